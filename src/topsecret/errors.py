@@ -1,0 +1,45 @@
+"""Everything that topsecret raises on purpose.
+
+::
+
+    TopSecretError
+    ├── InvalidParameter (ValueError)      a public parameter breaks a rule
+    ├── DomainRequired (InvalidParameter)  the mechanism needs a public domain of items
+    ├── TooLarge (InvalidParameter)        an exact enumeration was asked of too large a case
+    ├── SourceError (OSError)              the data cannot be reached or read
+    │   └── UnknownColumn (SourceError)    a named column does not exist
+    └── VerificationFailed (AssertionError) a mechanism breaks its own claim
+
+A message says what was given, the rule and the fix. It is built from public parameters alone:
+nothing that a person's data can influence appears in it or decides that it is raised.
+"""
+
+from __future__ import annotations
+
+
+class TopSecretError(Exception):
+    """The root of the tree: catch this to catch them all."""
+
+
+class InvalidParameter(TopSecretError, ValueError):
+    """A public parameter breaks a rule; the message names the rule and the fix."""
+
+
+class DomainRequired(InvalidParameter):
+    """The mechanism may name any item of a public domain, and the histogram has none."""
+
+
+class TooLarge(InvalidParameter):
+    """An exact enumeration would be too large to finish."""
+
+
+class SourceError(TopSecretError, OSError):
+    """The data cannot be reached, read or counted."""
+
+
+class UnknownColumn(SourceError):
+    """A column that was named does not exist in the source."""
+
+
+class VerificationFailed(TopSecretError, AssertionError):
+    """A mechanism breaks its own claim."""

@@ -1,0 +1,89 @@
+"""Directed rounding: from exact numbers to floats and back, never on the wrong side.
+
+Every epsilon and delta that leaves the system is rounded up, every remaining budget down.
+The exact numbers are fractions (a user's float *is* a fraction) and real balls of
+python-flint: a ball encloses the true value whatever its precision.
+
+>>> from fractions import Fraction
+>>> up(ball(Fraction(1, 3))) >= Fraction(1, 3) >= down(ball(Fraction(1, 3)))
+True
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+
+from flint import arb, ctx, fmpq
+
+from topsecret.errors import InvalidParameter
+
+Number = int | float | Fraction
+
+
+@contextmanager
+def precision(bits: int) -> Iterator[None]:
+    """Evaluate balls with this many bits inside the block."""
+    before = ctx.prec
+    ctx.prec = bits
+    try:
+        yield
+    finally:
+        ctx.prec = before
+
+
+def exact(value: Number, name: str = "value") -> Fraction:
+    """The rational number that ``value`` is, with no rounding.
+
+    >>> exact(0.1) == Fraction(3602879701896397, 2**55)
+    True
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float | Fraction):
+        try:  # NumPy's scalars have the same exact meaning
+            value = value.item() if hasattr(value, "item") else Fraction(value)
+        except (TypeError, ValueError):
+            kind = type(value).__name__
+            raise InvalidParameter(f"{name} must be a number; found a {kind}") from None
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InvalidParameter(f"{name}={value} must be finite")
+    return Fraction(value)
+
+
+def ball(value: Number) -> arb:
+    """A ball around the exact rational value at the current precision."""
+    if isinstance(value, int):
+        return arb(value)
+    value = Fraction(value)
+    return arb(fmpq(value.numerator, value.denominator))
+
+
+def up(value: arb | Fraction) -> float:
+    """The smallest float, or nearly, that is at least every number of the ball."""
+    if isinstance(value, Fraction):
+        nearest = _nearest(value)
+        return nearest if _at_least(nearest, value) else math.nextafter(nearest, math.inf)
+    bound = value.upper()
+    if not bound.is_finite():
+        return math.nan if bound.is_nan() else float(bound)
+    result = float(bound)
+    while math.isfinite(result) and not arb(result) >= bound:
+        result = math.nextafter(result, math.inf)
+    return result
+
+
+def down(value: arb | Fraction) -> float:
+    """The largest float, or nearly, that is at most every number of the ball."""
+    return -up(-value)
+
+
+def _nearest(value: Fraction) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def _at_least(nearest: float, value: Fraction) -> bool:
+    return nearest == math.inf or (nearest > -math.inf and Fraction(nearest) >= value)

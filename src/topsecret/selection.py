@@ -1,0 +1,41 @@
+"""What a mechanism answers: a list of items, perhaps cut short by ``NOTHING``."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from enum import Enum
+
+
+class _Nothing(Enum):
+    NOTHING = "NOTHING"
+
+    def __repr__(self) -> str:
+        return "NOTHING"
+
+
+NOTHING = _Nothing.NOTHING
+"""The symbol ⊥: "the rest is too close to call". It ends a list early."""
+
+Outcome = tuple[Hashable, ...]
+"""One possible answer as a key of a distribution: the items, then ``NOTHING`` if it ended early."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The released answer of one mechanism: already private, free to be shown.
+
+    >>> Selection(items=("a", "b"), complete=False).outcome
+    ('a', 'b', NOTHING)
+    """
+
+    items: tuple[Hashable, ...]
+    """The items, best first when ``ordered``; otherwise in the canonical order of the items."""
+    complete: bool
+    """False when ``NOTHING`` ended the list."""
+    ordered: bool = True
+
+    @property
+    def outcome(self) -> Outcome:
+        """The answer as a key of the mechanism's ``distribution``."""
+        return self.items if self.complete else (*self.items, NOTHING)
