@@ -12,7 +12,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,7 +111,7 @@ class NamedTable:
         domain = self._domain
         assert domain is not None
         if isinstance(domain, range):
-            places = sorted(domain.index(item) for item in self._items)
+            places = sorted(domain.index(cast(int, item)) for item in self._items)
         else:
             known = set(self._items)
             places = [place for place, item in enumerate(domain) if item in known]
