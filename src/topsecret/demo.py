@@ -35,63 +35,14 @@ _LANDMARKS = (
     "Ferry Terminal",
     "Castle Hill",
 )
-_FIRST = [
-    "Amber",
-    "Blue",
-    "Copper",
-    "Corner",
-    "Crescent",
-    "Eastside",
-    "Elm",
-    "Fountain",
-    "Foxglove",
-    "Golden",
-    "Green",
-    "Hazel",
-    "Hillside",
-    "Ivy",
-    "Juniper",
-    "King's",
-    "Lantern",
-    "Lakeside",
-    "Linden",
-    "Maple",
-    "Meadow",
-    "Midtown",
-    "Mill",
-    "Millstone",
-    "Moonlight",
-    "North",
-    "Oak",
-    "Old",
-    "Orchard",
-    "Paper",
-    "Pearl",
-    "Pine",
-    "Queen's",
-    "Quiet",
-    "Red",
-    "River",
-    "Rose",
-    "Saffron",
-    "Silver",
-    "South",
-    "Spring",
-    "Station",
-    "Stone",
-    "Sunny",
-    "Swan",
-    "Tower",
-    "Upper",
-    "Velvet",
-    "West",
-    "Willow",
-    "Windmill",
-]
-_SECOND = (
-    "Street Yard Lane Gate Garden Bridge Row Square",
-    "Coffee Bakery Books Gym Noodles Pharmacy Cinema Bar Grocery Bistro School Hotel Pizza Clinic",
-)
+_FIRST = """
+Amber Blue Copper Corner Crescent Eastside Elm Fountain Foxglove Golden Green Hazel Hillside
+Ivy Juniper King's Lantern Lakeside Linden Maple Meadow Midtown Mill Millstone Moonlight
+North Oak Old Orchard Paper Pearl Pine Queen's Quiet Red River Rose Saffron Silver South
+Spring Station Stone Sunny Swan Tower Upper Velvet West Willow Windmill
+"""
+_STREETS = "Street Yard Lane Gate Garden Bridge Row Square"
+_KINDS = "Coffee Bakery Books Gym Noodles Pharmacy Cinema Bar Grocery Bistro Hotel Pizza Clinic"
 
 
 def write_checkins(directory: Path) -> Path:
@@ -130,10 +81,11 @@ def _checkins(rng: random.Random) -> list[tuple[str, str, str]]:
 
 
 def _places(rng: random.Random) -> list[str]:
-    streets, kinds = (words.split() for words in _SECOND)
     names = [
         f"{first} {street} {kind}"
-        for first, street, kind in itertools.product(_FIRST, streets, kinds)
+        for first, street, kind in itertools.product(
+            _FIRST.split(), _STREETS.split(), _KINDS.split()
+        )
     ]
     rng.shuffle(names)
     return [*_LANDMARKS, *names[: PLACES - len(_LANDMARKS)]]

@@ -150,15 +150,15 @@ def _whole(name: str, value: SupportsIndex) -> int:
 
 
 def _budget(epsilon: Number, delta: Number) -> tuple[float, float]:
-    epsilon, delta = _spendable("epsilon", epsilon), _spendable("delta", delta)
-    if epsilon <= 0:
+    budget, failure = _spendable("epsilon", epsilon), _spendable("delta", delta)
+    if budget <= 0:
         raise InvalidParameter(f"epsilon={epsilon} must be above 0; 1 is a common choice")
-    if not 0 < delta < 1:
+    if not 0 < failure < 1:
         raise InvalidParameter(
             f"delta={delta} must be above 0 and below 1; "
             "1e-6 is the default, well below one over the number of persons"
         )
-    return epsilon, delta
+    return budget, failure
 
 
 def _spendable(name: str, value: Number) -> float:

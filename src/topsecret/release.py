@@ -67,11 +67,11 @@ class Release:
 
     @property
     def ending(self) -> str:
-        """How the list ended, in one sentence."""
+        """How the list ended, as a sentence that begins with "The list"."""
         if self.complete:
-            return f"The list is complete: {self.k} {_items(self.k)} asked for, {self.k} named."
+            return f"is complete: {self.k} {_items(self.k)} asked for, {self.k} named."
         return (
-            f"The list ended early, with {len(self.items)} of {self.k} items: "
+            f"ended early, with {len(self.items)} of {self.k} items: "
             "NOTHING came next, which means that the rest is too close to call."
         )
 
@@ -137,7 +137,7 @@ class Release:
         return (
             f"<table><caption>{html.escape(self.title)}</caption>"
             f"<thead><tr><th>rank</th><th>{html.escape(printable(self.item))}</th></tr></thead>"
-            f"<tbody>{rows}</tbody></table><p>{html.escape(self.ending)}</p>"
+            f"<tbody>{rows}</tbody></table><p>The list {html.escape(self.ending)}</p>"
             f"<details><summary>Receipt</summary><dl>{receipt}</dl></details>"
         )
 

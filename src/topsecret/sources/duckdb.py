@@ -26,22 +26,8 @@ from topsecret.sources.sql import leading_counts
 
 # Kept as they are; every other type is counted under its text, which always exists: a timestamp
 # may be out of Python's range, a list is not hashable, and neither may make a query fail.
-PLAIN_TYPES = frozenset(
-    [
-        "BOOLEAN",
-        "TINYINT",
-        "SMALLINT",
-        "INTEGER",
-        "BIGINT",
-        "HUGEINT",
-        "UTINYINT",
-        "USMALLINT",
-        "UINTEGER",
-        "UBIGINT",
-        "UHUGEINT",
-        "VARCHAR",
-    ]
-)
+INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
+PLAIN_TYPES = {"VARCHAR", "BOOLEAN", *INTEGERS, *(f"U{name}" for name in INTEGERS)}
 
 
 class FileSource:
@@ -65,13 +51,13 @@ class FileSource:
 
     def leading_counts(self, query: CountQuery) -> LeadingCounts:
         """Count distinct persons per item in one query and return the leading rows."""
-        with _closed_engine(self._file.path) as engine:
+        with closed_engine(self._file.path) as engine:
             select = self._select(query, engine)
             return [] if select is None else self._run(engine, select.sql("duckdb"))
 
     def sql(self, query: CountQuery) -> str:
         """The query that DuckDB is asked, for reading."""
-        with _closed_engine(self._file.path) as engine:
+        with closed_engine(self._file.path) as engine:
             select = self._select(query, engine)
             return "" if select is None else select.sql("duckdb", pretty=True)
 
@@ -121,7 +107,8 @@ class FileSource:
 
 
 @contextmanager
-def _closed_engine(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+def closed_engine(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A DuckDB that can read this file and nothing else, anywhere."""
     with tempfile.TemporaryDirectory(prefix="topsecret-") as spill:
         engine = duckdb.connect(
             config={
