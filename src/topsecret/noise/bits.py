@@ -1,0 +1,149 @@
+"""Where randomness comes from: the operating system's cryptographic source, or a script in tests.
+
+A :class:`Uniform` is a number of [0, 1) known by its first bits; more are drawn when a comparison
+needs them. It is a sample of the *real* uniform distribution, never a rounded one.
+
+>>> script = ScriptedBits(bytes([0b10000000]))
+>>> u = Uniform(script)
+>>> u.lower(8), u.upper(8)
+(Fraction(1, 2), Fraction(129, 256))
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from fractions import Fraction
+from typing import Protocol
+
+from flint import arb, fmpz
+
+from topsecret.errors import InvalidParameter
+
+
+class BitSource(Protocol):
+    """Anything that hands out independent uniform random bytes."""
+
+    def take(self, size: int) -> bytes:
+        """The next ``size`` bytes of the stream."""
+        ...
+
+
+class SystemBits:
+    """The operating system's cryptographic source, read in small batches.
+
+    Make one per selection and drop it: a buffer that outlived a ``fork`` would be used twice.
+    """
+
+    __slots__ = ("_buffer", "_used")
+    _BATCH = 512
+
+    def __init__(self) -> None:
+        self._buffer = b""
+        self._used = 0
+
+    def take(self, size: int) -> bytes:
+        """The next ``size`` bytes."""
+        if size >= self._BATCH:
+            return os.urandom(size)
+        if self._used + size > len(self._buffer):
+            self._buffer = os.urandom(self._BATCH)
+            self._used = 0
+        start = self._used
+        self._used += size
+        return self._buffer[start : self._used]
+
+    def __repr__(self) -> str:
+        return "SystemBits()"
+
+
+class ScriptedBits:
+    """Bytes written down beforehand, for tests of what a stream leads to."""
+
+    def __init__(self, script: bytes) -> None:
+        self._script = script
+        self._used = 0
+
+    def take(self, size: int) -> bytes:
+        """The next ``size`` bytes of the script; an error when it has run out."""
+        end = self._used + size
+        if end > len(self._script):
+            raise InvalidParameter(
+                f"the script of {len(self._script)} bytes has run out; write a longer one"
+            )
+        chunk = self._script[self._used : end]
+        self._used = end
+        return chunk
+
+
+class ReplayableBits:
+    """A stream that repeats for the same seed: for experiments and tests, never for a release.
+
+    >>> ReplayableBits(b"a").take(3) == ReplayableBits(b"a").take(3)
+    True
+    """
+
+    _BLOCK = 4096
+
+    def __init__(self, seed: bytes) -> None:
+        self._seed = seed
+        self._block = 0
+        self._buffer = b""
+        self._used = 0
+
+    def take(self, size: int) -> bytes:
+        """The next ``size`` bytes of the stream that the seed names."""
+        if self._used + size > len(self._buffer):
+            left = self._buffer[self._used :]
+            block = max(self._BLOCK, size)
+            counter = self._block.to_bytes(16, "big")
+            self._buffer = left + hashlib.shake_256(self._seed + counter).digest(block)
+            self._block += 1
+            self._used = 0
+        start = self._used
+        self._used += size
+        return self._buffer[start : self._used]
+
+
+class Uniform:
+    """A uniform number of [0, 1), known by a prefix of its binary digits and refined on demand."""
+
+    __slots__ = ("_bits", "_length", "_prefix")
+
+    def __init__(self, bits: BitSource, prefix: int = 0, length: int = 0) -> None:
+        self._bits = bits
+        self._prefix = prefix
+        self._length = length
+
+    def _extend(self, length: int) -> None:
+        missing = (length - self._length + 7) // 8
+        if missing > 0:
+            more = int.from_bytes(self._bits.take(missing), "big")
+            self._prefix = (self._prefix << (8 * missing)) | more
+            self._length += 8 * missing
+
+    def lower(self, length: int) -> Fraction:
+        """The number's lower bound after at least ``length`` bits."""
+        self._extend(length)
+        return Fraction(self._prefix, 1 << self._length)
+
+    def upper(self, length: int) -> Fraction:
+        """The number's upper bound after at least ``length`` bits."""
+        self._extend(length)
+        return Fraction(self._prefix + 1, 1 << self._length)
+
+    def ball(self, length: int) -> arb:
+        """A ball around the number after at least ``length`` bits.
+
+        It keeps all the bits drawn, so its midpoint is exact whatever the working precision.
+        """
+        self._extend(length)
+        exponent = fmpz(-self._length - 1)
+        return arb((fmpz(2 * self._prefix + 1), exponent), (fmpz(1), exponent))
+
+    def complement(self, length: int) -> arb:
+        """A ball around one minus the number: the same digits, each turned round."""
+        self._extend(length)
+        mirrored = (1 << self._length) - 1 - self._prefix
+        exponent = fmpz(-self._length - 1)
+        return arb((fmpz(2 * mirrored + 1), exponent), (fmpz(1), exponent))

@@ -1,0 +1,138 @@
+"""Float64 functions over arrays with proven error bounds, from IEEE arithmetic alone.
+
+NumPy's ``log`` and ``exp`` promise nothing about their last digits, so they decide nothing here.
+These are built from + − × ÷, ``frexp`` and ``ldexp``, which IEEE 754 defines exactly, and each
+returns floats that *enclose* the true value. Write u = 2⁻⁵³ for the unit roundoff.
+
+**Logarithm.** x = m·2ᵉ with m in [√½, √2); z = (m − 1)/(m + 1), |z| ≤ .1716, w = z² ≤ .02945 and
+ln m = 2z·(1 + w/3 + … + w⁸/17 + r), 0 ≤ r ≤ w⁹/19/(1 − w) < 9·10⁻¹⁶ < 9u. m − 1 is exact
+(Sterbenz), so z carries at most 2u + u² of relative error, w 5u + …; the Horner sum is at least
+1 and its coefficients add up to less than 1.011, so that it carries less than 2u (each step's
+error is multiplied by w, and an error of 6u in w moves it by less than 6u·w·.35). The product
+2z·sum has less than 2.1u + 2u + u + 9u < 15u of relative error, in absolute terms below
+15u·.3466 < 5.2u. e·LN2 carries 2u·|e|·.6932 (LN2 is the nearest float) and the last addition
+u·(.3466 + .6932|e| + tiny). In all the absolute error is below u·(5.6 + 2.1|e|). We widen by
+8u·(1 + |e|) = 2⁻⁵⁰(1 + |e|), with room for the rounding of the widening itself.
+
+**Arrival** −ln(1 − v). For v < ¼ with z = v/(2 − v) ≤ 1/7 the same series has no constant term,
+and 2z·sum has relative error below 15u. We widen by the factor 1 ± 2⁻⁴⁸ = 1 ± 32u. For v ≥ ¼ it
+is the logarithm of 1 − v (one rounding, relative error at most u where 1 − v ≥ ½ and none where
+v ≥ ½), hence at most 2u more of absolute error beside a widening of at least 8u.
+
+**Survival** 1 − e^(−s). For s < ¼ the Taylor series s·(1 − s/2 + s²/6 − …) to s¹³/14!,
+truncation below s¹⁴/15! < 10⁻²⁰, alternating with decreasing terms, sum at least .87: relative
+error below 6u. For s ≥ ¼: s = j·ln 2 + f with |f| ≤ .35 where f is computed as s − j·LN2
+(relative error of the product u, of LN2 u, so that f is off by at most 2u·s + u); e^(−f) by
+Taylor to f¹⁵/15! (truncation below 10⁻²⁰, Horner error below 4u relative), times 2^(−j) exactly.
+The absolute error of e^(−s) is at most e^(−s)·(4u + 2u·s + 2u) < 8u, and the subtraction adds u:
+below 9u where the result is at least .22, hence relative error below 41u < 64u. We widen by the
+factor 1 ± 2⁻⁴⁶ = 1 ± 128u.
+
+The proofs assume no overflow or underflow; arguments stay in [2⁻¹⁰⁰⁰, 2¹⁰⁰⁰] or are 0 or ∞.
+``tests/noise/test_enclosures.py`` checks all bounds against ball arithmetic.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Bounds = tuple[Floats, Floats]
+
+_LN2 = 0.6931471805599453
+_SQRT_HALF = 0.7071067811865476
+_ODD = tuple(1.0 / n for n in range(17, 2, -2))
+_SMALL = 0.25
+
+
+def _atanh_series(w: Floats) -> Floats:
+    total = np.full_like(w, _ODD[0])
+    for coefficient in _ODD[1:]:
+        total *= w
+        total += coefficient
+    total *= w
+    total += 1.0
+    return total
+
+
+def _log(x: Floats) -> Bounds:
+    mantissa, exponent = np.frexp(x)
+    low = mantissa < _SQRT_HALF
+    mantissa = np.where(low, 2.0 * mantissa, mantissa)
+    power = (exponent - low).astype(np.float64)
+    z = (mantissa - 1.0) / (mantissa + 1.0)
+    value = 2.0 * z * _atanh_series(z * z) + power * _LN2
+    error = 2.0**-50 * (1.0 + np.abs(power))
+    return value - error, value + error
+
+
+def log_lower(x: Floats) -> Floats:
+    """A float at most ln x; −∞ at 0, ∞ at ∞."""
+    return np.where((x > 0) & (x < np.inf), _log(x)[0], np.where(x > 0, np.inf, -np.inf))
+
+
+def log_upper(x: Floats) -> Floats:
+    """A float at least ln x; −∞ at 0, ∞ at ∞."""
+    return np.where((x > 0) & (x < np.inf), _log(x)[1], np.where(x > 0, np.inf, -np.inf))
+
+
+def _small_arrival(v: Floats) -> Floats:
+    z = v / (2.0 - v)
+    return 2.0 * z * _atanh_series(z * z)
+
+
+def arrival_bounds(lower: Floats, upper: Floats) -> Bounds:
+    """Floats around −ln(1 − v) for every v with lower ≤ v ≤ upper in [0, 1]."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        first = np.where(
+            lower < _SMALL,
+            _small_arrival(lower) * (1.0 - 2.0**-48),
+            -log_upper(1.0 - lower),
+        )
+        last = np.where(
+            upper < _SMALL,
+            _small_arrival(upper) * (1.0 + 2.0**-48),
+            -log_lower(1.0 - upper),
+        )
+    return np.maximum(first, 0.0), last
+
+
+@cache
+def _reciprocal_factorials(last: int) -> tuple[float, ...]:
+    values, factorial = [1.0], 1
+    for n in range(1, last + 1):
+        factorial *= n
+        values.append(1.0 / factorial)
+    return tuple(values)
+
+
+def _survival(s: Floats) -> Floats:
+    coefficients = _reciprocal_factorials(15)
+    small = np.minimum(s, _SMALL)
+    series = np.full_like(s, -coefficients[14])
+    for n in range(13, 0, -1):
+        series *= small
+        series += coefficients[n] if n % 2 else -coefficients[n]
+    series *= small
+    bounded = np.minimum(s, 64.0)
+    steps = np.rint(bounded / _LN2)
+    rest = bounded - steps * _LN2
+    powers = np.full_like(s, -coefficients[15])
+    for n in range(14, -1, -1):
+        powers *= rest
+        powers += -coefficients[n] if n % 2 else coefficients[n]
+    large = 1.0 - np.ldexp(powers, -steps.astype(np.int64))
+    return np.where(s < _SMALL, series, large)
+
+
+def survival_bounds(lower: Floats, upper: Floats) -> Bounds:
+    """Floats around 1 − e^(−s) for every s with 0 ≤ lower ≤ s ≤ upper ≤ ∞.
+
+    Past s = 64 the function is evaluated at 64, which is below it, and bounded above by 1.
+    """
+    first = _survival(lower) * (1.0 - 2.0**-46)
+    last = np.minimum(_survival(upper) * (1.0 + 2.0**-46), 1.0)
+    return first, np.where(upper >= 64.0, 1.0, last)

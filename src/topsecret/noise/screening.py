@@ -1,0 +1,214 @@
+"""Who can be among the k largest: a float64 screen over all groups that never drops a winner.
+
+Every group gets the first 64 bits of the uniform that decides its first arrival; floats enclose
+its noisy score. A group whose upper bound lies below the k-th largest lower bound cannot be among
+the k largest, whatever its further bits. Only the others go on to the exact race.
+
+For very many groups most are dropped by their first 16 bits alone. Let L be a lower bound of the
+k-th largest noisy score within some groups (the *head*), hence of the k-th largest over all. A
+group outside whose score is at most b must have noise above (L − b)/scale, which has probability
+at most T = size·tail((L − b)/scale). Its arrival is −ln(1 − V)/size for a uniform V, and that
+noise means V ≤ T. So a V whose first 16 bits already put it above T is out: an integer
+comparison with a bound that was computed in ball arithmetic and rounded up.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from flint import arb
+from numpy.typing import NDArray
+
+from topsecret.noise.bits import BitSource
+from topsecret.noise.distributions import Noise
+from topsecret.noise.enclosures import Bounds, Floats, arrival_bounds
+from topsecret.rounding import up
+
+WORD = 64
+"""How many bits of its uniform each contender has shown."""
+
+_BY_HAND = 12
+_ALL_AT_ONCE = 16_384
+_HEAD = 4_096
+_ROUND = 2.0**-50  # eight units roundoff: more than the three operations it stands for
+_FLOOR = -1e300
+
+Indices = NDArray[np.int64]
+Words = NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Field:
+    """Who runs: the score of each group and how many items share it. Secret."""
+
+    scores: NDArray[Any]
+    """int64, float64, or Python integers of any size as objects."""
+    sizes: NDArray[Any] | None = None
+    """How many items each group has; None when each is a single item."""
+
+    def size(self, group: int) -> int:
+        """How many items the group has."""
+        return 1 if self.sizes is None else int(self.sizes[group])
+
+    def score(self, group: int) -> Fraction:
+        """The group's score, exactly."""
+        value = self.scores[group]
+        return Fraction(value.item() if isinstance(value, np.generic) else value)
+
+    def highest(self) -> Fraction:
+        """The largest score; 0 when nobody runs."""
+        return self.score(int(np.argmax(self.scores))) if len(self.scores) else Fraction(0)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Start:
+    """One group that may win: its uniform's first bits and its noisy score, enclosed."""
+
+    group: int
+    word: int
+    lower: float
+    upper: float
+
+
+def contenders(
+    field: Field, reference: Fraction, noise: Noise, scale: Fraction, count: int, bits: BitSource
+) -> list[Start]:
+    """All groups that may hold one of the ``count`` largest noisy scores.
+
+    Bounds are on (score − reference)/scale + noise.
+    """
+    total = len(field.scores)
+    if total == 0 or count < 1:
+        return []
+    if total <= _BY_HAND:  # arrays cost more than they save: let balls decide everything
+        opening = _words(total, bits)
+        return [Start(i, int(opening[i]), -math.inf, math.inf) for i in range(total)]
+    screen = _Screen(field, reference, noise, scale)
+    if total <= _ALL_AT_ONCE or total <= 2 * count:
+        groups = np.arange(total)
+        words = _words(total, bits)
+        lower, upper = screen.bounds(groups, words)
+    else:
+        head, highest_outside = screen.head(max(_HEAD, 4 * count))
+        head_words = _words(len(head), bits)
+        head_bounds = screen.bounds(head, head_words)
+        level = _kth_largest(head_bounds[0], count)
+        prefixes = np.frombuffer(bits.take(2 * total), dtype=np.uint16)
+        late = screen.survivors(level - highest_outside, prefixes)
+        late[head] = False
+        rest = np.flatnonzero(late)
+        rest_words = (prefixes[rest].astype(np.uint64) << np.uint64(48)) | (
+            _words(len(rest), bits) >> np.uint64(16)
+        )
+        rest_bounds = screen.bounds(rest, rest_words)
+        groups = np.concatenate([head, rest])
+        words = np.concatenate([head_words, rest_words])
+        lower = np.concatenate([head_bounds[0], rest_bounds[0]])
+        upper = np.concatenate([head_bounds[1], rest_bounds[1]])
+    keep = np.flatnonzero(upper >= _kth_largest(lower, count))
+    return [Start(int(groups[i]), int(words[i]), float(lower[i]), float(upper[i])) for i in keep]
+
+
+def _words(size: int, bits: BitSource) -> Words:
+    return np.frombuffer(bits.take(8 * size), dtype=np.uint64)
+
+
+def _kth_largest(values: Floats, k: int) -> float:
+    if k >= len(values):
+        return -math.inf
+    return float(np.partition(values, len(values) - k)[len(values) - k])
+
+
+class _Screen:
+    """The float side of one race: head starts and enclosures of noisy scores."""
+
+    def __init__(self, field: Field, reference: Fraction, noise: Noise, scale: Fraction) -> None:
+        self._field = field
+        self._reference = reference
+        self._noise = noise
+        self._scale = float(scale) if 1e-290 < scale < 1e290 else math.nan
+
+    def bounds(self, groups: Indices, words: Words) -> Bounds:
+        """Floats around the noisy score of each group's first arrival."""
+        v_lower, v_upper = uniform_bounds(words)
+        first, last = arrival_bounds(v_lower, v_upper)
+        if self._field.sizes is not None:
+            sizes = self._field.sizes[groups].astype(np.float64)
+            first = first / sizes * (1.0 - _ROUND)
+            last = last / sizes * (1.0 + _ROUND)
+        noise_lower, noise_upper = self._noise.bounds(first, last)
+        start_lower, start_upper = self._head_starts(groups)
+        with np.errstate(over="ignore"):
+            lower = start_lower + noise_lower
+            lower -= _ROUND * (np.abs(start_lower) + np.abs(noise_lower))
+            upper = start_upper + noise_upper
+            upper += _ROUND * (np.abs(start_upper) + np.abs(noise_upper))
+        return lower, upper
+
+    def _head_starts(self, groups: Indices) -> Bounds:
+        """Floats around (score − reference)/scale, which is at most 0."""
+        if math.isnan(self._scale):  # a scale that floats cannot hold: everything stays open
+            return np.full(len(groups), -np.inf), np.zeros(len(groups))
+        with np.errstate(over="ignore"):
+            start = self._differences(groups) / self._scale
+            lower = start * (1.0 + _ROUND) - 1e-300
+            upper = np.minimum(np.maximum(start, _FLOOR) * (1.0 - _ROUND) + 1e-300, 0.0)
+        return lower, upper
+
+    def _differences(self, groups: Indices) -> Floats:
+        """score − reference, each with a relative error of at most one unit roundoff."""
+        scores = self._field.scores[groups]
+        if scores.dtype == np.float64:
+            return np.asarray(scores - float(self._reference), dtype=np.float64)
+        highest = int(self._reference)
+        if scores.dtype == np.int64 and highest - int(scores.min(initial=0)) < 2**63:
+            return (scores - np.int64(highest)).astype(np.float64)
+        return np.array([_to_float(int(score) - highest) for score in scores], dtype=np.float64)
+
+    def head(self, size: int) -> tuple[Indices, float]:
+        """Groups that are likely to win, and an upper bound of all other head starts.
+
+        Which groups these are decides how fast the race is, never who wins it.
+        """
+        everyone = np.arange(len(self._field.scores))
+        if self._field.sizes is None and self._field.scores.dtype != np.object_:
+            order = np.argpartition(self._field.scores, len(everyone) - size)
+            head = order[-size:]
+            # argpartition puts nothing above the pivot, the first of the head, outside of it.
+            return head, float(self._head_starts(head[:1])[1][0])
+        starts = self._head_starts(everyone)[1]
+        promise = starts
+        if self._field.sizes is not None:
+            promise = starts + np.log(self._field.sizes.astype(np.float64))
+        order = np.argpartition(promise, len(everyone) - size)
+        return order[-size:], float(starts[order[:-size]].max())
+
+    def survivors(self, lead: float, prefixes: NDArray[np.uint16]) -> NDArray[np.bool_]:
+        """Whose first 16 bits do not yet rule out noise of at least ``lead``."""
+        # One float subtraction made ``lead``: step down by more than its rounding error.
+        needed = lead - _ROUND * (abs(lead) + 1.0)
+        chance = min(up(self._noise.tail(arb(needed))), 1.0) if math.isfinite(needed) else 1.0
+        if self._field.sizes is None:
+            limit = min(math.floor(Fraction(chance) * 2**16), 2**16 - 1)
+            return prefixes <= np.uint16(limit)
+        limits = self._field.sizes.astype(np.float64) * (chance * 2.0**16 * (1.0 + _ROUND))
+        return prefixes <= limits
+
+
+def uniform_bounds(words: Words) -> Bounds:
+    """Floats around the uniform whose first 64 bits are the word."""
+    value = words.astype(np.float64)  # one rounding, relative error at most 2⁻⁵³
+    lower = value * (2.0**-64 * (1.0 - 2.0**-52))
+    upper = (value + 1.0) * (2.0**-64 * (1.0 + 2.0**-50))
+    return lower, np.minimum(upper, 1.0)
+
+
+def _to_float(value: int) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return -math.inf

@@ -1,0 +1,96 @@
+"""Every float enclosure contains the true value, as ball arithmetic sees it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from flint import arb, fmpz
+
+from topsecret.noise.distributions import EXPONENTIAL, GAUSSIAN, GUMBEL, LAPLACE
+from topsecret.noise.enclosures import arrival_bounds, log_lower, log_upper, survival_bounds
+from topsecret.noise.screening import uniform_bounds
+from topsecret.rounding import precision
+
+RNG = np.random.default_rng(20191)
+
+
+def encloses(function, points, lower, upper):
+    with precision(512):
+        for point, low, high in zip(points, lower, upper, strict=True):
+            true = function(arb(float(point)))
+            assert arb(float(low)) <= true <= arb(float(high)), float(point)
+
+
+def around(*centres):
+    """The floats next to each centre: where a branch of the code changes."""
+    return np.concatenate(
+        [[c, np.nextafter(c, 0), np.nextafter(c, np.inf), c * (1 + 1e-9)] for c in centres]
+    )
+
+
+def test_logarithm():
+    x = np.concatenate(
+        [
+            2.0 ** RNG.uniform(-1000, 1000, 3000),
+            RNG.uniform(0.5, 2, 3000),
+            1 + RNG.normal(0, 1e-9, 1000),
+            around(0.5, np.sqrt(0.5), 1.0, np.sqrt(2), 2.0),
+        ]
+    )
+    encloses(lambda t: t.log(), x, log_lower(x), log_upper(x))
+
+
+def test_arrival():
+    v = np.concatenate(
+        [
+            2.0 ** RNG.uniform(-64, 0, 3000),
+            RNG.uniform(0, 1, 3000),
+            around(0.25, 0.5),
+            1 - 2.0 ** RNG.uniform(-50, -2, 1000),
+        ]
+    )
+    encloses(lambda t: -(-t).log1p(), v, *arrival_bounds(v, v))
+    first, last = arrival_bounds(np.array([0.0]), np.array([1.0]))
+    assert (first[0], last[0]) == (0.0, np.inf)
+
+
+def test_survival():
+    s = np.concatenate(
+        [2.0 ** RNG.uniform(-300, 8, 3000), RNG.uniform(0, 2, 3000), around(0.25, 64.0)]
+    )
+    encloses(lambda t: -(-t).expm1(), s, *survival_bounds(s, s))
+    assert survival_bounds(np.array([0.0]), np.array([np.inf]))[1][0] == 1.0
+
+
+@pytest.mark.parametrize("noise", [GUMBEL, EXPONENTIAL, LAPLACE, GAUSSIAN], ids=repr)
+def test_noise(noise):
+    s = np.concatenate(
+        [2.0 ** RNG.uniform(-62, 5, 1500), RNG.uniform(0, 3, 1500), around(np.log(2), 0.25)]
+    )
+    lower, upper = noise.bounds(s, s)
+    encloses(noise.ball, s, lower, upper)
+    assert np.median(upper - lower) < (0.02 if noise is GAUSSIAN else 1e-10)
+
+
+@pytest.mark.parametrize("noise", [GUMBEL, EXPONENTIAL, LAPLACE, GAUSSIAN], ids=repr)
+def test_noise_at_the_ends_is_open_not_wrong(noise):
+    lower, upper = noise.bounds(np.array([0.0]), np.array([np.inf]))
+    assert upper[0] == np.inf
+    assert lower[0] <= 0.0
+
+
+@pytest.mark.parametrize("noise", [GUMBEL, EXPONENTIAL, LAPLACE, GAUSSIAN], ids=repr)
+def test_tail_is_the_arrivals_law(noise):
+    """P[q(S) > q(s)] = P[S < s] = 1 − e^(−s)."""
+    with precision(256):
+        for s in RNG.uniform(0.001, 4, 50):
+            arrival = arb(float(s))
+            assert noise.tail(noise.ball(arrival)).overlaps(-(-arrival).expm1())
+
+
+def test_uniform_bounds_hold_all_reals_of_a_prefix():
+    words = np.array([0, 1, 2**53 + 1, 2**63, 2**64 - 1], dtype=np.uint64)
+    lower, upper = uniform_bounds(words)
+    for word, low, high in zip(words.tolist(), lower, upper, strict=True):
+        assert arb(float(low)) <= arb(fmpz(word)) / arb(2) ** 64
+        assert arb(float(high)) >= (arb(fmpz(word)) + 1) / arb(2) ** 64
