@@ -1,3 +1,8 @@
 """Differentially private top-k for the data people already have."""
 
+from topsecret.histogram import Histogram
+from topsecret.selection import NOTHING
+
 __version__ = "0.1.0.dev0"
+
+__all__ = ["NOTHING", "Histogram"]
