@@ -168,7 +168,7 @@ class ArrayTable:
             return counts, counts
         low, high = int(counts.min()), int(counts.max())
         cut = min(high + 1, low + self._FINE)
-        if -_INT64 // 2 < low and cut < _INT64:
+        if low > -_INT64 // 2 and cut < _INT64:
             few, tail = self._tally(low, cut)
             used = np.flatnonzero(few)
             values, sizes = used + low, few[used]
