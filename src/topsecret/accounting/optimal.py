@@ -80,6 +80,8 @@ def optimal_profile(steps: Steps, half_decade: int, tolerance: float) -> Profile
     count = sum(n for n, _ in steps.picks)
     if count > MOST_STEPS or any(e > LARGEST_PICK for _, e in steps.picks):
         return None
+    if any(n > MOST_STEPS for n, _ in steps.pures):
+        return None
     surprise = -half_decade / 2 * math.log(10) + 1.0
     rho = steps.rho()
     if rho == 0:
