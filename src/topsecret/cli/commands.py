@@ -1,0 +1,8 @@
+"""All commands, registered by importing their modules. The order is that of ``--help``."""
+
+from topsecret.cli import top  # isort: skip
+from topsecret.cli import demo  # isort: skip
+from topsecret.cli import verify  # isort: skip
+from topsecret.cli.app import app
+
+__all__ = ["app", "demo", "top", "verify"]
