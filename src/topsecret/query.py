@@ -71,7 +71,7 @@ def top_k(
 
     from topsecret.histogram import Histogram
 
-    counts = Histogram.leading(opened.leading_counts(query))
+    counts = Histogram.leading(opened.leading_counts(query), limit=query.rows)
     selection = prepared.mechanism.select(counts)
     return Release(
         items=selection.items,
