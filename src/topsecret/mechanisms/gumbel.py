@@ -1,0 +1,139 @@
+"""`GumbelTopK`: the k largest of score + Gumbel noise over a public domain, in order (SPEC §2.1).
+
+>>> from topsecret import Histogram
+>>> mechanism = GumbelTopK(k=2, scale=0.01)
+>>> mechanism.select(Histogram.of({"a": 9, "b": 5}, domain=["a", "b", "c"])).items
+('a', 'b')
+
+**Statement.** Let v_i = h_i + Gumbel(τ), independent. The ordered list of the k largest is
+distributed as k rounds of the exponential mechanism without replacement (Durfee & Rogers 2019,
+Lemma 4.2): given the earlier picks, item i is next with probability w_i / Σ_left w_j,
+w_i = e^(h_i/τ) (Plackett–Luce). One round is ε₀-bounded-range with ε₀ = s·Δ_q/τ.
+
+**Preconditions.** The domain is public and the same for all neighbours. Each score moves by at
+most Δ_q = ``sensitivity`` between neighbours. s = 1 only under add-remove with *monotone* scores
+(all move in the same direction, as counts of persons do); else s = 2.
+
+**Why.** Between neighbours log w_i moves by a number of [0, s·Δ_q/τ] up to a common constant: in
+[0, Δ_q/τ] when all move in one direction, in [−Δ_q/τ, Δ_q/τ] otherwise. Normalising adds a constant
+too, so the log-ratios of the probabilities of one round lie in an interval of length ε₀: this is
+what bounded range means. It holds given any earlier picks, so the k picks compose adaptively.
+
+**Not printed wrongly anywhere**, but easily done wrongly: floating-point Gumbel noise has holes
+and ties that reveal the score; here the comparison of real numbers is exact (``noise/race.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import groupby
+
+import numpy as np
+from flint import arb
+
+from topsecret.accounting import Loss, failure, picks
+from topsecret.histogram import Histogram
+from topsecret.mechanisms import parameters
+from topsecret.mechanisms.plackett_luce import as_floats, plackett_luce
+from topsecret.noise.bits import BitSource, SystemBits
+from topsecret.noise.distributions import GUMBEL
+from topsecret.noise.race import race
+from topsecret.noise.screening import Field
+from topsecret.rounding import ball, exact, precision
+from topsecret.selection import Outcome, Selection
+
+
+@dataclass(frozen=True)
+class GumbelTopK:
+    """The k best items of a public domain, in order, by Gumbel noise of the given scale.
+
+    Guarantee: k picks of ε₀ = s·sensitivity/scale each, s = 1 for counts under add-remove and
+    2 under replace; ``loss`` says what that costs. For scores that are not counts of persons
+    and may move in both directions, pass ``adjacency="replace"``.
+    """
+
+    k: int
+    scale: float
+    smallest: bool = False
+    sensitivity: float = 1
+    adjacency: parameters.Adjacency = "add-remove"
+
+    def __post_init__(self) -> None:
+        parameters.whole(self.k, "k")
+        parameters.not_negative(self.scale, "scale")
+        parameters.not_negative(self.sensitivity, "sensitivity")
+        parameters.adjacency(self.adjacency)
+
+    @property
+    def ordered(self) -> bool:
+        """The list is published best first."""
+        return True
+
+    @property
+    def loss(self) -> Loss:
+        """k bounded-range picks; a scale of 0 has no privacy at all."""
+        directions = 1 if self.adjacency == "add-remove" else 2
+        range_over_scale = directions * exact(self.sensitivity)
+        if range_over_scale == 0:
+            return picks(self.k, 0)
+        if self.scale == 0:
+            return failure(1)
+        return picks(self.k, range_over_scale / exact(self.scale))
+
+    def select(self, histogram: Histogram, bits: BitSource | None = None) -> Selection:
+        """Draw the list."""
+        histogram.require_domain("GumbelTopK", self.k)
+        bits = SystemBits() if bits is None else bits
+        field = histogram.field()
+        if self.smallest:
+            field = Field(-field.scores, field.sizes)
+        if self.scale == 0:
+            groups = _best_groups(field, self.k)
+        else:
+            groups = race(field, GUMBEL, exact(self.scale), self.k, bits)
+        return Selection(histogram.names(groups, bits), complete=True)
+
+    def probabilities(self, histogram: Histogram) -> dict[Outcome, arb]:
+        """Plackett–Luce with weights e^(h/τ)."""
+        histogram.require_domain("GumbelTopK", self.k)
+        scores = histogram.scores()
+        sign = -1 if self.smallest else 1
+        if self.scale == 0:
+            return _ranked_law([(item, sign * score) for item, score in scores], self.k)
+        best = max(sign * score for _, score in scores)
+        with precision(128):
+            weights = [
+                (item, ball((sign * score - best) / exact(self.scale)).exp())
+                for item, score in scores
+            ]
+            return plackett_luce(weights, self.k)
+
+    def distribution(self, histogram: Histogram) -> dict[Outcome, float]:
+        """The exact law of the list on a small histogram."""
+        return as_floats(self.probabilities(histogram))
+
+
+def _best_groups(field: Field, k: int) -> list[int]:
+    """Without noise: the groups in order of score, each as often as it has items."""
+    groups: list[int] = []
+    for group in np.argsort(-field.scores, kind="stable"):
+        groups += [int(group)] * min(field.size(int(group)), k - len(groups))
+        if len(groups) == k:
+            break
+    return groups
+
+
+def _ranked_law(scores: Sequence[tuple[Hashable, Fraction]], k: int) -> dict[Outcome, arb]:
+    """Without noise: best first, equal scores in uniformly random order."""
+    law: dict[Outcome, arb] = {(): arb(1)}
+    ranked = sorted(scores, key=lambda pair: -pair[1])
+    for _, tied in groupby(ranked, key=lambda pair: pair[1]):
+        items = [(item, arb(1)) for item, _ in tied]
+        law = {
+            (*before, *after): chance * more
+            for before, chance in law.items()
+            for after, more in plackett_luce(items, k - len(before)).items()
+        }
+    return law
