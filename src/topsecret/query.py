@@ -116,7 +116,8 @@ def _limited_domain(k: int, k_bar: int, epsilon: float, delta: float) -> _Prepar
         LimitedDomain(k, k_bar, per_pick, threshold_delta),
         {"k_bar": k_bar, "epsilon_per_pick": per_pick, "threshold_delta": threshold_delta},
         f"its noisy count beats a noisy threshold of {rounded_up(up(ahead), 4)} persons more "
-        f"than the item of rank {k_bar + 1} has (1 + ln(k_bar / threshold_delta) / epsilon_per_pick)",
+        f"than the item of rank {k_bar + 1} has "
+        "(1 + ln(k_bar / threshold_delta) / epsilon_per_pick)",
     )
 
 

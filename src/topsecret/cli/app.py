@@ -9,14 +9,20 @@ import typer
 
 from topsecret import __version__
 
+WIDTH = shutil.get_terminal_size().columns
+NARROW = WIDTH < 60
+
 app = typer.Typer(
     name="topsecret",
     add_completion=False,
     no_args_is_help=True,
     # Boxes need room: below it, the plain help is easier to read.
-    rich_markup_mode="rich" if shutil.get_terminal_size().columns >= 60 else None,
+    rich_markup_mode=None if NARROW else "rich",
     pretty_exceptions_enable=False,  # a traceback with local variables would show secrets
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "terminal_width": WIDTH if NARROW else None,
+    },
 )
 
 
