@@ -29,8 +29,8 @@ def demo(
     typer.echo(f"{path}: {ROWS:,} made-up check-ins of {PERSONS:,} persons in a city.\n")
     show(top_k(path, item="place", person="user", k=10, epsilon=1.0, delta=1e-6))
     words = [*_program(), "top", str(path), "--item", "place", "--person", "user"]
-    typer.echo("\nTry next, with half the budget for twice as many places:")
-    typer.echo(f"  {shlex.join([*words, '-k', '20', '--epsilon', '0.5'])}")
+    typer.echo("\nTry next, more places for less budget, and see the list end early:")
+    typer.echo(f"  {shlex.join([*words, '-k', '40', '--epsilon', '0.2'])}")
 
 
 def _program() -> list[str]:
