@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 
 import numpy as np
-from benchmarks.row import Row, interleaved
 
+from benchmarks.row import Row, interleaved
 from topsecret import Histogram
 from topsecret.mechanisms import GumbelTopK
 
