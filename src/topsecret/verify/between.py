@@ -33,7 +33,7 @@ from topsecret.verify.laws import Floats
 from topsecret.verify.neighbours import Indices
 
 CLAIM_ROUNDING = 2.0**-40
-_RESOLUTION = 2.0**-40
+_RESOLUTION = 2.0**-30
 
 
 @dataclass(order=True, slots=True)

@@ -30,7 +30,7 @@ from topsecret.verify.report import Comparison, PrivacyReport
 
 _GRID = 33
 _DELTAS = (0.0, 1e-9, 1e-6, 1e-3, 1e-2, 1e-1)
-_MIDPOINTS = 4000
+_MIDPOINTS = 2000
 
 
 def check_privacy(
@@ -134,11 +134,12 @@ class _FamilyCheck:
         self.comparisons += len(pairs)
         if not len(pairs):
             return
-        largest = int(uppers.argmax())
         if epsilon >= 0 and claim > 0:
-            candidate = self._comparison(pairs[largest], epsilon, float(uppers[largest]), claim)
-            if self.tightest is None or _share(candidate) > _share(self.tightest):
-                self.tightest = candidate
+            # Above the claim a float bound only says "look closer": that comes next.
+            largest = int(uppers.argmax())
+            bound = min(float(uppers[largest]), claim)
+            if self.tightest is None or bound / claim > _share(self.tightest):
+                self.tightest = self._comparison(pairs[largest], epsilon, bound, claim)
         doubtful = np.flatnonzero(uppers > claim)
         if not len(doubtful):
             return

@@ -70,7 +70,8 @@ class Verification:
     @property
     def passed(self) -> bool:
         """Whether every check passed."""
-        return all(report.passed for report in (*self.privacy, *self.samplers))
+        exhaustive = all(report.passed for report in self.privacy)
+        return exhaustive and all(report.passed for report in self.samplers)
 
     def to_dict(self) -> dict[str, Any]:
         """The run as JSON takes it."""
