@@ -16,7 +16,9 @@ MAY_USE: dict[str, set[str]] = {
     "unit": {"errors"},
     "noise": {"errors", "rounding"},
     "accounting": {"errors", "rounding"},
-    "histogram": {"errors", "rounding", "noise", "selection"},
+    "order": set(),
+    "tabulation": {"errors", "noise", "order"},
+    "histogram": {"errors", "noise", "tabulation"},
     "mechanisms": {
         "errors",
         "rounding",

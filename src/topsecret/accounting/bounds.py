@@ -10,7 +10,7 @@ from flint import arb
 
 from topsecret.accounting import classical, renyi
 from topsecret.accounting.explanation import Bound
-from topsecret.accounting.optimal import Steps, optimal_delta, optimal_epsilon
+from topsecret.accounting.optimal import MOST_STEPS, Steps, optimal_delta, optimal_epsilon
 from topsecret.accounting.profile import gaussian_delta
 from topsecret.rounding import ball, precision, up
 
@@ -128,9 +128,10 @@ def _steps(loss: Loss) -> Steps:
 def _equal_steps(steps: Steps) -> tuple[int, Fraction] | None:
     """All steps as pure ones of one epsilon: a bounded-range step is a pure step too."""
     runs = (*steps.picks, *steps.pures)
-    if len({epsilon for _, epsilon in runs}) != 1:
+    count = sum(n for n, _ in runs)
+    if len({epsilon for _, epsilon in runs}) != 1 or count > MOST_STEPS:
         return None
-    return sum(n for n, _ in runs), runs[0][1]
+    return count, runs[0][1]
 
 
 def _known_by_epsilon(loss: Loss) -> bool:

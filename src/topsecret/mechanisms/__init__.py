@@ -3,5 +3,15 @@
 from topsecret.mechanisms.gumbel import GumbelTopK
 from topsecret.mechanisms.limited_domain import LimitedDomain
 from topsecret.mechanisms.mechanism import Mechanism
+from topsecret.mechanisms.oneshot_exponential import OneshotExponential
+from topsecret.mechanisms.oneshot_laplace import OneshotLaplace
+from topsecret.mechanisms.permute_and_flip import PermuteAndFlip
 
-__all__ = ["GumbelTopK", "LimitedDomain", "Mechanism"]
+__all__ = [
+    "GumbelTopK",
+    "LimitedDomain",
+    "Mechanism",
+    "OneshotExponential",
+    "OneshotLaplace",
+    "PermuteAndFlip",
+]

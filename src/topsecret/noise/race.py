@@ -31,13 +31,13 @@ from topsecret.noise.reals import FIRST_BITS, Rational, Real, Shifted
 from topsecret.noise.screening import WORD, Field, contenders
 from topsecret.rounding import down, precision, up
 
-__all__ = ["EXTRA", "Field", "race"]
+__all__ = ["EXTRA", "Field", "Runner", "race"]
 
 EXTRA = -1
 """The index by which the race names its extra runner."""
 
 
-class _Runner:
+class Runner:
     """One group's next arrival: an enclosure in floats, and the means to sharpen it."""
 
     __slots__ = ("_balls", "_legs", "_noise", "group", "head_start", "left", "lower", "upper")
@@ -68,19 +68,20 @@ class _Runner:
         return known
 
     def enclose(self) -> None:
+        """Set the floats around the noisy score from the first bits."""
         value = self.ball(FIRST_BITS)
         if not value.is_nan():
             self.lower, self.upper = down(value), up(value)
 
-    def next(self, bits: BitSource) -> _Runner:
+    def next(self, bits: BitSource) -> Runner:
         """The same group's next arrival, with one item fewer left."""
         left = self.left - 1
         legs = [*self._legs, (Uniform(bits), left)]
-        runner = _Runner(self.group, self.head_start, self._noise, left, legs)
+        runner = Runner(self.group, self.head_start, self._noise, left, legs)
         runner.enclose()
         return runner
 
-    def __lt__(self, other: _Runner) -> bool:
+    def __lt__(self, other: Runner) -> bool:
         """Whether this one comes first, that is, has the larger noisy score."""
         if self.lower > other.upper:
             return True
@@ -110,16 +111,16 @@ def race(
     is named ``EXTRA``, and the race ends when it comes in.
     """
     reference = field.highest()
-    runners: list[_Runner] = []
+    runners: list[Runner] = []
     for start in contenders(field, reference, noise, scale, count, bits):
         head_start = Rational((field.score(start.group) - reference) / scale)
         size = field.size(start.group)
         leg = (Uniform(bits, start.word, WORD), size)
-        runner = _Runner(start.group, head_start, noise, size, [leg])
+        runner = Runner(start.group, head_start, noise, size, [leg])
         runner.lower, runner.upper = start.lower, start.upper
         runners.append(runner)
     if extra is not None:
-        last = _Runner(EXTRA, Shifted(extra, -reference / scale), noise, 1, [(Uniform(bits), 1)])
+        last = Runner(EXTRA, Shifted(extra, -reference / scale), noise, 1, [(Uniform(bits), 1)])
         last.enclose()
         runners.append(last)
     heapq.heapify(runners)
