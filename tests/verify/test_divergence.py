@@ -8,8 +8,8 @@ import pytest
 from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from planted import Stated
 
-from tests.verify.planted import Stated
 from topsecret import Histogram
 from topsecret.accounting import NO_LOSS, pure
 from topsecret.errors import VerificationFailed

@@ -1,8 +1,8 @@
 """The exhaustive check passes what is right and refuses what is wrong."""
 
 import pytest
+from planted import Planted, Stated, limited_domain_law
 
-from tests.verify.planted import Planted, Stated, limited_domain_law
 from topsecret.accounting import picks
 from topsecret.errors import InvalidParameter, VerificationFailed
 from topsecret.mechanisms import GumbelTopK, LimitedDomain

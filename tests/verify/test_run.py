@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from planted import Planted
 
 import topsecret.mechanisms
-from tests.verify.planted import Planted
 from topsecret.cli import main
 from topsecret.errors import InvalidParameter
 from topsecret.mechanisms import GumbelTopK, LimitedDomain

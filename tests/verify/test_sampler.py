@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 from flint import arb
+from planted import Planted
 
-from tests.verify.planted import Planted
 from topsecret import NOTHING, Histogram
 from topsecret.accounting import NO_LOSS, Loss
 from topsecret.errors import InvalidParameter, VerificationFailed
