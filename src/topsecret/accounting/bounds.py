@@ -1,0 +1,150 @@
+"""Which bounds are valid for a loss, and what each gives."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from flint import arb
+
+from topsecret.accounting import classical, renyi
+from topsecret.accounting.explanation import Bound
+from topsecret.accounting.optimal import Steps, optimal_delta, optimal_epsilon
+from topsecret.accounting.profile import gaussian_delta
+from topsecret.rounding import ball, precision, up
+
+if TYPE_CHECKING:
+    from topsecret.accounting.loss import Loss
+
+BASIC = "the sum of the epsilons"
+DURFEE_ROGERS = "Durfee & Rogers 2019, Lemma 4.4"
+ZCDP = "Bun & Steinke 2016; Cesar & Rogers 2021; converted by Canonne et al. 2020"
+RENYI = "tight Rényi curves, converted by Canonne et al. 2020, Prop. 12"
+OPTIMAL = "optimal adaptive composition, after Dong, Durfee & Rogers 2020"
+PURE = "Kairouz, Oh & Viswanathan 2015, Thm 3.3"
+GAUSSIAN = "Balle & Wang 2018, Thm 8"
+
+
+def epsilons(loss: Loss, delta: Fraction) -> tuple[Bound, ...]:
+    """Every bound that is valid for the loss, as a total epsilon at ``delta``."""
+    left = delta - loss.failures
+    if left < 0:
+        return (Bound("failures", math.inf, "delta is below the probability of failure"),)
+    found: list[Bound] = []
+
+    def add(name: str, epsilon: float, source: str) -> None:
+        if math.isfinite(epsilon):
+            epsilon = up(Fraction(epsilon) + loss.slack)
+        found.append(Bound(name, epsilon, source))
+
+    if left >= 1:
+        add("trivial", 0.0, "delta is at least 1")
+        return tuple(found)
+    steps = _steps(loss)
+    by_epsilon = _known_by_epsilon(loss)
+    if by_epsilon:
+        add("basic", up(steps.total), BASIC)
+    if left == 0:
+        if not by_epsilon:
+            add("basic", math.inf, "a part of the loss needs a delta above 0")
+        return tuple(found)
+    if steps.picks or steps.pures:
+        if by_epsilon:
+            add(
+                "Durfee-Rogers",
+                classical.durfee_rogers_epsilon(steps.picks, steps.pures, left),
+                DURFEE_ROGERS,
+            )
+        equal = _equal_steps(steps)
+        if by_epsilon and equal is not None:
+            add("KOV", classical.optimal_pure_epsilon(*equal, left), PURE)
+    if not loss.curves and not _empty(loss):
+        add("zCDP", renyi.renyi_epsilon(lambda alpha: alpha * _rho(loss), left), ZCDP)
+    if not _empty(loss):
+        add("Rényi", renyi.renyi_epsilon(lambda alpha: _renyi(loss, alpha), left), RENYI)
+    if _only_gaussian(loss):
+        add("Gaussian", classical.gaussian_epsilon(loss.mu_squared, left), GAUSSIAN)
+    elif _has_profile(loss):
+        add("optimal", optimal_epsilon(steps, left), OPTIMAL)
+    return tuple(found)
+
+
+def smallest_delta(loss: Loss, epsilon: Fraction) -> float:
+    """The smallest delta that a valid bound gives at a total ``epsilon``."""
+    x = epsilon - loss.slack
+    steps = _steps(loss)
+    found = [1.0]
+    if x >= 0:
+        if _known_by_epsilon(loss) and steps.total <= x:
+            found.append(0.0)
+        elif not _empty(loss):
+            found.append(renyi.renyi_delta(lambda alpha: _renyi(loss, alpha), x))
+            equal = _equal_steps(steps)
+            if _known_by_epsilon(loss) and equal is not None:
+                found.append(classical.optimal_pure_delta(*equal, x))
+    if found[-1] > 0:
+        if _only_gaussian(loss):
+            with precision(160):
+                found.append(up(gaussian_delta(loss.mu_squared, x)))
+        elif _empty(loss):
+            with precision(96):
+                found.append(up(-ball(x).expm1()))
+        elif _has_profile(loss):
+            found.append(optimal_delta(steps, x, min(found)))
+    return min(1.0, up(Fraction(max(0.0, min(found))) + loss.failures))
+
+
+def rho_of(loss: Loss) -> float | None:
+    """The zCDP of the loss, rounded up, where it has one."""
+    if loss.curves:
+        return None
+    with precision(96):
+        return up(_rho(loss))
+
+
+def _rho(loss: Loss) -> arb:
+    rational = loss.zcdp_rho + loss.mu_squared / 2
+    rational += sum((n * e * e / 8 for n, e in loss.pick_runs), Fraction(0))
+    pures = sum((n * classical.pure_rho(e) for n, e in loss.pure_runs), arb(0))
+    return ball(rational) + pures
+
+
+def _renyi(loss: Loss, alpha: arb) -> arb:
+    total = alpha * ball(loss.zcdp_rho + loss.mu_squared / 2)
+    for n, epsilon in loss.pick_runs:
+        total += n * renyi.bounded_range(epsilon, alpha)
+    for n, epsilon in loss.pure_runs:
+        total += n * renyi.pure_dp(epsilon, alpha)
+    for n, named in loss.curves:
+        total += n * named.curve(alpha)
+    return total
+
+
+def _steps(loss: Loss) -> Steps:
+    return Steps(loss.pick_runs, loss.pure_runs, loss.mu_squared)
+
+
+def _equal_steps(steps: Steps) -> tuple[int, Fraction] | None:
+    """All steps as pure ones of one epsilon: a bounded-range step is a pure step too."""
+    runs = (*steps.picks, *steps.pures)
+    if len({epsilon for _, epsilon in runs}) != 1:
+        return None
+    return sum(n for n, _ in runs), runs[0][1]
+
+
+def _known_by_epsilon(loss: Loss) -> bool:
+    return not (loss.mu_squared or loss.zcdp_rho or loss.curves)
+
+
+def _has_profile(loss: Loss) -> bool:
+    return not (loss.zcdp_rho or loss.curves) and not _empty(loss)
+
+
+def _only_gaussian(loss: Loss) -> bool:
+    others = loss.pick_runs or loss.pure_runs or loss.zcdp_rho or loss.curves
+    return bool(loss.mu_squared) and not others
+
+
+def _empty(loss: Loss) -> bool:
+    return _known_by_epsilon(loss) and not (loss.pick_runs or loss.pure_runs)

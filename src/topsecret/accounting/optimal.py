@@ -1,0 +1,133 @@
+"""The optimal bound for picks, pure steps and Gaussian steps: which grid, and the answer.
+
+The choice of the grid uses floats freely: every grid gives a valid bound, a good one a tight
+bound in time.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+from topsecret.accounting.classical import Run
+from topsecret.accounting.profile import LARGEST_PICK, Profile, identity_profile
+from topsecret.accounting.recursion import WIDEST_SPACING
+
+MOST_STEPS = 50_000
+MOST_WORK = 2e8
+"""Cells times grid points times steps: about two seconds."""
+LEAST_WORK = 1e6
+"""Where the estimate would allow a coarser grid than this, spend at least about 20 ms."""
+MOST_POINTS = 40_000
+FINEST_SPACING = 1e-8
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """What the optimal recursion can treat: runs of picks in order, pure steps, one Gaussian."""
+
+    picks: tuple[Run, ...]
+    pures: tuple[Run, ...]
+    mu_squared: Fraction
+
+    @property
+    def total(self) -> Fraction:
+        """The sum of all epsilons."""
+        return sum((n * e for n, e in (*self.picks, *self.pures)), Fraction(0))
+
+    def rho(self) -> float:
+        """About the zCDP, for choosing grids only."""
+        picks = sum(n * float(e) ** 2 / 8 for n, e in self.picks)
+        pures = sum(n * float(e) * math.tanh(float(e) / 2) for n, e in self.pures)
+        return picks + pures + float(self.mu_squared) / 2
+
+
+def optimal_epsilon(steps: Steps, delta: Fraction, tolerance: float = 2e-4) -> float:
+    """The optimal epsilon at ``delta``, rounded up; inf where no grid serves.
+
+    >>> steps = Steps(((10, Fraction(1, 10)),), (), Fraction(0))
+    >>> 0.6340 < optimal_epsilon(steps, Fraction(1, 10**6)) < 0.6345
+    True
+    """
+    profile = _profile(steps, delta, tolerance)
+    return math.inf if profile is None else profile.epsilon(delta)
+
+
+def optimal_delta(steps: Steps, x: Fraction, expected: float, tolerance: float = 2e-4) -> float:
+    """The optimal delta at x, rounded up, given roughly how large it will be."""
+    if expected < 1e-250:
+        return 1.0
+    profile = _profile(steps, Fraction(expected), tolerance)
+    return 1.0 if profile is None else profile.delta(x)
+
+
+def _profile(steps: Steps, delta: Fraction, tolerance: float) -> Profile | None:
+    if delta <= 0 or delta < Fraction(1, 10**250):
+        return None
+    # One grid for each half decade of delta, so that neighbouring questions share a profile.
+    decade = math.floor(2 * math.log10(min(1.0, float(delta))))
+    return optimal_profile(steps, decade, tolerance)
+
+
+@lru_cache(maxsize=256)
+def optimal_profile(steps: Steps, half_decade: int, tolerance: float) -> Profile | None:
+    """The profile of the steps on a grid for deltas near 10^(half_decade / 2)."""
+    count = sum(n for n, _ in steps.picks)
+    if count > MOST_STEPS or any(e > LARGEST_PICK for _, e in steps.picks):
+        return None
+    surprise = -half_decade / 2 * math.log(10) + 1.0
+    rho = steps.rho()
+    if rho == 0:
+        return None
+    # Beyond the reach the profile is one number; at 1e-5 of delta over the steps it is harmless.
+    far = surprise + math.log(1e5) + math.log(1 + count) / 2
+    reach = rho + 2 * math.sqrt(rho * far)
+    if steps.mu_squared == 0:
+        reach = min(reach, float(steps.total))
+    spacing = _spacing(steps, count, rho, reach, surprise, tolerance)
+    if spacing < FINEST_SPACING:
+        return None
+    profile = identity_profile(spacing, Fraction(reach))
+    tiny: list[Run] = []
+    for n, epsilon in reversed(steps.picks):
+        cells = max(1, round(epsilon / spacing), math.ceil(epsilon / WIDEST_SPACING))
+        if reach / float(epsilon / cells) > MOST_POINTS:
+            tiny.append((n, epsilon))
+            continue
+        profile = profile.on_grid(epsilon / cells).after_picks([epsilon] * n)
+    # A pick is a pure step, and a pure step may be moved to the front: the coarse grid serves.
+    for n, epsilon in (*steps.pures, *tiny):
+        profile = profile.after_pure(epsilon, n)
+    return profile.after_gaussian(steps.mu_squared)
+
+
+def _spacing(
+    steps: Steps, count: int, rho: float, reach: float, surprise: float, tolerance: float
+) -> Fraction:
+    """The spacing at which chords cost about ``tolerance`` of epsilon, within the work allowed."""
+    chords = max(1, count) + len(steps.pures) + 1
+    slope = math.sqrt(2 * surprise) / math.sqrt(2 * rho)
+    epsilon = rho + 2 * math.sqrt(rho * surprise)
+    wanted = math.sqrt(8 * tolerance * epsilon / (chords * slope))
+    picked = sum(n * float(e) for n, e in steps.picks)
+    cheapest = max(math.sqrt(picked * reach / MOST_WORK), reach / MOST_POINTS)
+    wanted = min(wanted, max(math.sqrt(picked * reach / LEAST_WORK), reach / 1000), reach / 100)
+    spacing = min(max(wanted, cheapest), float(WIDEST_SPACING))
+    return _shared(steps, spacing) or Fraction(spacing)
+
+
+def _shared(steps: Steps, spacing: float) -> Fraction | None:
+    """A spacing that divides every pick, close to the wanted one, if there is one."""
+    epsilons = {epsilon for _, epsilon in steps.picks}
+    if not epsilons:
+        return None
+    common = Fraction(0)
+    for epsilon in epsilons:
+        scale = math.lcm(common.denominator, epsilon.denominator)
+        common = Fraction(math.gcd(int(common * scale), int(epsilon * scale)), scale)
+    parts = max(1, round(common / Fraction(spacing)))
+    shared = common / parts
+    near = spacing / 2 <= shared <= 2 * spacing and shared <= WIDEST_SPACING
+    return shared if near else None
