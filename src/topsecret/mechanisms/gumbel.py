@@ -31,7 +31,7 @@ from fractions import Fraction
 from itertools import groupby
 
 import numpy as np
-from flint import arb
+from flint import arb, ctx
 
 from topsecret.accounting import Loss, failure, picks
 from topsecret.histogram import Histogram
@@ -103,7 +103,7 @@ class GumbelTopK:
         if self.scale == 0:
             return _ranked_law([(item, sign * score) for item, score in scores], self.k)
         best = max(sign * score for _, score in scores)
-        with precision(128):
+        with precision(max(128, ctx.prec)):
             weights = [
                 (item, ball((sign * score - best) / exact(self.scale)).exp())
                 for item, score in scores
@@ -113,6 +113,21 @@ class GumbelTopK:
     def distribution(self, histogram: Histogram) -> dict[Outcome, float]:
         """The exact law of the list on a small histogram."""
         return as_floats(self.probabilities(histogram))
+
+    @classmethod
+    def verification_cases(cls) -> tuple[GumbelTopK, ...]:
+        """The parameters that ``topsecret verify`` checks."""
+        return (
+            cls(k=1, scale=10 / 7),
+            cls(k=2, scale=10 / 7),
+            cls(k=4, scale=10 / 7),
+            cls(k=2, scale=2 / 3),
+            cls(k=4, scale=3 / 7),
+            cls(k=3, scale=2 / 3, smallest=True),
+            cls(k=2, scale=4, sensitivity=2),
+            cls(k=1, scale=2 / 3, adjacency="replace"),
+            cls(k=2, scale=10 / 7, adjacency="replace"),
+        )
 
 
 def _best_groups(field: Field, k: int) -> list[int]:

@@ -42,7 +42,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from flint import arb
+from flint import arb, ctx
 
 from topsecret.accounting import Loss, failure, picks, slack
 from topsecret.histogram import Histogram
@@ -136,11 +136,30 @@ class LimitedDomain:
         """Plackett–Luce over the leading items and ⊥, ended by ⊥."""
         candidates = self._candidates(histogram)
         most = max((lead for _, lead in candidates), default=0)
-        with precision(128):
+        bits = max(128, ctx.prec)
+        with precision(bits):
             weights = [(item, ball((lead - most) / self._scale).exp()) for item, lead in candidates]
-            nothing = (self._threshold().ball(128) - ball(most / self._scale)).exp()
+            nothing = (self._threshold().ball(bits) - ball(most / self._scale)).exp()
             return plackett_luce(weights, self.k, nothing)
 
     def distribution(self, histogram: Histogram) -> dict[Outcome, float]:
         """The exact law of the list on a small histogram."""
         return as_floats(self.probabilities(histogram))
+
+    @classmethod
+    def verification_cases(cls) -> tuple[LimitedDomain, ...]:
+        """The parameters that ``topsecret verify`` checks: k̄ below, at and above the items."""
+        price, delta = 0.7, 0.01
+        return (
+            cls(1, 4, price, delta),
+            cls(2, 2, price, delta),
+            cls(2, 3, price, delta, max_items=1),
+            cls(3, 4, price, delta, max_items=2),
+            cls(4, 6, price, delta),
+            cls(2, 3, 1.5, 0.1, max_items=2),
+            cls(2, 2, price, delta, strict=True),
+            cls(2, 3, price, delta, max_items=1, strict=True),
+            cls(1, 2, price, delta, max_items=1, adjacency="replace"),
+            cls(2, 3, price, delta, adjacency="replace"),
+            cls(2, 3, price, delta, adjacency="replace", strict=True),
+        )

@@ -1,0 +1,45 @@
+"""The command line: a thin layer over the library, one module per command.
+
+To add a command, write ``cli/<command>.py`` that decorates a function with ``@app.command()``,
+and import it in ``commands`` below. Heavy modules are imported inside the function, so that
+``topsecret --help`` stays quick.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Sequence
+
+from topsecret.errors import TopSecretError
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run one command; every foreseen mistake ends in one line on stderr and exit code 2."""
+    for stream in (sys.stdout, sys.stderr):  # an item's name may not fit the terminal's encoding
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    sys.exit(_run(sys.argv[1:] if arguments is None else list(arguments)))
+
+
+def _run(arguments: list[str]) -> int:
+    from topsecret.cli.commands import app
+
+    try:
+        outcome = app(arguments, prog_name="topsecret", standalone_mode=False)
+    except TopSecretError as error:
+        return _complain(str(error))
+    except KeyboardInterrupt:
+        return 130
+    except Exception as error:
+        # A wrong option: typer's own error classes have moved between its versions.
+        if not hasattr(error, "format_message"):
+            raise
+        return _complain(f"{error.format_message()} (see topsecret --help)")
+    return outcome if isinstance(outcome, int) else 0
+
+
+def _complain(message: str) -> int:
+    line = " ".join(message.split())
+    sys.stderr.write(f"topsecret: {line}\n")
+    return 2

@@ -1,0 +1,39 @@
+"""The command-line application that the command modules register with."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from topsecret import __version__
+
+app = typer.Typer(
+    name="topsecret",
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,  # a traceback with local variables would show secrets
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"topsecret {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def topsecret(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """The most common items of your data, with a proven privacy guarantee.
+
+    Start with [bold]topsecret demo[/bold], or ask your own file:
+
+    [bold]topsecret top events.csv --item place --person user -k 10 --epsilon 1[/bold]
+    """

@@ -1,0 +1,7 @@
+"""All commands, registered by importing their modules. The order is that of ``--help``."""
+
+from topsecret.cli import top  # isort: skip
+from topsecret.cli import demo  # isort: skip
+from topsecret.cli.app import app
+
+__all__ = ["app", "demo", "top"]

@@ -1,0 +1,54 @@
+"""A release on a terminal: a ranked table and the receipt, at any width."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from topsecret.release import Release, printable
+
+NARROW = 60
+"""Below this width labels stand above their texts."""
+
+
+def show(release: Release) -> None:
+    """Print the release on standard output."""
+    console = Console(highlight=False, markup=False, emoji=False)
+    console.print(Text(release.title, style="bold"))
+    console.print()
+    console.print(_ranking(release))
+    console.print()
+    console.print(Text("Receipt", style="bold"))
+    console.print(Padding(_receipt(release, narrow=console.width < NARROW), (0, 0, 0, 2)))
+
+
+def _ranking(release: Release) -> RenderableType:
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+    table.add_column("rank", justify="right", style="cyan", no_wrap=True)
+    table.add_column(printable(release.item), overflow="fold")
+    for rank, item in release.ranked():
+        table.add_row(Text(rank), Text(item, style="bold"))
+    if not release.complete:
+        table.add_row(Text("–"), Text("the rest is too close to call", style="dim italic"))
+    return Padding(table, (0, 0, 0, 2))
+
+
+def _receipt(release: Release, *, narrow: bool) -> RenderableType:
+    if narrow:
+        return Group(*_stacked(release))
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(style="cyan", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for label, text in release.receipt:
+        grid.add_row(Text(label), Text(text))
+    return grid
+
+
+def _stacked(release: Release) -> Iterator[RenderableType]:
+    for label, text in release.receipt:
+        yield Text(label, style="cyan")
+        yield Padding(Text(text), (0, 0, 0, 2))

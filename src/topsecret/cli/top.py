@@ -1,0 +1,43 @@
+"""``topsecret top``: the most common items of a file."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from topsecret.cli.app import app
+
+
+@app.command()
+def top(
+    file: Annotated[
+        str, typer.Argument(help="One row per event: CSV, TSV, JSON lines (also .gz) or Parquet.")
+    ],
+    item: Annotated[str, typer.Option(help="The column to rank.", metavar="COLUMN")],
+    person: Annotated[
+        str, typer.Option(help="The column that tells persons apart.", metavar="COLUMN")
+    ],
+    epsilon: Annotated[float, typer.Option(help="Privacy budget: smaller protects more.")],
+    k: Annotated[int, typer.Option("-k", "--k", help="How many items to name at most.")] = 10,
+    delta: Annotated[float, typer.Option(help="Probability that the guarantee fails.")] = 1e-6,
+    k_bar: Annotated[
+        int | None, typer.Option(help="How many leading items may be looked at.  [default: 20·k]")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+) -> None:
+    """Name the items with the most distinct persons, with a receipt.
+
+    [bold]topsecret top checkins.csv --item place --person user -k 10 --epsilon 1[/bold]
+
+    [bold]topsecret top events.parquet --item word --person author --epsilon 0.5 --json[/bold]
+    """
+    from topsecret.query import top_k
+
+    release = top_k(file, item=item, person=person, k=k, epsilon=epsilon, delta=delta, k_bar=k_bar)
+    if json:
+        typer.echo(release.to_json())
+        return
+    from topsecret.cli.render import show
+
+    show(release)

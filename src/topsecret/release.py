@@ -1,0 +1,217 @@
+"""The answer with its receipt: what was released, at what price, and what it means.
+
+A ``Release`` holds what a mechanism answered and public parameters, nothing else. It may be
+shown, stored and passed on: whatever is done with it costs no further privacy.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import math
+import textwrap
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import ROUND_CEILING, Context, Decimal
+from types import MappingProxyType
+
+from topsecret.unit import PrivacyUnit
+
+Public = int | float | str | None
+"""A public parameter."""
+
+WIDTH = 80
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Release:
+    """A private answer to "which items have the most persons?", ready to be shown.
+
+    *Guarantee.* ``items`` and ``complete`` together are (epsilon, delta)-differentially private
+    for the neighbours that ``unit`` names; both numbers are what the accounting proves, rounded
+    up. The other fields depend on public parameters alone.
+    """
+
+    items: tuple[Hashable, ...]
+    """The released items, best first when ``ordered``."""
+    complete: bool
+    """False when NOTHING ended the list: the rest is too close to call."""
+    ordered: bool
+    k: int
+    """How many items were asked for."""
+    epsilon: float
+    delta: float
+    mechanism: str
+    """The mechanism's name, as ``top_k`` takes it."""
+    parameters: Mapping[str, Public]
+    """The mechanism's public parameters."""
+    bound: str
+    """The composition bound that proves epsilon."""
+    threshold: str
+    """The rule by which an item may be named, in words."""
+    unit: PrivacyUnit
+    source: str
+    item: str
+    """The column that named the items."""
+    version: str
+    time: datetime
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
+
+    @property
+    def title(self) -> str:
+        """What was asked, in one line."""
+        return f"Top {self.k} of {self.item!r} in {self.source}, by number of distinct persons"
+
+    @property
+    def ending(self) -> str:
+        """How the list ended, as a sentence that begins with "The list"."""
+        if self.complete:
+            return f"is complete: {self.k} {_items(self.k)} asked for, {self.k} named."
+        return (
+            f"ended early, with {len(self.items)} of {self.k} items: "
+            "NOTHING came next, which means that the rest is too close to call."
+        )
+
+    @property
+    def receipt(self) -> tuple[tuple[str, str], ...]:
+        """The receipt as pairs of a label and a text in plain words."""
+        parameters = ", ".join(f"{name}={value}" for name, value in self.parameters.items())
+        return (
+            ("Protected", f"{self.unit.protected}."),
+            ("Compared with", f"{self.unit.neighbours}."),
+            ("Guarantee", _guarantee(self.epsilon, self.delta)),
+            ("The list", self.ending + ("" if self.ordered else " Its order means nothing.")),
+            (
+                "Missing items",
+                "an item that is not listed may be rare, or common and unlucky with the noise, "
+                "or common with too few persons to be named safely. "
+                "Missing never means that nobody has it.",
+            ),
+            ("Named when", f"{self.threshold}."),
+            ("Mechanism", f"{self.mechanism} ({parameters}); epsilon by the {self.bound} bound."),
+            ("Made", f"{self.time:%Y-%m-%d %H:%M:%S} UTC by topsecret {self.version}."),
+        )
+
+    def ranked(self) -> list[tuple[str, str]]:
+        """The items with their ranks as text that is safe on a terminal."""
+        return [
+            (str(rank) if self.ordered else "·", printable(item))
+            for rank, item in enumerate(self.items, start=1)
+        ]
+
+    def __str__(self) -> str:
+        """A ranked table and the receipt, as plain text."""
+        lines = [*textwrap.wrap(self.title, WIDTH), ""]
+        lines += [f"{rank:>5}  {item}" for rank, item in self.ranked()]
+        if not self.complete:
+            lines.append(f"{'–':>5}  (the rest is too close to call)")
+        lines += ["", "Receipt"]
+        label_width = max(len(label) for label, _ in self.receipt)
+        for label, text in self.receipt:
+            lines += textwrap.wrap(
+                text,
+                WIDTH,
+                initial_indent=f"  {label:<{label_width}}  ",
+                subsequent_indent=" " * (label_width + 4),
+            )
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return (
+            f"Release(items={self.items!r}, complete={self.complete}, "
+            f"epsilon={self.epsilon!r}, delta={self.delta!r}, mechanism={self.mechanism!r})"
+        )
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{html.escape(rank)}</td><td>{html.escape(item)}</td></tr>"
+            for rank, item in self.ranked()
+        )
+        receipt = "".join(
+            f"<dt>{html.escape(label)}</dt><dd>{html.escape(text)}</dd>"
+            for label, text in self.receipt
+        )
+        return (
+            f"<table><caption>{html.escape(self.title)}</caption>"
+            f"<thead><tr><th>rank</th><th>{html.escape(printable(self.item))}</th></tr></thead>"
+            f"<tbody>{rows}</tbody></table><p>The list {html.escape(self.ending)}</p>"
+            f"<details><summary>Receipt</summary><dl>{receipt}</dl></details>"
+        )
+
+    def to_dict(self) -> dict[str, object]:
+        """Everything as plain values that JSON can hold."""
+        return {
+            "items": [_plain(item) for item in self.items],
+            "complete": self.complete,
+            "ordered": self.ordered,
+            "k": self.k,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "mechanism": self.mechanism,
+            "parameters": dict(self.parameters),
+            "bound": self.bound,
+            "threshold": self.threshold,
+            "source": self.source,
+            "item": self.item,
+            "person": self.unit.person,
+            "adjacency": self.unit.adjacency,
+            "max_items": self.unit.max_items,
+            "receipt": dict(self.receipt),
+            "version": self.version,
+            "time": self.time.isoformat(timespec="seconds"),
+        }
+
+    def to_json(self, *, indent: int | None = 2) -> str:
+        """``to_dict`` as JSON text."""
+        return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
+
+
+def printable(item: Hashable) -> str:
+    """The item as text in which control characters are escaped.
+
+    An item's name is somebody's input: it must not move the cursor or colour the terminal.
+
+    >>> printable("caf\\u00e9"), printable("\\x1b[2J"), printable(""), printable(7)
+    ('café', '\\\\x1b[2J', '(empty text)', '7')
+    """
+    text = str(item)
+    if not text:
+        return "(empty text)"
+    if text.isprintable():
+        return text
+    return "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii")
+        for letter in text
+    )
+
+
+def rounded_up(value: float, digits: int = 6) -> str:
+    """A number with few digits, rounded up.
+
+    >>> rounded_up(0.33333333, 3), rounded_up(0.9999), rounded_up(1.0), rounded_up(1e-06)
+    ('0.334', '0.9999', '1', '1e-06')
+    """
+    context = Context(prec=digits, rounding=ROUND_CEILING)
+    return f"{float(context.plus(Decimal(repr(value)))):.{digits}g}"
+
+
+def _guarantee(epsilon: float, delta: float) -> str:
+    factor = (
+        rounded_up(math.nextafter(math.exp(epsilon), math.inf), 3) if epsilon < 20 else "e^epsilon"
+    )
+    return (
+        f"epsilon = {rounded_up(epsilon)} and delta = {rounded_up(delta)}: with one person more "
+        f"or less, no answer becomes more than {factor} times as likely (e^epsilon), "
+        f"except for a failure of probability at most {rounded_up(delta)} (delta)."
+    )
+
+
+def _plain(item: Hashable) -> Public:
+    return item if isinstance(item, str | int | float | None) else str(item)
+
+
+def _items(number: int) -> str:
+    return "item" if number == 1 else "items"

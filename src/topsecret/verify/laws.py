@@ -1,0 +1,132 @@
+"""The exact laws of a mechanism on all small histograms, tabulated once.
+
+Every probability is a ball of python-flint. The table keeps two floats for each, one below and
+one above, so that whole arrays of divergences can be bounded in float64; the balls themselves
+are asked for again, at any precision, where the floats do not decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from flint import arb
+from numpy.typing import NDArray
+
+from topsecret.errors import DomainRequired, InvalidParameter, VerificationFailed
+from topsecret.histogram import Histogram
+from topsecret.mechanisms.mechanism import Mechanism
+from topsecret.rounding import down, precision, up
+from topsecret.selection import Outcome
+from topsecret.verify.neighbours import Cube
+
+Floats = NDArray[np.float64]
+
+TABLE_BITS = 128
+
+# A ball with this many accurate bits is within 2**-52 of its truncated float: WIDEN covers it
+# 16 times over, which leaves room for the rounding of the product below.
+_ACCURATE_BITS = 60
+_WIDEN = 2.0**-48
+
+TINY = 1e-250
+"""Positive probabilities below this are bounded by 0 and by this: no subnormal float arises."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """All histograms of a cube, over a public domain or as observed items only."""
+
+    cube: Cube
+    public: bool
+
+    def histogram(self, counts: NDArray[np.int64]) -> Histogram:
+        """The histogram with these counts; without a public domain a zero is not observed."""
+        names = self.cube.names
+        observed = {name: int(count) for name, count in zip(names, counts, strict=True) if count}
+        return Histogram.of(observed, domain=names) if self.public else Histogram.of(observed)
+
+    def show(self, index: int) -> dict[str, int]:
+        """The counts of one histogram by name."""
+        counts = self.cube.counts()[index]
+        return dict(zip(self.cube.names, counts.tolist(), strict=True))
+
+
+class Laws:
+    """The laws of ``mechanism`` on every histogram of a family."""
+
+    def __init__(self, mechanism: Mechanism, family: Family) -> None:
+        self.mechanism = mechanism
+        self.family = family
+        self.counts = family.cube.counts()
+        self.balls = lru_cache(maxsize=4096)(self._balls)
+        tabulated = [self._balls(index, TABLE_BITS) for index in range(len(family.cube))]
+        names = {outcome: None for law in tabulated for outcome in law}
+        self.outcomes: tuple[Outcome, ...] = tuple(names)
+        columns = {outcome: column for column, outcome in enumerate(self.outcomes)}
+        shape = (len(tabulated), len(columns))
+        self.lower: Floats = np.zeros(shape)
+        self.upper: Floats = np.zeros(shape)
+        for row, law in enumerate(tabulated):
+            for outcome, probability in law.items():
+                bounds = _bounds(probability)
+                self.lower[row, columns[outcome]], self.upper[row, columns[outcome]] = bounds
+
+    def _balls(self, index: int, bits: int) -> Mapping[Outcome, arb]:
+        with precision(bits):
+            law = self.mechanism.probabilities(self.family.histogram(self.counts[index]))
+            total = sum(law.values(), arb(0))
+        if not total.contains(1):
+            raise VerificationFailed(
+                f"{self.mechanism}: the probabilities on {self.family.show(index)} add up to "
+                f"{total.str(10)}, not to 1"
+            )
+        return law
+
+
+def families(mechanism: Mechanism, items: int, max_count: int) -> tuple[Family, ...]:
+    """The families that a check with at most ``items`` items runs over.
+
+    Without a public domain an item of count 0 is not there, so one cube holds the histograms of
+    all fewer items too. With one, each domain size is a family of its own, except those that
+    the mechanism's public parameters rule out (k larger than the domain).
+    """
+    if not needs_domain(mechanism):
+        return (Family(Cube(items, max_count), public=False),)
+    sizes = [Family(Cube(size, max_count), public=True) for size in range(1, items + 1)]
+    accepted = tuple(family for family in sizes if _accepts(mechanism, family))
+    if not accepted:
+        raise InvalidParameter(
+            f"{mechanism} accepts no domain of at most {items} items; raise items or lower k"
+        )
+    return accepted
+
+
+def _accepts(mechanism: Mechanism, family: Family) -> bool:
+    nobody = np.zeros(family.cube.items, dtype=np.int64)
+    try:
+        mechanism.probabilities(family.histogram(nobody))
+    except InvalidParameter:
+        return False
+    return True
+
+
+def needs_domain(mechanism: Mechanism) -> bool:
+    """Whether the mechanism refuses a histogram without a public domain."""
+    try:
+        mechanism.probabilities(Histogram.of({}))
+    except DomainRequired:
+        return True
+    return False
+
+
+def _bounds(probability: arb) -> tuple[float, float]:
+    middle = float(probability)
+    if middle > TINY and probability.rel_accuracy_bits() >= _ACCURATE_BITS:
+        return middle * (1 - _WIDEN), middle * (1 + _WIDEN)
+    lower, upper = max(down(probability), 0.0), max(up(probability), 0.0)
+    if lower < TINY:
+        lower = 0.0
+    return lower, upper if upper == 0.0 else max(upper, TINY)

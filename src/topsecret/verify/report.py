@@ -1,0 +1,83 @@
+"""What a check found, in numbers that can be shown: the histograms are synthetic."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from topsecret.errors import VerificationFailed
+from topsecret.verify.neighbours import Neighbourhood
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One divergence beside its claim."""
+
+    histogram: Mapping[str, int]
+    neighbour: Mapping[str, int]
+    epsilon: float
+    divergence: float
+    """For a comparison that holds a float above the divergence, for a broken one below it."""
+    claim: float
+
+    @property
+    def margin(self) -> float:
+        """Claim minus divergence: negative when the claim is broken."""
+        return self.claim - self.divergence
+
+    def __str__(self) -> str:
+        return (
+            f"at epsilon={self.epsilon:.6g} between {dict(self.histogram)} and "
+            f"{dict(self.neighbour)}: divergence {self.divergence:.6g}, claim {self.claim:.6g}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PrivacyReport:
+    """What ``check_privacy`` looked at and what it found."""
+
+    mechanism: str
+    neighbourhood: Neighbourhood
+    items: int
+    max_count: int
+    histograms: int
+    pairs: int
+    """Ordered pairs of neighbours: both directions count."""
+    outcomes: int
+    points: int
+    """Epsilons at which every pair was compared with the claim, negative ones included."""
+    comparisons: int
+    tightest: Comparison | None
+    """The largest share of its claim that a divergence reached, over 0 ≤ epsilon."""
+    broken: Comparison | None
+    """The worst counterexample, if there is one."""
+    undecided: tuple[Comparison, ...]
+    """Comparisons that are equal as far as 1024 bits see."""
+    equality_proved: bool
+    """Whether the mechanism states, with a proof beside its code, that it meets its claim."""
+    between: float
+    """No divergence exceeds the claim by more than this at an epsilon that is *not* a point."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether every comparison holds."""
+        return self.broken is None and (self.equality_proved or not self.undecided)
+
+    def require(self) -> PrivacyReport:
+        """This report, or ``VerificationFailed`` with the counterexample."""
+        if self.broken is not None:
+            raise VerificationFailed(f"{self.mechanism} breaks its claim {self.broken}")
+        if not self.passed:
+            raise VerificationFailed(
+                f"{self.mechanism} cannot be told from its claim in {len(self.undecided)} "
+                f"comparisons, first {self.undecided[0]}; if it meets the claim exactly, prove "
+                f"it in its note and set meets_claim_exactly"
+            )
+        return self
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as JSON takes it."""
+        fields = asdict(self)
+        fields["undecided"] = len(self.undecided)
+        return {**fields, "passed": self.passed}

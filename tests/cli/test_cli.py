@@ -1,0 +1,171 @@
+"""The command line as its users meet it: a process with streams and an exit code."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import topsecret
+
+COMMAND = [sys.executable, "-m", "topsecret"]
+GOOD = ["--item", "place", "--person", "user", "--epsilon", "1"]
+
+
+def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND, *arguments],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        env=os.environ | environment,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def events(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("cli") / "events.csv"
+    places = ["Central Station and the Very Long Name of Its Northern Entrance", "[red]Café[/red]"]
+    rows = [f"u{n},{place}" for rank, place in enumerate(places) for n in range(2000 - 900 * rank)]
+    path.write_text("\n".join(["user,place", *rows]) + "\n", encoding="utf-8")
+    return path
+
+
+def test_a_table_and_a_receipt(events: Path) -> None:
+    done = run("top", str(events), *GOOD, "-k", "2")
+    assert done.returncode == 0
+    assert done.stderr == ""
+    assert "Top 2 of 'place' in events.csv" in done.stdout
+    assert "[red]Café[/red]" in done.stdout
+    assert "Receipt" in done.stdout
+    assert "epsilon = " in done.stdout
+    assert "\x1b" not in done.stdout
+
+
+def test_json_for_machines(events: Path) -> None:
+    done = run("top", str(events), *GOOD, "-k", "2", "--json")
+    record = json.loads(done.stdout)
+    assert record["items"][1] == "[red]Café[/red]"
+    assert record["complete"] is True
+    assert record["epsilon"] <= 1
+
+
+@pytest.mark.parametrize("columns", ["20", "40", "200"])
+def test_every_width(events: Path, columns: str) -> None:
+    done = run("top", str(events), *GOOD, "-k", "2", COLUMNS=columns)
+    assert done.returncode == 0
+    assert max(len(line) for line in done.stdout.splitlines()) <= int(columns)
+
+
+def test_a_terminal_without_unicode(events: Path) -> None:
+    done = run("top", str(events), *GOOD, PYTHONIOENCODING="ascii:strict")
+    assert done.returncode == 0
+    assert r"Caf\xe9" in done.stdout
+
+
+MISTAKES = [
+    (["top", "none.csv", *GOOD], "none.csv does not exist; check the path"),
+    (["top", "EVENTS", *GOOD, "-k", "0"], "k=0 must be at least 1; ask for one item or more"),
+    (
+        ["top", "EVENTS", *GOOD[:-1], "nan"],
+        "epsilon=nan must be a finite number; write epsilon=0.5",
+    ),
+    (["top", "EVENTS", *GOOD[:-1], "-1"], "epsilon=-1.0 must be above 0; 1 is a common choice"),
+    (
+        ["top", "EVENTS", "--item", "plce", "--person", "user", "--epsilon", "1"],
+        "events.csv has no column 'plce'; choose from: user, place",
+    ),
+    (["top", "EVENTS", "--item", "place"], "Missing option '--person'. (see topsecret --help)"),
+    (
+        ["top", "EVENTS", *GOOD, "-k", "ten"],
+        "Invalid value for '-k' / '--k': 'ten' is not a valid int",
+    ),
+    (["tpo"], "No such command 'tpo'"),
+    (["top", "EVENTS", *GOOD, "--epslion", "1"], "No such option: --epslion"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), MISTAKES, ids=[case[1] for case in MISTAKES])
+def test_a_mistake_is_one_line(events: Path, arguments: list[str], message: str) -> None:
+    done = run(*(str(events) if word == "EVENTS" else word for word in arguments))
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith(f"topsecret: {message}")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_broken_file_shows_no_data(tmp_path: Path) -> None:
+    path = tmp_path / "broken.csv"
+    path.write_text("user,place\nann,CANARY,park\n")
+    done = run("top", str(path), *GOOD)
+    assert done.returncode == 2
+    assert "broken.csv is not well-formed CSV" in done.stderr
+    assert "CANARY" not in done.stderr + done.stdout
+
+
+def test_version() -> None:
+    assert run("--version").stdout == f"topsecret {topsecret.__version__}\n"
+
+
+def test_help_has_examples() -> None:
+    assert "topsecret demo" in run("--help").stdout
+    assert "--person user" in run("top", "--help").stdout
+
+
+def test_demo_writes_answers_and_says_what_next(tmp_path: Path) -> None:
+    folder = tmp_path / "a demo"
+    done = run("demo", "--directory", str(folder))
+    assert done.returncode == 0
+    assert (folder / "checkins.csv").exists()
+    assert "Central Station" in done.stdout
+    assert f"topsecret top '{folder}/checkins.csv' --item place --person user" in done.stdout
+
+
+def test_a_closed_pipe_is_quiet(events: Path) -> None:
+    command = " ".join([*COMMAND, "top", str(events), *GOOD, "--json"]) + " | true"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    assert "Traceback" not in done.stderr
+
+
+def test_ctrl_c_ends_a_long_query_at_once(tmp_path: Path) -> None:
+    import duckdb
+
+    path = tmp_path / "long.parquet"
+    duckdb.sql(
+        'SELECT hash(range) % 4000000 AS "user", hash(range * 3) % 4000000 AS place '
+        "FROM range(12_000_000)"
+    ).write_parquet(str(path))
+    process = subprocess.Popen([*COMMAND, "top", str(path), *GOOD], stderr=subprocess.PIPE)
+    time.sleep(1.2)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=10)
+    assert process.returncode == 130
+    assert errors == b""
+
+
+@pytest.mark.parametrize(
+    ("code", "seconds"),
+    [
+        ("import topsecret", 0.4),
+        ("from topsecret.cli import main; main(['--help'])", 0.6),
+    ],
+)
+def test_start_is_quick(code: str, seconds: float) -> None:
+    def once() -> float:
+        start = time.perf_counter()
+        subprocess.run([sys.executable, "-c", code], stdout=subprocess.DEVNULL, check=True)
+        return time.perf_counter() - start
+
+    assert min(once() for _ in range(5)) < seconds
+
+
+def test_engines_are_imported_only_when_used() -> None:
+    code = "import sys, topsecret; print({'duckdb', 'sqlglot', 'rich', 'typer'} & {*sys.modules})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"

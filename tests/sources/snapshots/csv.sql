@@ -1,0 +1,26 @@
+SELECT
+  "pairs"."item",
+  COUNT(*) AS "persons"
+FROM (
+  SELECT DISTINCT
+    "events"."place" AS "item",
+    "events"."user" AS "person"
+  FROM READ_CSV(
+    '/data/events.csv',
+    auto_detect = FALSE,
+    header = TRUE,
+    delim = ',',
+    quote = '"',
+    escape = '"',
+    compression = 'none',
+    "columns" = {'user': 'VARCHAR', 'place': 'VARCHAR'}
+  ) AS "events"
+  WHERE
+    NOT "events"."place" IS NULL AND NOT "events"."user" IS NULL
+) AS "pairs"
+GROUP BY
+  "pairs"."item"
+ORDER BY
+  "persons" DESC,
+  "pairs"."item" ASC
+LIMIT 201

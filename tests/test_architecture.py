@@ -1,0 +1,123 @@
+"""Data flow one way: sources → mechanisms → release; only query lets them meet."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parent.parent / "src" / "topsecret"
+
+# Each part of the package and the parts that it may use. To turn an arrow round, argue here.
+MAY_USE: dict[str, set[str]] = {
+    "errors": set(),
+    "selection": set(),
+    "rounding": {"errors"},
+    "unit": {"errors"},
+    "noise": {"errors", "rounding"},
+    "accounting": {"errors", "rounding"},
+    "histogram": {"errors", "rounding", "noise", "selection"},
+    "mechanisms": {
+        "errors",
+        "rounding",
+        "noise",
+        "accounting",
+        "histogram",
+        "selection",
+        "unit",
+    },
+    "sources": {"errors", "unit"},
+    "release": {"errors", "rounding", "selection", "unit"},
+    "demo": {"errors"},
+    "verify": {
+        "errors",
+        "rounding",
+        "noise",
+        "accounting",
+        "histogram",
+        "selection",
+        "mechanisms",
+    },
+    "query": {
+        "errors",
+        "rounding",
+        "accounting",
+        "histogram",
+        "mechanisms",
+        "release",
+        "sources",
+        "unit",
+        "",
+    },
+    "cli": {"errors", "release", "query", "demo", "verify", ""},
+    "__main__": {"cli"},
+    "": {"histogram", "query", "selection"},
+}
+ONLY_IN = {
+    "duckdb": {"sources"},
+    "sqlglot": {"sources"},
+    "typer": {"cli"},
+    "rich": {"cli", "sources"},
+    "random": {"demo"},
+    "logging": set(),
+    "warnings": set(),
+}
+
+
+def parts() -> Iterator[tuple[str, Path]]:
+    for path in sorted(PACKAGE.rglob("*.py")):
+        part = path.relative_to(PACKAGE).with_suffix("").parts[0]
+        yield ("" if part == "__init__" else part), path
+
+
+def imports(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path.name}: imports are absolute"
+            assert node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def target(name: str) -> str:
+    """The part of topsecret that an import reaches; a name of the package itself is ``""``."""
+    below = name.split(".")[1:]
+    exists = below and ((PACKAGE / below[0]).exists() or (PACKAGE / f"{below[0]}.py").exists())
+    return below[0] if exists else ""
+
+
+CASES = [pytest.param(part, path, id=str(path.relative_to(PACKAGE))) for part, path in parts()]
+
+
+@pytest.mark.parametrize(("part", "path"), CASES)
+def test_no_arrow_turns_round(part: str, path: Path) -> None:
+    assert part in MAY_USE, f"place {part!r} in the flow: add it to MAY_USE"
+    used = {target(name) for name in imports(path) if name.split(".")[0] == "topsecret"}
+    assert used - {part} <= MAY_USE[part]
+
+
+@pytest.mark.parametrize(("part", "path"), CASES)
+def test_engines_and_terminals_stay_at_the_edges(part: str, path: Path) -> None:
+    for name in imports(path):
+        assert part in ONLY_IN.get(name.split(".")[0], {part}), f"{name} does not belong in {part}"
+
+
+@pytest.mark.parametrize(("part", "path"), CASES)
+def test_randomness_is_cryptographic(part: str, path: Path) -> None:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        insecure = isinstance(node, ast.Attribute) and ast.unparse(node) in {
+            "np.random",
+            "numpy.random",
+        }
+        assert not insecure, "numpy.random belongs in tests and benchmarks"
+
+
+@pytest.mark.parametrize(("part", "path"), CASES)
+def test_a_file_holds_one_idea(part: str, path: Path) -> None:
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 400
+
+
+def test_source_and_mechanism_meet_in_one_place() -> None:
+    meeting = {part for part, uses in MAY_USE.items() if {"sources", "mechanisms"} <= uses}
+    assert meeting == {"query"}

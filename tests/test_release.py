@@ -1,0 +1,103 @@
+import json
+from dataclasses import FrozenInstanceError, replace
+from datetime import UTC, datetime
+
+import pytest
+
+from topsecret.release import Release
+from topsecret.unit import PrivacyUnit
+
+RELEASE = Release(
+    items=("Central Station", "Café 9"),
+    complete=False,
+    ordered=True,
+    k=3,
+    epsilon=0.9999,
+    delta=1e-6,
+    mechanism="limited-domain",
+    parameters={"k_bar": 60, "epsilon_per_pick": 0.25, "threshold_delta": 5e-7},
+    bound="optimal",
+    threshold="its noisy count beats a noisy threshold",
+    unit=PrivacyUnit(person="user"),
+    source="events.csv",
+    item="place",
+    version="0.1",
+    time=datetime(2024, 5, 1, 12, 0, tzinfo=UTC),
+)
+
+TEXT = """\
+Top 3 of 'place' in events.csv, by number of distinct persons
+
+    1  Central Station
+    2  Café 9
+    –  (the rest is too close to call)
+
+Receipt
+  Protected      each person, as told apart by the column 'user', with all their
+                 rows at once.
+  Compared with  the same data with one person more or one person less.
+  Guarantee      epsilon = 0.9999 and delta = 1e-06: with one person more or
+                 less, no answer becomes more than 2.72 times as likely
+                 (e^epsilon), except for a failure of probability at most 1e-06
+                 (delta).
+  The list       ended early, with 2 of 3 items: NOTHING came next, which means
+                 that the rest is too close to call.
+  Missing items  an item that is not listed may be rare, or common and unlucky
+                 with the noise, or common with too few persons to be named
+                 safely. Missing never means that nobody has it.
+  Named when     its noisy count beats a noisy threshold.
+  Mechanism      limited-domain (k_bar=60, epsilon_per_pick=0.25,
+                 threshold_delta=5e-07); epsilon by the optimal bound.
+  Made           2024-05-01 12:00:00 UTC by topsecret 0.1.
+"""
+
+
+def test_the_text_is_a_table_and_a_receipt() -> None:
+    assert str(RELEASE) + "\n" == TEXT
+
+
+def test_a_complete_list_says_so() -> None:
+    text = str(replace(RELEASE, complete=True, k=2))
+    assert "is complete: 2 items asked for, 2 named." in text
+    assert "too close to call" not in text
+
+
+def test_an_unordered_set_has_no_ranks() -> None:
+    text = str(replace(RELEASE, ordered=False))
+    assert "    ·  Central Station" in text
+    assert "Its order means nothing." in text
+
+
+def test_json_holds_everything() -> None:
+    record = json.loads(RELEASE.to_json())
+    assert record == RELEASE.to_dict()
+    assert record["items"] == ["Central Station", "Café 9"]
+    assert record["complete"] is False
+    assert record["parameters"]["k_bar"] == 60
+    assert record["time"] == "2024-05-01T12:00:00+00:00"
+    assert set(record) == {
+        *("items", "complete", "ordered", "k", "epsilon", "delta", "mechanism", "parameters"),
+        *("bound", "threshold", "source", "item", "person", "adjacency", "max_items"),
+        *("receipt", "version", "time"),
+    }
+
+
+def test_names_cannot_control_a_terminal_or_a_page() -> None:
+    hostile = replace(RELEASE, items=("\x1b[2J\n", "<script>alert(1)</script>"))
+    assert "\x1b" not in str(hostile)
+    assert r"\x1b[2J\n" in str(hostile)
+    assert "<script>" not in hostile._repr_html_()
+    assert "&lt;script&gt;" in hostile._repr_html_()
+
+
+def test_the_page_has_ranks_and_receipt() -> None:
+    page = RELEASE._repr_html_()
+    assert "<td>1</td><td>Central Station</td>" in page
+    assert "<dt>Guarantee</dt>" in page
+
+
+def test_a_release_does_not_change() -> None:
+    with pytest.raises(FrozenInstanceError):
+        RELEASE.epsilon = 0.1  # type: ignore[misc]
+    with pytest.raises(TypeError):
+        RELEASE.parameters["k_bar"] = 1  # type: ignore[index]
