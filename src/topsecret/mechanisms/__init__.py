@@ -1,7 +1,19 @@
 """The mechanisms: each a pure function of a histogram and random bits, with its proof."""
 
+from topsecret.mechanisms.fixed_threshold import FixedThreshold
 from topsecret.mechanisms.gumbel import GumbelTopK
 from topsecret.mechanisms.limited_domain import LimitedDomain
 from topsecret.mechanisms.mechanism import Mechanism
+from topsecret.mechanisms.optimal_threshold import OptimalThreshold
+from topsecret.mechanisms.stability import StableTopK
+from topsecret.mechanisms.stable_fixed_k import StableFixedK
 
-__all__ = ["GumbelTopK", "LimitedDomain", "Mechanism"]
+__all__ = [
+    "FixedThreshold",
+    "GumbelTopK",
+    "LimitedDomain",
+    "Mechanism",
+    "OptimalThreshold",
+    "StableFixedK",
+    "StableTopK",
+]
