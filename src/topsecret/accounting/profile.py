@@ -100,7 +100,8 @@ class Profile:
             raise InvalidParameter(f"mu_squared={mu_squared} must not be negative")
         if mu_squared == 0:
             return self
-        widest = float(mu_squared) / 2 + 38 * math.sqrt(mu_squared)  # beyond: below 1e-300
+        # Beyond 14 standard deviations lies less than 1e-43; it is charged all the same.
+        widest = Fraction(float(mu_squared) / 2 + 14 * math.sqrt(mu_squared))
         reach = min(math.ceil(widest / self.spacing) + 1, 2 * len(self.values))
         weights = gaussian_weights(mu_squared, self.spacing, reach)
         return self._averaged(weights.values, reach, weights.rest)
