@@ -3,17 +3,21 @@
 from topsecret.mechanisms.fixed_threshold import FixedThreshold
 from topsecret.mechanisms.gumbel import GumbelTopK
 from topsecret.mechanisms.limited_domain import LimitedDomain
+from topsecret.mechanisms.limited_domain_laplace import LimitedDomainLaplace
 from topsecret.mechanisms.mechanism import Mechanism
 from topsecret.mechanisms.optimal_threshold import OptimalThreshold
 from topsecret.mechanisms.stability import StableTopK
 from topsecret.mechanisms.stable_fixed_k import StableFixedK
+from topsecret.mechanisms.top_stable import TopStable
 
 __all__ = [
     "FixedThreshold",
     "GumbelTopK",
     "LimitedDomain",
+    "LimitedDomainLaplace",
     "Mechanism",
     "OptimalThreshold",
     "StableFixedK",
     "StableTopK",
+    "TopStable",
 ]

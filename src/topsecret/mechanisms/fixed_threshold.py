@@ -13,9 +13,11 @@ included items is k steps of (ε₀, δ)-DP each (their Thm 5): the loss is k·a
 direction, so the gap h₍ⱼ₎ − h₍k₊₁₎ of an item moves by at most 1.
 
 **Why each line matters.**
-- *h₍ⱼ₎ > h₍k₊₁₎* makes the set of candidates one of positive gaps: an item that one person can lift
-  into it has a gap of exactly 1 there, for which noise alone passes with probability δ. (Counts are
-  whole: with real scores the gap could be anything.) At most k items differ, one for each place.
+- *h₍ⱼ₎ > h₍k₊₁₎*: an item that is a candidate on one side only has a gap of exactly 1 there, for
+  which noise alone passes with probability δ. (Counts are whole; a real gap could be anything.)
+- *k steps*: let A, A′ be the candidates before and after one person more. If j is in A only, then
+  h₍k₊₁₎ rose and h_j did not; an item in A′ only would have to rise by 2. So one of A, A′ contains
+  the other and at most k items take part on either side, each an independent (ε₀, δ)-DP bit.
 - *1 + ln(1/(2δ))/ε₀*: P[1 + Lap(1/ε₀) > 1 + ln(1/(2δ))/ε₀] = δ. Without the 1 it is δ·e^(ε₀).
 - An item's place does not enter, so ties are harmless: a tie with h₍k₊₁₎ is never a candidate.
 - The bits are independent Bernoullis of known probability: the bit is drawn, the noise never is.

@@ -41,7 +41,7 @@ from topsecret.noise.bits import BitSource, SystemBits
 from topsecret.noise.distributions import GUMBEL
 from topsecret.noise.race import race
 from topsecret.noise.screening import Field
-from topsecret.rounding import ball, exact, precision
+from topsecret.rounding import Number, ball, exact, precision
 from topsecret.selection import Outcome, Selection
 
 
@@ -55,9 +55,9 @@ class GumbelTopK:
     """
 
     k: int
-    scale: float
+    scale: Number
     smallest: bool = False
-    sensitivity: float = 1
+    sensitivity: Number = 1
     adjacency: parameters.Adjacency = "add-remove"
 
     def __post_init__(self) -> None:

@@ -51,7 +51,7 @@ from topsecret.noise.distributions import GUMBEL
 from topsecret.noise.race import race
 from topsecret.noise.reals import Rational, bernoulli
 from topsecret.noise.screening import Field
-from topsecret.rounding import ball, exact, precision, up
+from topsecret.rounding import Number, ball, exact, precision, up
 from topsecret.selection import Outcome, Selection
 
 _FINE = 2**40
@@ -69,8 +69,8 @@ class OptimalThreshold:
 
     k: int
     max_k_bar: int
-    epsilon_per_pick: float
-    delta: float
+    epsilon_per_pick: Number
+    delta: Number
     max_items: int | None = None
 
     def __post_init__(self) -> None:
@@ -120,7 +120,8 @@ class OptimalThreshold:
         kind = np.int64 if next_counts[0] < 2**62 else np.object_
         reaches = [self._reach(self.k + place) for place in range(len(next_counts))]
         sizes = np.array([-(-_FINE // reach) for reach in reaches], dtype=np.int64)
-        field = Field(-np.array(next_counts, dtype=kind), sizes)
+        scores = np.array([-count for count in next_counts], dtype=kind)
+        field = Field(scores, sizes)
         scale = 1 / exact(self.epsilon_per_pick)
         while True:
             place = race(field, GUMBEL, scale, 1, bits)[0]

@@ -19,7 +19,7 @@ The bit is a Bernoulli of a known probability: the bit is drawn, the noise never
 
 >>> test = GaussianTest(scale=Fraction(1), failure=Fraction(1, 100))
 >>> float(test.chance(0).ball(64)), round(float(test.chance(4).ball(64)), 4)
-(0.01, 0.7496)
+(0.01, 0.7497)
 """
 
 from __future__ import annotations

@@ -18,9 +18,9 @@ fixed before seeing data.
 - *The gap's sensitivity* is 1 under add-remove though two counts take part: both move in the same
   direction. Under replace it is 2; a gap is then stable only above 2, and all noise doubles.
 - *Gaps are not monotone*, so a choice with Gumbel(τ) costs picks(1, 2/τ) and never picks(1, 1/τ).
-- *max(1, q)*: a set that differs between neighbours has q ≤ 1 on both, hence passes with probability
-  exactly δ_t on both, whatever q is. Testing q_(k−1) or q_(k+1) instead releases sets that one
-  person decides.
+- *max(1, q)*: a set that differs between neighbours has q ≤ 1 on both, hence passes with
+  probability exactly δ_t on both, whatever q is. Testing the gap at k − 1 or k + 1 instead
+  releases sets that one person decides.
 - *The set has no order*: the ranking within the top k is not protected by the gap below it.
 - Only the set is released. With nothing, the chosen k stays hidden (it would be private too).
 - Past the observed items counts are 0. If k is larger than the number of observed items the gap is
