@@ -95,7 +95,7 @@ def smallest_delta(loss: Loss, epsilon: Fraction) -> float:
                 found.append(up(-ball(x).expm1()))
         elif _has_profile(loss):
             found.append(optimal_delta(steps, x, min(found)))
-        elif (tested := _only_tested(loss)) is not None and 1e-250 < min(found):
+        elif (tested := _only_tested(loss)) is not None and min(found) > 1e-250:
             found.append(tested.profile(min(found)).delta(x))
     return min(1.0, up(Fraction(max(0.0, min(found))) + loss.failures))
 
