@@ -35,9 +35,8 @@ def epsilons(loss: Loss, delta: Fraction) -> tuple[Bound, ...]:
     found: list[Bound] = []
 
     def add(name: str, epsilon: float, source: str) -> None:
-        if math.isfinite(epsilon):
-            epsilon = up(Fraction(epsilon) + loss.slack)
-        found.append(Bound(name, epsilon, source))
+        total = up(Fraction(epsilon) + loss.slack) if math.isfinite(epsilon) else math.inf
+        found.append(Bound(name, total, source))
 
     if left >= 1:
         add("trivial", 0.0, "delta is at least 1")
@@ -61,7 +60,9 @@ def epsilons(loss: Loss, delta: Fraction) -> tuple[Bound, ...]:
         if by_epsilon and equal is not None:
             add("KOV", classical.optimal_pure_epsilon(*equal, left), PURE)
     if _has_rho(loss) and not _empty(loss):
-        add("zCDP", renyi.renyi_epsilon(lambda alpha: alpha * _rho(loss), left), ZCDP)
+        with precision(192):
+            rho = _rho(loss)
+        add("zCDP", renyi.renyi_epsilon(lambda alpha: alpha * rho, left), ZCDP)
     if not _empty(loss):
         add("Rényi", renyi.renyi_epsilon(lambda alpha: _renyi(loss, alpha), left), RENYI)
     if _only_gaussian(loss):
