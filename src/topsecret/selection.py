@@ -34,8 +34,12 @@ class Selection:
     complete: bool
     """False when ``NOTHING`` ended the list."""
     ordered: bool = True
+    chosen: int | None = None
+    """A public number that the mechanism chose on the way and releases too, such as k̄."""
 
     @property
     def outcome(self) -> Outcome:
-        """The answer as a key of the mechanism's ``distribution``."""
-        return self.items if self.complete else (*self.items, NOTHING)
+        """The answer as a key of the mechanism's ``distribution``: a chosen number comes first."""
+        ending = () if self.complete else (NOTHING,)
+        first = () if self.chosen is None else (self.chosen,)
+        return (*first, *self.items, *ending)

@@ -157,6 +157,7 @@ class ArrayTable:
     """Integer counts over the public domain 0 … d − 1."""
 
     _FINE = 2**16
+    _CHUNK = 2**18
 
     def __init__(self, counts: NDArray[np.int64]) -> None:
         self._counts = counts
@@ -176,22 +177,40 @@ class ArrayTable:
         if counts.size == 0:
             return counts, counts
         low, high = int(counts.min()), int(counts.max())
-        if high - low < 2**20:
-            table = np.bincount(counts - low if low else counts)
-            used = np.flatnonzero(table)
-            return used + low, table[used]
-        if high < _INT64 - 1 and low > -_INT64 // 2:
-            cut = low + self._FINE
-            tail = np.flatnonzero(counts >= cut)
+        cut = min(high + 1, low + self._FINE)
+        if low > -_INT64 // 2 and cut < _INT64:
+            few, tail = self._tally(low, cut)
+            used = np.flatnonzero(few)
+            values, sizes = used + low, few[used]
+            if len(tail) == 0:
+                return values, sizes
             if len(tail) <= len(counts) // 8:
-                below = np.minimum(counts, cut)
-                table = np.bincount(below - low if low else below)[: self._FINE]
-                used = np.flatnonzero(table)
-                values, sizes = np.unique(counts[tail], return_counts=True)
                 self._tail = tail
-                return np.concatenate([used + low, values]), np.concatenate([table[used], sizes])
+                high_values, high_sizes = np.unique(counts[tail], return_counts=True)
+                return np.append(values, high_values), np.append(sizes, high_sizes)
         values, sizes = np.unique(counts, return_counts=True)
         return values, sizes
+
+    def _tally(self, low: int, cut: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """How many items have each count of low … cut − 1, and the places of higher counts.
+
+        In chunks that fit the processor's cache: a temporary array of the whole length costs more
+        than the counting.
+        """
+        few = np.zeros(cut - low + 1, dtype=np.int64)
+        tails = []
+        space = np.empty(min(self._CHUNK, len(self._counts)), dtype=np.int64)
+        for start in range(0, len(self._counts), self._CHUNK):
+            chunk = self._counts[start : start + self._CHUNK]
+            clipped = np.minimum(chunk, cut, out=space[: len(chunk)])
+            if low:
+                clipped -= low
+            found = np.bincount(clipped, minlength=len(few))
+            if found[-1]:
+                tails.append(np.flatnonzero(chunk >= cut) + start)
+            few += found
+        tail = np.concatenate(tails) if tails else np.empty(0, dtype=np.int64)
+        return few[:-1], tail
 
     @property
     def domain_size(self) -> int:

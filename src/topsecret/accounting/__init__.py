@@ -7,6 +7,13 @@ True
 'optimal'
 """
 
+from topsecret.accounting.calibration import (
+    calibrate,
+    calibrate_limited_domain,
+    calibrate_picks,
+    calibrate_zcdp,
+    limited_domain_loss,
+)
 from topsecret.accounting.explanation import Bound, Explanation
 from topsecret.accounting.loss import (
     NO_LOSS,
@@ -32,10 +39,15 @@ __all__ = [
     "Loss",
     "Profile",
     "approximate",
+    "calibrate",
+    "calibrate_limited_domain",
+    "calibrate_picks",
+    "calibrate_zcdp",
     "failure",
     "gaussian",
     "gaussian_profile",
     "identity_profile",
+    "limited_domain_loss",
     "maximum",
     "picks",
     "picks_in_order",

@@ -2,8 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
+
+
+def shown(value: float, digits: int = 6) -> str:
+    """A number in short, rounded up: what is printed is never below what is proven.
+
+    >>> shown(0.12345611), shown(math.inf)
+    ('0.123457', 'inf')
+    """
+    if not math.isfinite(value):
+        return str(value)
+    short = Context(prec=digits, rounding=ROUND_CEILING).plus(Decimal(value))
+    return f"{short.normalize():g}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +62,7 @@ class Explanation:
         rows = [("", "bound", "epsilon", "source")]
         for bound in self.bounds:
             mark = "*" if bound is self.winner else ""
-            rows.append((mark, bound.name, f"{bound.epsilon:.6g}", bound.source))
+            rows.append((mark, bound.name, shown(bound.epsilon), bound.source))
         name = max(len(row[1]) for row in rows)
         number = max(len(row[2]) for row in rows)
         lines = [

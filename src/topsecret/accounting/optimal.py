@@ -15,12 +15,15 @@ from topsecret.accounting.classical import Run
 from topsecret.accounting.profile import LARGEST_PICK, Profile, identity_profile
 from topsecret.accounting.recursion import WIDEST_SPACING
 
+FINE = 2e-4
+"""How much of epsilon the chords may cost, about."""
 MOST_STEPS = 50_000
 MOST_WORK = 2e8
 """Cells times grid points times steps: about two seconds."""
 LEAST_WORK = 1e6
 """Where the estimate would allow a coarser grid than this, spend at least about 20 ms."""
 MOST_POINTS = 40_000
+AVERAGING_POINTS = 3000
 FINEST_SPACING = 1e-8
 
 
@@ -44,7 +47,7 @@ class Steps:
         return picks + pures + float(self.mu_squared) / 2
 
 
-def optimal_epsilon(steps: Steps, delta: Fraction, tolerance: float = 2e-4) -> float:
+def optimal_epsilon(steps: Steps, delta: Fraction, tolerance: float = FINE) -> float:
     """The optimal epsilon at ``delta``, rounded up; inf where no grid serves.
 
     >>> steps = Steps(((10, Fraction(1, 10)),), (), Fraction(0))
@@ -55,7 +58,7 @@ def optimal_epsilon(steps: Steps, delta: Fraction, tolerance: float = 2e-4) -> f
     return math.inf if profile is None else profile.epsilon(delta)
 
 
-def optimal_delta(steps: Steps, x: Fraction, expected: float, tolerance: float = 2e-4) -> float:
+def optimal_delta(steps: Steps, x: Fraction, expected: float, tolerance: float = FINE) -> float:
     """The optimal delta at x, rounded up, given roughly how large it will be."""
     if expected < 1e-250:
         return 1.0
@@ -77,6 +80,8 @@ def optimal_profile(steps: Steps, half_decade: int, tolerance: float) -> Profile
     count = sum(n for n, _ in steps.picks)
     if count > MOST_STEPS or any(e > LARGEST_PICK for _, e in steps.picks):
         return None
+    if any(n > MOST_STEPS for n, _ in steps.pures):
+        return None
     surprise = -half_decade / 2 * math.log(10) + 1.0
     rho = steps.rho()
     if rho == 0:
@@ -97,7 +102,11 @@ def optimal_profile(steps: Steps, half_decade: int, tolerance: float) -> Profile
             tiny.append((n, epsilon))
             continue
         profile = profile.on_grid(epsilon / cells).after_picks([epsilon] * n)
-    # A pick is a pure step, and a pure step may be moved to the front: the coarse grid serves.
+    if not (steps.pures or tiny or steps.mu_squared):
+        return profile
+    # Each of the others costs one chord however many it stands for, so a coarser grid serves.
+    profile = profile.on_grid(max(profile.spacing, profile.reach / AVERAGING_POINTS))
+    # A pick is a pure step too, and a pure step may be moved to the front.
     for n, epsilon in (*steps.pures, *tiny):
         profile = profile.after_pure(epsilon, n)
     return profile.after_gaussian(steps.mu_squared)
@@ -113,7 +122,8 @@ def _spacing(
     wanted = math.sqrt(8 * tolerance * epsilon / (chords * slope))
     picked = sum(n * float(e) for n, e in steps.picks)
     cheapest = max(math.sqrt(picked * reach / MOST_WORK), reach / MOST_POINTS)
-    wanted = min(wanted, max(math.sqrt(picked * reach / LEAST_WORK), reach / 1000), reach / 100)
+    least_work = LEAST_WORK * min(1.0, FINE / tolerance)
+    wanted = min(wanted, max(math.sqrt(picked * reach / least_work), reach / 1000), reach / 100)
     spacing = min(max(wanted, cheapest), float(WIDEST_SPACING))
     return _shared(steps, spacing) or Fraction(spacing)
 

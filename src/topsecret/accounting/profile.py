@@ -23,7 +23,7 @@ from topsecret.accounting import recursion
 from topsecret.accounting.pairs import gaussian_weights, normal_below, response_weights
 from topsecret.accounting.recursion import WIDEST_SPACING, Floats
 from topsecret.errors import InvalidParameter
-from topsecret.rounding import Number, ball, exact, precision, up
+from topsecret.rounding import Number, ball, down, exact, precision, up
 
 LARGEST_PICK = 30
 """Above this e^epsilon leaves the range in which the error bounds of the recursion are proven."""
@@ -100,7 +100,8 @@ class Profile:
             raise InvalidParameter(f"mu_squared={mu_squared} must not be negative")
         if mu_squared == 0:
             return self
-        widest = float(mu_squared) / 2 + 38 * math.sqrt(mu_squared)  # beyond: below 1e-300
+        # Beyond 14 standard deviations lies less than 1e-43; it is charged all the same.
+        widest = Fraction(float(mu_squared) / 2 + 14 * math.sqrt(mu_squared))
         reach = min(math.ceil(widest / self.spacing) + 1, 2 * len(self.values))
         weights = gaussian_weights(mu_squared, self.spacing, reach)
         return self._averaged(weights.values, reach, weights.rest)
@@ -137,8 +138,7 @@ class Profile:
     def epsilon(self, delta: Number) -> float:
         """The smallest x >= 0 at which the bound is at most ``delta``, rounded up; inf if none."""
         delta = exact(delta, "delta")
-        allowed = np.searchsorted(-self.values, -recursion_floor(delta), side="left")
-        index = int(allowed)
+        index = int(np.searchsorted(-self.values, -down(delta), side="left"))
         if index == len(self.values):
             return math.inf
         if index == 0:
@@ -149,11 +149,6 @@ class Profile:
             h = ball(self.spacing)
             offset = (theta * h.expm1()).log1p()
             return up(h * (index - 1) + offset)
-
-
-def recursion_floor(delta: Fraction) -> float:
-    """The largest float that is at most ``delta``: a value at most this is at most delta."""
-    return -up(-delta)
 
 
 def identity_profile(spacing: Number, reach: Number) -> Profile:

@@ -109,6 +109,17 @@ def renyi_epsilon(curve: Curve, delta: Fraction) -> float:
     return max(0.0, result) if not math.isnan(result) else math.inf
 
 
+def mironov_epsilon(curve: Curve, delta: Fraction) -> float:
+    """The older conversion (Mironov 2017, Prop. 3), for comparison with papers that use it."""
+
+    def at(order: float) -> arb:
+        alpha = 1 + ball(order)
+        return curve(alpha) - ball(delta).log() / (alpha - 1)
+
+    with precision(_BITS):
+        return up(at(_best_order(lambda value: _float(at(value)))))
+
+
 def renyi_delta(curve: Curve, epsilon: Fraction) -> float:
     """The smallest delta over all orders, rounded up, at most 1."""
     with precision(_BITS):
@@ -140,4 +151,4 @@ def _best_order(objective: Callable[[float], float]) -> float:
             low, left, at_left = left, right, at_right
             right = low + golden * (high - low)
             at_right = objective(10.0**right)
-    return 10.0 ** ((low + high) / 2)
+    return float(10.0 ** ((low + high) / 2))

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from typing import Protocol, runtime_checkable
 
 from flint import arb
+
 from topsecret.accounting import Loss
 from topsecret.histogram import Histogram
 from topsecret.noise.bits import BitSource
-
 from topsecret.selection import Outcome, Selection
 
 

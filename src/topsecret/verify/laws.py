@@ -21,6 +21,7 @@ from topsecret.mechanisms.mechanism import Mechanism
 from topsecret.rounding import down, precision, up
 from topsecret.selection import Outcome
 from topsecret.verify.neighbours import Cube
+from topsecret.verify.report import described
 
 Floats = NDArray[np.float64]
 
@@ -80,8 +81,8 @@ class Laws:
             total = sum(law.values(), arb(0))
         if not total.contains(1):
             raise VerificationFailed(
-                f"{self.mechanism}: the probabilities on {self.family.show(index)} add up to "
-                f"{total.str(10)}, not to 1"
+                f"{described(self.mechanism)}: the probabilities on {self.family.show(index)} "
+                f"add up to {total.str(10)}, not to 1"
             )
         return law
 
@@ -99,7 +100,8 @@ def families(mechanism: Mechanism, items: int, max_count: int) -> tuple[Family, 
     accepted = tuple(family for family in sizes if _accepts(mechanism, family))
     if not accepted:
         raise InvalidParameter(
-            f"{mechanism} accepts no domain of at most {items} items; raise items or lower k"
+            f"{described(mechanism)} accepts no domain of at most {items} items; "
+            "raise items or lower k"
         )
     return accepted
 

@@ -26,7 +26,7 @@ from topsecret.verify.divergence import (
 )
 from topsecret.verify.laws import Floats, Laws, families
 from topsecret.verify.neighbours import Indices, Neighbourhood, neighbours
-from topsecret.verify.report import Comparison, PrivacyReport
+from topsecret.verify.report import Comparison, PrivacyReport, described
 
 _GRID = 33
 _DELTAS = (0.0, 1e-9, 1e-6, 1e-3, 1e-2, 1e-1)
@@ -54,7 +54,7 @@ def check_privacy(
             break
     tightest = [check.tightest for check in checks if check.tightest is not None]
     return PrivacyReport(
-        mechanism=str(mechanism),
+        mechanism=described(mechanism),
         neighbourhood=neighbourhood,
         items=items,
         max_count=max_count,
@@ -182,7 +182,8 @@ def _claim_of(mechanism: Mechanism) -> Callable[[float], float]:
         delta = float(loss.delta(epsilon))
         if not 0 <= delta <= 1:
             raise VerificationFailed(
-                f"{mechanism} claims delta={delta} at epsilon={epsilon}; it must be in [0, 1]"
+                f"{described(mechanism)} claims delta={delta} at epsilon={epsilon}; "
+                "it must be in [0, 1]"
             )
         return delta
 

@@ -70,14 +70,26 @@ class Verification:
     @property
     def passed(self) -> bool:
         """Whether every check passed."""
-        exhaustive = all(report.passed for report in self.privacy)
-        return exhaustive and all(report.passed for report in self.samplers)
+        return not self.failures()
+
+    @property
+    def alarm_rate(self) -> float:
+        """At most how often a run of correct samplers fails."""
+        return sum(report.alarm_rate for report in self.samplers)
+
+    def failures(self) -> list[str]:
+        """What failed and how, one text for each."""
+        found = [
+            *(report.failure for report in self.privacy),
+            *(report.failure for report in self.samplers),
+        ]
+        return [failure for failure in found if failure is not None]
 
     def to_dict(self) -> dict[str, Any]:
         """The run as JSON takes it."""
         return {
             "passed": self.passed,
-            "alarm_rate": ALARM_RATE,
+            "alarm_rate": self.alarm_rate,
             "privacy": [report.to_dict() for report in self.privacy],
             "samplers": [report.to_dict() for report in self.samplers],
         }
