@@ -38,16 +38,19 @@ def check_privacy(
     *,
     items: int = 4,
     max_count: int = 4,
+    tall: int = 16,
     neighbourhood: Neighbourhood | None = None,
 ) -> PrivacyReport:
     """Compare all laws on small histograms with the claimed loss, without a tolerance.
 
+    The histograms are those of at most ``items`` items with counts up to ``max_count``, and
+    those of two items with counts up to ``tall``.
     ``neighbourhood`` defaults to what the mechanism says of itself (``adjacency``, ``max_items``,
     ``sensitivity``). The answer is a report in either case; ``report.require()`` raises.
     """
     neighbourhood = neighbourhood or neighbourhood_of(mechanism)
     checks = []
-    for family in families(mechanism, items, max_count):
+    for family in families(mechanism, items, max_count, tall):
         checks.append(_FamilyCheck(Laws(mechanism, family), neighbourhood))
         checks[-1].run()
         if checks[-1].broken is not None:
@@ -58,6 +61,7 @@ def check_privacy(
         neighbourhood=neighbourhood,
         items=items,
         max_count=max_count,
+        tall=tall,
         histograms=sum(len(check.laws.counts) for check in checks),
         pairs=sum(len(check.first) for check in checks),
         outcomes=max(len(check.laws.outcomes) for check in checks),

@@ -61,6 +61,8 @@ class PrivacyReport:
     neighbourhood: Neighbourhood
     items: int
     max_count: int
+    tall: int
+    """Two items were also looked at with counts up to this."""
     histograms: int
     pairs: int
     """Ordered pairs of neighbours: both directions count."""
