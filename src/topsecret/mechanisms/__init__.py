@@ -5,6 +5,7 @@ from topsecret.mechanisms.gumbel import GumbelTopK
 from topsecret.mechanisms.limited_domain import LimitedDomain
 from topsecret.mechanisms.limited_domain_laplace import LimitedDomainLaplace
 from topsecret.mechanisms.mechanism import Mechanism
+from topsecret.mechanisms.noisy_counts import NoisyCounts
 from topsecret.mechanisms.oneshot_exponential import OneshotExponential
 from topsecret.mechanisms.oneshot_laplace import OneshotLaplace
 from topsecret.mechanisms.optimal_threshold import OptimalThreshold
@@ -20,6 +21,7 @@ __all__ = [
     "LimitedDomain",
     "LimitedDomainLaplace",
     "Mechanism",
+    "NoisyCounts",
     "OneshotExponential",
     "OneshotLaplace",
     "OptimalThreshold",
