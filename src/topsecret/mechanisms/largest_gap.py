@@ -60,10 +60,12 @@ class LargestGap:
 
     def choose(self, gaps: Sequence[int], bits: BitSource) -> int:
         """Draw the place, counted from 1."""
-        scores = self._scores(gaps)
-        # Over a common denominator scores are integers, which is what the race takes.
-        unit = math.lcm(*(score.denominator for score in scores))
-        whole = [int(score * unit) for score in scores]
+        unit, whole = 1, list(gaps)
+        if self.bonus is not None:
+            # Over a common denominator scores are integers, which is what the race takes.
+            scores = self._scores(gaps)
+            unit = math.lcm(*(score.denominator for score in scores))
+            whole = [int(score * unit) for score in scores]
         kind = np.int64 if all(abs(score) < 2**62 for score in whole) else np.object_
         field = Field(np.array(whole, dtype=kind))
         return race(field, self.noise, self.scale * unit, 1, bits)[0] + 1
