@@ -9,7 +9,7 @@ Two items always stand in the same order, whatever other items were seen beside 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 
@@ -26,3 +26,8 @@ def canonical_key(item: Hashable) -> tuple[str, Any]:
     if type(item) is datetime.date:
         return ("date", item)
     return (type(item).__qualname__, repr(item))
+
+
+def as_a_set(items: Iterable[Hashable]) -> tuple[Hashable, ...]:
+    """The items in canonical order: the order of an unordered answer carries nothing."""
+    return tuple(sorted(items, key=canonical_key))

@@ -78,6 +78,18 @@ def down(value: arb | Fraction) -> float:
     return -up(-value)
 
 
+def root_up(value: Fraction) -> Fraction:
+    """A fraction of about 64 bits that is at least √value; the root itself where it is one.
+
+    >>> root_up(Fraction(4, 9)) >= Fraction(2, 3), root_up(Fraction(9, 4))
+    (True, Fraction(3, 2))
+    """
+    shift = max(0, 64 - (value.numerator.bit_length() - value.denominator.bit_length()) // 2)
+    scaled = -(-(value.numerator << 2 * shift) // value.denominator)
+    root = math.isqrt(scaled)
+    return Fraction(root + (root * root < scaled), 1 << shift)
+
+
 def _nearest(value: Fraction) -> float:
     try:
         return float(value)

@@ -37,7 +37,7 @@ from topsecret.mechanisms.plackett_luce import as_floats, plackett_luce
 from topsecret.noise.bits import BitSource, SystemBits
 from topsecret.noise.distributions import GUMBEL
 from topsecret.noise.race import race
-from topsecret.rounding import ball, exact, precision
+from topsecret.rounding import Number, ball, exact, precision
 from topsecret.selection import Outcome, Selection
 
 
@@ -51,9 +51,9 @@ class GumbelTopK:
     """
 
     k: int
-    scale: float
+    scale: Number
     smallest: bool = False
-    sensitivity: float = 1
+    sensitivity: Number = 1
     adjacency: parameters.Adjacency = "add-remove"
 
     def __post_init__(self) -> None:

@@ -53,7 +53,7 @@ from topsecret.noise.distributions import GUMBEL
 from topsecret.noise.race import EXTRA, race
 from topsecret.noise.reals import Log
 from topsecret.noise.screening import Field
-from topsecret.rounding import ball, exact, precision, up
+from topsecret.rounding import Number, ball, exact, precision, up
 from topsecret.selection import Outcome, Selection
 
 
@@ -67,8 +67,8 @@ class LimitedDomain:
 
     k: int
     k_bar: int
-    epsilon_per_pick: float
-    delta: float
+    epsilon_per_pick: Number
+    delta: Number
     max_items: int | None = None
     strict: bool = False
     adjacency: parameters.Adjacency = "add-remove"

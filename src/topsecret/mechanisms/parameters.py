@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Literal, get_args
 
@@ -57,6 +58,13 @@ def at_most(value: int, name: str, limit: int, limit_name: str) -> None:
             f"{name}={value} must be at most {limit_name}={limit}; "
             f"raise {limit_name} or lower {name}"
         )
+
+
+def one_of(value: str, name: str, known: Sequence[str]) -> None:
+    """One of a few words."""
+    if value not in known:
+        choices = " or ".join(repr(word) for word in known)
+        raise InvalidParameter(f"{name}={value!r} must be {choices}")
 
 
 def adjacency(value: str) -> Adjacency:
