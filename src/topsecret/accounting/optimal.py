@@ -25,7 +25,7 @@ LEAST_WORK = 1e6
 """Where the estimate would allow a coarser grid than this, spend at least about 20 ms."""
 MOST_POINTS = 40_000
 MOST_LATTICE = 100_000
-AVERAGING_POINTS = 3000
+AVERAGING_POINTS = 1000
 FINEST_SPACING = 1e-8
 
 
