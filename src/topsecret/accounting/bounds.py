@@ -35,9 +35,8 @@ def epsilons(loss: Loss, delta: Fraction) -> tuple[Bound, ...]:
     found: list[Bound] = []
 
     def add(name: str, epsilon: float, source: str) -> None:
-        if math.isfinite(epsilon):
-            epsilon = up(Fraction(epsilon) + loss.slack)
-        found.append(Bound(name, epsilon, source))
+        total = up(Fraction(epsilon) + loss.slack) if math.isfinite(epsilon) else math.inf
+        found.append(Bound(name, total, source))
 
     if left >= 1:
         add("trivial", 0.0, "delta is at least 1")
@@ -61,7 +60,9 @@ def epsilons(loss: Loss, delta: Fraction) -> tuple[Bound, ...]:
         if by_epsilon and equal is not None:
             add("KOV", classical.optimal_pure_epsilon(*equal, left), PURE)
     if _has_rho(loss) and not _empty(loss):
-        add("zCDP", renyi.renyi_epsilon(lambda alpha: alpha * _rho(loss), left), ZCDP)
+        with precision(192):
+            rho = _rho(loss)
+        add("zCDP", renyi.renyi_epsilon(lambda alpha: alpha * rho, left), ZCDP)
     if not _empty(loss):
         add("Rényi", renyi.renyi_epsilon(lambda alpha: _renyi(loss, alpha), left), RENYI)
     if _only_gaussian(loss):
@@ -95,7 +96,7 @@ def smallest_delta(loss: Loss, epsilon: Fraction) -> float:
                 found.append(up(-ball(x).expm1()))
         elif _has_profile(loss):
             found.append(optimal_delta(steps, x, min(found)))
-        elif (tested := _only_tested(loss)) is not None and 1e-250 < min(found):
+        elif (tested := _only_tested(loss)) is not None and min(found) > 1e-250:
             found.append(tested.profile(min(found)).delta(x))
     return min(1.0, up(Fraction(max(0.0, min(found))) + loss.failures))
 

@@ -17,7 +17,7 @@ from topsecret.accounting.recursion import WIDEST_SPACING
 
 FINE = 2e-4
 """How much of epsilon the chords may cost, about."""
-MOST_STEPS = 50_000
+MOST_STEPS = 20_000
 MOST_WORK = 2e8
 """Cells times grid points times steps: about two seconds."""
 LEAST_WORK = 1e6
@@ -94,7 +94,8 @@ def optimal_profile(steps: Steps, half_decade: int, tolerance: float) -> Profile
     spacing = _spacing(steps, count, rho, reach, surprise, tolerance)
     if spacing < FINEST_SPACING:
         return None
-    profile = identity_profile(spacing, Fraction(reach))
+    # Past the sum of the epsilons the bound vanishes: keep a few cells of that.
+    profile = identity_profile(spacing, Fraction(reach) + spacing * (4 + 2 * len(steps.pures)))
     tiny: list[Run] = []
     for n, epsilon in reversed(steps.picks):
         cells = max(1, round(epsilon / spacing), math.ceil(epsilon / WIDEST_SPACING))

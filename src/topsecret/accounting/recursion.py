@@ -155,12 +155,11 @@ def average_step(
 
 def resampled(values: Floats, spacing: Fraction, target: Fraction, size: int) -> Floats:
     """Chord values at 0, target, ..., (size - 1) target of a profile kept at ``spacing``."""
-    ratio = target / spacing
-    top, bottom = ratio.numerator, ratio.denominator
-    places = [divmod(j * top, bottom) for j in range(size)]
     last = len(values) - 1
-    cell = np.array([min(place, last) for place, _ in places])
-    part = np.array([rest / bottom if place < last else 0.0 for place, rest in places])
+    # Places rounded down, where a falling profile is larger; the fractional part is exact.
+    places = np.minimum(np.arange(size) * down(target / spacing) * (1.0 - 4 * UNIT), last)
+    whole = np.floor(places)
+    part, cell = places - whole, whole.astype(np.intp)
     upper, lower = values[cell], values[np.minimum(cell + 1, last)]
     with precision(96):
         h, width = down(ball(spacing)), up(ball(spacing).expm1())

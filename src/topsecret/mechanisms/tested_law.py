@@ -7,14 +7,13 @@ from collections.abc import Hashable, Iterator, Sequence
 from fractions import Fraction
 from itertools import combinations
 
-from flint import arb
+from flint import arb, ctx
 
 from topsecret.mechanisms.tested_schedule import UNIT, Length, Schedule
 from topsecret.rounding import ball, precision
 from topsecret.selection import NOTHING, Outcome
 
 _NULL = -1
-_BITS = 128
 
 
 def tested_law(
@@ -28,7 +27,8 @@ def tested_law(
     from topsecret.mechanisms.tested_top_k import Pass, length_scores
 
     law: dict[Outcome, arb] = defaultdict(lambda: arb(0))
-    with precision(_BITS):
+    bits = max(128, ctx.prec)
+    with precision(bits):
         scores = length_scores(schedule, list(leads))
         weights = [ball(score * schedule.choice / (2 * UNIT)).exp() for score in scores]
         total = sum(weights, arb(0))
@@ -40,7 +40,7 @@ def tested_law(
                     law[(*first, NOTHING)] += chance
                     continue
                 least = min(leads[place] for place in survivors)
-                passes = Pass(least - 1, schedule.sigma, schedule.quantile).ball(_BITS)
+                passes = Pass(least - 1, schedule.sigma, schedule.quantile).ball(bits)
                 law[(*first, *(items[place] for place in survivors))] += chance * passes
                 law[(*first, NOTHING)] += chance * (1 - passes)
     return dict(law)

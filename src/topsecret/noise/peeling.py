@@ -30,7 +30,7 @@ import numpy as np
 
 from topsecret.noise.bits import BitSource, Uniform
 from topsecret.noise.distributions import Noise
-from topsecret.noise.race import Runner
+from topsecret.noise.race import Leg, Runner
 from topsecret.noise.reals import Rational
 from topsecret.noise.screening import WORD, Field, Screen, draw_words
 
@@ -115,7 +115,7 @@ class _Rounds:
     def _runner(self, group: int, word: int, lower: float, upper: float, bits: BitSource) -> Runner:
         head_start = Rational((self._field.score(group) - self._reference) / self._scale)
         size = self._field.size(group)
-        runner = Runner(group, head_start, self._noise, size, [(Uniform(bits, word, WORD), size)])
+        runner = Runner(group, head_start, self._noise, size, Leg(Uniform(bits, word, WORD), size))
         runner.lower, runner.upper = lower, upper
         return runner
 
