@@ -2,26 +2,31 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-SUDO   := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
+SUDO   := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
+APT    := $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get
 
-.PHONY: demo test check bench verify clean
+.PHONY: demo test bench verify clean
 
 # A fresh Debian or Ubuntu has python3 without venv: ask the system for it only when it is missing.
-$(BIN)/python:
+$(VENV)/.pip:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-	  { echo "topsecret needs Python 3.11 or newer; found $$($(PYTHON) --version). Set PYTHON=/path/to/python3.11."; exit 2; }
+	  { echo "topsecret needs Python 3.11 or newer; found $$($(PYTHON) --version 2>&1). Set PYTHON=/path/to/python3.11."; exit 2; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
-	  { $(SUDO) apt-get update -q && $(SUDO) apt-get install -y -q python3-venv; }
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --upgrade pip
-
-$(VENV)/.demo: pyproject.toml | $(BIN)/python
-	$(BIN)/pip install --quiet --editable .
+	  { $(APT) update -q && $(APT) install -y -q python3-venv; } || \
+	  { echo "Python's venv module is missing; install it (on Debian and Ubuntu: apt install python3-venv)."; exit 2; }
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
 	@touch $@
 
-$(VENV)/.test: pyproject.toml | $(BIN)/python
-	$(BIN)/pip install --quiet --editable '.[accounting]' --group dev
-	@touch $@ $(VENV)/.demo
+$(VENV)/.demo: pyproject.toml $(VENV)/.pip
+	@echo "Installing topsecret into $(VENV) …"
+	@$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+$(VENV)/.test: pyproject.toml $(VENV)/.pip
+	@echo "Installing topsecret and its tests' tools into $(VENV) …"
+	@$(BIN)/python -m pip install --quiet --editable '.[accounting]' --group dev
+	@touch $(VENV)/.demo $@
 
 demo: $(VENV)/.demo
 	@$(BIN)/topsecret demo
@@ -33,11 +38,11 @@ test: $(VENV)/.test
 	$(BIN)/python -m pytest -n auto
 
 bench: $(VENV)/.test
-	$(BIN)/pip install --quiet 'opendp==0.16.*'
+	$(BIN)/python -m pip install --quiet 'opendp==0.16.*'
 	$(BIN)/python -m benchmarks
 
 verify: $(VENV)/.demo
 	$(BIN)/topsecret verify
 
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis dist demo

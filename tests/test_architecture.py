@@ -18,7 +18,7 @@ MAY_USE: dict[str, set[str]] = {
     "noise": {"errors", "rounding"},
     "accounting": {"errors", "rounding"},
     "tabulation": {"errors", "noise", "order"},
-    "histogram": {"errors", "rounding", "noise", "selection", "tabulation"},
+    "histogram": {"errors", "noise", "tabulation"},
     "mechanisms": {
         "errors",
         "rounding",

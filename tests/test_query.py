@@ -52,6 +52,10 @@ def ask(source: object, **changes: object) -> object:
         ({"epsilon": -1}, "epsilon=-1 must be above 0; 1 is a common choice"),
         ({"epsilon": float("nan")}, "epsilon=nan must be a finite number; write epsilon=0.5"),
         ({"epsilon": float("inf")}, "epsilon=inf must be a finite number; write epsilon=0.5"),
+        (
+            {"epsilon": 1e-320},
+            "epsilon=1e-320 is too small to be divided among k=2 picks; raise epsilon or lower k",
+        ),
         ({"epsilon": "1"}, "epsilon='1' must be a number; write epsilon=0.5"),
         (
             {"delta": 0},

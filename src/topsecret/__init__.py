@@ -1,6 +1,6 @@
 """Differentially private top-k for the data people already have.
 
->>> from topsecret import Histogram, top_k
+>>> from topsecret import NOTHING, Histogram, top_k
 """
 
 from topsecret.histogram import Histogram

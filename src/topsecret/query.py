@@ -71,7 +71,7 @@ def top_k(
 
     from topsecret.histogram import Histogram
 
-    counts = Histogram.leading(opened.leading_counts(query))
+    counts = Histogram.leading(opened.leading_counts(query), limit=query.rows)
     selection = prepared.mechanism.select(counts)
     return Release(
         items=selection.items,
@@ -106,12 +106,18 @@ def _limited_domain(k: int, k_bar: int, epsilon: float, delta: float) -> _Prepar
     from topsecret.mechanisms import LimitedDomain
 
     per_pick, threshold_delta = calibrate_limited_domain(k, k_bar, epsilon, delta)
+    if per_pick <= 0:
+        raise InvalidParameter(
+            f"epsilon={epsilon} is too small to be divided among k={k} picks; "
+            "raise epsilon or lower k"
+        )
     ahead = 1 + (ball(exact(k_bar) / exact(threshold_delta))).log() / ball(exact(per_pick))
     return _Prepared(
         LimitedDomain(k, k_bar, per_pick, threshold_delta),
         {"k_bar": k_bar, "epsilon_per_pick": per_pick, "threshold_delta": threshold_delta},
         f"its noisy count beats a noisy threshold of {rounded_up(up(ahead), 4)} persons more "
-        f"than the item of rank {k_bar + 1} has (1 + ln(k_bar/threshold_delta)/epsilon_per_pick)",
+        f"than the item of rank {k_bar + 1} has "
+        "(1 + ln(k_bar / threshold_delta) / epsilon_per_pick)",
     )
 
 

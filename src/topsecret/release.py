@@ -78,7 +78,10 @@ class Release:
     @property
     def receipt(self) -> tuple[tuple[str, str], ...]:
         """The receipt as pairs of a label and a text in plain words."""
-        parameters = ", ".join(f"{name}={value}" for name, value in self.parameters.items())
+        parameters = ", ".join(
+            f"{name}={rounded_up(value) if isinstance(value, float) else value}"
+            for name, value in self.parameters.items()
+        )
         return (
             ("Protected", f"{self.unit.protected}."),
             ("Compared with", f"{self.unit.neighbours}."),

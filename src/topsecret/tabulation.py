@@ -36,6 +36,7 @@ class Table(Protocol):
     def names(self, groups: Sequence[int], bits: BitSource) -> tuple[Item, ...]: ...
     def ranked(self, size: int) -> list[tuple[Item, int]]: ...
     def scores(self) -> list[tuple[Item, Fraction]]: ...
+    def counts_of(self, items: Sequence[Item]) -> list[int]: ...
 
 
 class NamedTable:
@@ -142,11 +143,21 @@ class NamedTable:
         known = dict(zip(self._items, self._counts, strict=True))
         return [(item, Fraction(int(known.get(item, 0)))) for item in self._domain]
 
+    def counts_of(self, items: Sequence[Item]) -> list[int]:
+        wanted = set(items)
+        known = {
+            item: int(count)
+            for item, count in zip(self._items, self._counts, strict=True)
+            if item in wanted
+        }
+        return [known.get(item, 0) for item in items]
+
 
 class ArrayTable:
     """Integer counts over the public domain 0 … d − 1."""
 
     _FINE = 2**16
+    _CHUNK = 2**18
 
     def __init__(self, counts: NDArray[np.int64]) -> None:
         self._counts = counts
@@ -166,22 +177,40 @@ class ArrayTable:
         if counts.size == 0:
             return counts, counts
         low, high = int(counts.min()), int(counts.max())
-        if high - low < 2**20:
-            table = np.bincount(counts - low if low else counts)
-            used = np.flatnonzero(table)
-            return used + low, table[used]
-        if high < _INT64 - 1 and low > -_INT64 // 2:
-            cut = low + self._FINE
-            tail = np.flatnonzero(counts >= cut)
+        cut = min(high + 1, low + self._FINE)
+        if low > -_INT64 // 2 and cut < _INT64:
+            few, tail = self._tally(low, cut)
+            used = np.flatnonzero(few)
+            values, sizes = used + low, few[used]
+            if len(tail) == 0:
+                return values, sizes
             if len(tail) <= len(counts) // 8:
-                below = np.minimum(counts, cut)
-                table = np.bincount(below - low if low else below)[: self._FINE]
-                used = np.flatnonzero(table)
-                values, sizes = np.unique(counts[tail], return_counts=True)
                 self._tail = tail
-                return np.concatenate([used + low, values]), np.concatenate([table[used], sizes])
+                high_values, high_sizes = np.unique(counts[tail], return_counts=True)
+                return np.append(values, high_values), np.append(sizes, high_sizes)
         values, sizes = np.unique(counts, return_counts=True)
         return values, sizes
+
+    def _tally(self, low: int, cut: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """How many items have each count of low … cut − 1, and the places of higher counts.
+
+        In chunks that fit the processor's cache: a temporary array of the whole length costs more
+        than the counting.
+        """
+        few = np.zeros(cut - low + 1, dtype=np.int64)
+        tails = []
+        space = np.empty(min(self._CHUNK, len(self._counts)), dtype=np.int64)
+        for start in range(0, len(self._counts), self._CHUNK):
+            chunk = self._counts[start : start + self._CHUNK]
+            clipped = np.minimum(chunk, cut, out=space[: len(chunk)])
+            if low:
+                clipped -= low
+            found = np.bincount(clipped, minlength=len(few))
+            if found[-1]:
+                tails.append(np.flatnonzero(chunk >= cut) + start)
+            few += found
+        tail = np.concatenate(tails) if tails else np.empty(0, dtype=np.int64)
+        return few[:-1], tail
 
     @property
     def domain_size(self) -> int:
@@ -248,6 +277,10 @@ class ArrayTable:
     def scores(self) -> list[tuple[Item, Fraction]]:
         return [(place, Fraction(int(count))) for place, count in enumerate(self._counts)]
 
+    def counts_of(self, items: Sequence[Item]) -> list[int]:
+        places = range(len(self._counts))
+        return [int(self._counts[cast(int, item)]) if item in places else 0 for item in items]
+
 
 class ArrayScores:
     """Real scores over the public domain 0 … d − 1: every item is a group of its own."""
@@ -274,9 +307,10 @@ class ArrayScores:
         return tuple(groups)
 
     def ranked(self, size: int) -> list[tuple[Item, int]]:
-        raise InvalidParameter(
-            "real scores have no persons to count; this mechanism needs integer counts"
-        )
+        raise _no_persons()
+
+    def counts_of(self, items: Sequence[Item]) -> list[int]:
+        raise _no_persons()
 
     def scores(self) -> list[tuple[Item, Fraction]]:
         return [(place, Fraction(float(score))) for place, score in enumerate(self._scores)]
@@ -311,6 +345,10 @@ class RankedTable:
             )
         return self._rows[:size]
 
+    def counts_of(self, items: Sequence[Item]) -> list[int]:
+        known = dict(self._rows)
+        return [known.get(item, 0) for item in items]
+
     def field(self) -> Field:
         raise InvalidParameter("leading rows have no public domain")
 
@@ -319,6 +357,12 @@ class RankedTable:
 
     def scores(self) -> list[tuple[Item, Fraction]]:
         raise InvalidParameter("leading rows have no public domain")
+
+
+def _no_persons() -> InvalidParameter:
+    return InvalidParameter(
+        "real scores have no persons to count; this mechanism needs integer counts"
+    )
 
 
 def _integers(values: list[Any]) -> NDArray[Any]:

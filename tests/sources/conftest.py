@@ -10,7 +10,6 @@ import duckdb
 import pytest
 
 Row = tuple[str | None, str | None]
-Writer = Callable[[Sequence[Row]], Path]
 
 SUFFIXES = (
     ".csv",
@@ -48,7 +47,13 @@ def write(path: Path, rows: Sequence[Row]) -> Path:
     return path
 
 
+@pytest.fixture(scope="session")
+def write_events() -> Callable[[Path, Sequence[Row]], Path]:
+    """The writer itself, for a path of the test's choice."""
+    return write
+
+
 @pytest.fixture(params=SUFFIXES)
-def events(request: pytest.FixtureRequest, tmp_path: Path) -> Writer:
+def events(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[Sequence[Row]], Path]:
     """A writer of event files, once for every format."""
     return lambda rows: write(tmp_path / f"events{request.param}", rows)

@@ -1,6 +1,7 @@
 """What every format must agree on: distinct persons per item, ranked by public rules."""
 
 from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from topsecret.sources import CountQuery, Source
 from topsecret.sources.duckdb import FileSource
 
-from .conftest import Writer, write
+Writer = Callable[[Sequence[tuple[str | None, str | None]]], Path]
 
 QUERY = CountQuery(item="place", person="user", rows=10)
 
@@ -62,9 +63,12 @@ text = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1
 @given(rows=st.lists(st.tuples(st.sampled_from("abcdef"), text), max_size=30))
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
 def test_agrees_with_counting_by_hand(
-    tmp_path: Path, suffix: str, rows: list[tuple[str, str]]
+    tmp_path: Path,
+    write_events: Callable[..., Path],
+    suffix: str,
+    rows: list[tuple[str, str]],
 ) -> None:
-    path = write(tmp_path / f"events{suffix}", rows)
+    path = write_events(tmp_path / f"events{suffix}", rows)
     counts = Counter(place for _, place in set(rows))
     ranked = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0].encode()))
     assert FileSource(path).leading_counts(QUERY) == ranked[:10]

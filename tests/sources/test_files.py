@@ -146,10 +146,10 @@ def test_a_missing_column_of_parquet(tmp_path: Path) -> None:
 
 
 def test_a_file_without_header_does_not_show_its_first_row(tmp_path: Path) -> None:
-    path = save(tmp_path / "e.csv", "2024-01-01,CANARY,park\n")
+    path = save(tmp_path / "e.csv", "ann,CANARY\n")
     assert str(failure(path)) == (
         "e.csv has no column 'place'; "
-        "its first line does not look like column names; add a header line"
+        "its first line names none of the columns; check the names and the header line"
     )
 
 

@@ -10,8 +10,9 @@ from flint import arb
 
 from topsecret.accounting import classical, renyi
 from topsecret.accounting.explanation import Bound
-from topsecret.accounting.optimal import Steps, optimal_delta, optimal_epsilon
+from topsecret.accounting.optimal import MOST_STEPS, Steps, optimal_delta, optimal_epsilon
 from topsecret.accounting.profile import gaussian_delta
+from topsecret.accounting.tested import TestedSteps
 from topsecret.rounding import ball, precision, up
 
 if TYPE_CHECKING:
@@ -34,9 +35,8 @@ def epsilons(loss: Loss, delta: Fraction) -> tuple[Bound, ...]:
     found: list[Bound] = []
 
     def add(name: str, epsilon: float, source: str) -> None:
-        if math.isfinite(epsilon):
-            epsilon = up(Fraction(epsilon) + loss.slack)
-        found.append(Bound(name, epsilon, source))
+        total = up(Fraction(epsilon) + loss.slack) if math.isfinite(epsilon) else math.inf
+        found.append(Bound(name, total, source))
 
     if left >= 1:
         add("trivial", 0.0, "delta is at least 1")
@@ -59,14 +59,18 @@ def epsilons(loss: Loss, delta: Fraction) -> tuple[Bound, ...]:
         equal = _equal_steps(steps)
         if by_epsilon and equal is not None:
             add("KOV", classical.optimal_pure_epsilon(*equal, left), PURE)
-    if not loss.curves and not _empty(loss):
-        add("zCDP", renyi.renyi_epsilon(lambda alpha: alpha * _rho(loss), left), ZCDP)
+    if _has_rho(loss) and not _empty(loss):
+        with precision(192):
+            rho = _rho(loss)
+        add("zCDP", renyi.renyi_epsilon(lambda alpha: alpha * rho, left), ZCDP)
     if not _empty(loss):
         add("Rényi", renyi.renyi_epsilon(lambda alpha: _renyi(loss, alpha), left), RENYI)
     if _only_gaussian(loss):
         add("Gaussian", classical.gaussian_epsilon(loss.mu_squared, left), GAUSSIAN)
     elif _has_profile(loss):
         add("optimal", optimal_epsilon(steps, left), OPTIMAL)
+    elif (tested := _only_tested(loss)) is not None:
+        add("optimal", tested.profile(left).epsilon(left), OPTIMAL)
     return tuple(found)
 
 
@@ -92,12 +96,14 @@ def smallest_delta(loss: Loss, epsilon: Fraction) -> float:
                 found.append(up(-ball(x).expm1()))
         elif _has_profile(loss):
             found.append(optimal_delta(steps, x, min(found)))
+        elif (tested := _only_tested(loss)) is not None and min(found) > 1e-250:
+            found.append(tested.profile(min(found)).delta(x))
     return min(1.0, up(Fraction(max(0.0, min(found))) + loss.failures))
 
 
 def rho_of(loss: Loss) -> float | None:
     """The zCDP of the loss, rounded up, where it has one."""
-    if loss.curves:
+    if not _has_rho(loss):
         return None
     with precision(96):
         return up(_rho(loss))
@@ -106,6 +112,10 @@ def rho_of(loss: Loss) -> float | None:
 def _rho(loss: Loss) -> arb:
     rational = loss.zcdp_rho + loss.mu_squared / 2
     rational += sum((n * e * e / 8 for n, e in loss.pick_runs), Fraction(0))
+    rational += sum(
+        (n * named.curve.rho() for n, named in loss.curves if isinstance(named.curve, TestedSteps)),
+        Fraction(0),
+    )
     pures = sum((n * classical.pure_rho(e) for n, e in loss.pure_runs), arb(0))
     return ball(rational) + pures
 
@@ -128,9 +138,10 @@ def _steps(loss: Loss) -> Steps:
 def _equal_steps(steps: Steps) -> tuple[int, Fraction] | None:
     """All steps as pure ones of one epsilon: a bounded-range step is a pure step too."""
     runs = (*steps.picks, *steps.pures)
-    if len({epsilon for _, epsilon in runs}) != 1:
+    count = sum(n for n, _ in runs)
+    if len({epsilon for _, epsilon in runs}) != 1 or count > MOST_STEPS:
         return None
-    return sum(n for n, _ in runs), runs[0][1]
+    return count, runs[0][1]
 
 
 def _known_by_epsilon(loss: Loss) -> bool:
@@ -139,6 +150,19 @@ def _known_by_epsilon(loss: Loss) -> bool:
 
 def _has_profile(loss: Loss) -> bool:
     return not (loss.zcdp_rho or loss.curves) and not _empty(loss)
+
+
+def _has_rho(loss: Loss) -> bool:
+    return all(isinstance(named.curve, TestedSteps) for _, named in loss.curves)
+
+
+def _only_tested(loss: Loss) -> TestedSteps | None:
+    """The steps of one tested selection when nothing else adds to its loss but failures."""
+    others = loss.pick_runs or loss.pure_runs or loss.zcdp_rho or loss.mu_squared
+    if others or len(loss.curves) != 1 or loss.curves[0][0] != 1:
+        return None
+    curve = loss.curves[0][1].curve
+    return curve if isinstance(curve, TestedSteps) else None
 
 
 def _only_gaussian(loss: Loss) -> bool:

@@ -101,7 +101,7 @@ class Loss:
         >>> pure(1).delta(1)
         0.0
         """
-        return _delta(self, exact(epsilon, "epsilon"))
+        return _delta(self, _price(epsilon, "epsilon"))
 
     def rho(self) -> float | None:
         """The zCDP of the sequence, rounded up; None if a part is known by a Rényi curve only.
@@ -115,7 +115,7 @@ class Loss:
 
     def explain(self, delta: Number) -> Explanation:
         """Every bound that is valid for this sequence, the smallest marked."""
-        return _explanation(self, exact(delta, "delta"))
+        return _explanation(self, _price(delta, "delta"))
 
     def bound_used(self, delta: Number) -> str:
         """The name of the bound that gives ``epsilon(delta)``.

@@ -17,7 +17,7 @@ from topsecret.accounting.recursion import WIDEST_SPACING
 
 FINE = 2e-4
 """How much of epsilon the chords may cost, about."""
-MOST_STEPS = 50_000
+MOST_STEPS = 20_000
 MOST_WORK = 2e8
 """Cells times grid points times steps: about two seconds."""
 LEAST_WORK = 1e6
@@ -80,6 +80,8 @@ def optimal_profile(steps: Steps, half_decade: int, tolerance: float) -> Profile
     count = sum(n for n, _ in steps.picks)
     if count > MOST_STEPS or any(e > LARGEST_PICK for _, e in steps.picks):
         return None
+    if any(n > MOST_STEPS for n, _ in steps.pures):
+        return None
     surprise = -half_decade / 2 * math.log(10) + 1.0
     rho = steps.rho()
     if rho == 0:
@@ -92,7 +94,8 @@ def optimal_profile(steps: Steps, half_decade: int, tolerance: float) -> Profile
     spacing = _spacing(steps, count, rho, reach, surprise, tolerance)
     if spacing < FINEST_SPACING:
         return None
-    profile = identity_profile(spacing, Fraction(reach))
+    # Past the sum of the epsilons the bound vanishes: keep a few cells of that.
+    profile = identity_profile(spacing, Fraction(reach) + spacing * (4 + 2 * len(steps.pures)))
     tiny: list[Run] = []
     for n, epsilon in reversed(steps.picks):
         cells = max(1, round(epsilon / spacing), math.ceil(epsilon / WIDEST_SPACING))

@@ -47,18 +47,32 @@ def gaussian_weights(mu_squared: Fraction, spacing: Fraction, reach: int) -> Wei
         h, mu = ball(spacing), ball(mu_squared).sqrt()
         width, half = h.expm1(), ball(mu_squared) / 2
         edges = [h * k for k in range(-reach, reach + 1)]
-        below_p = [normal_below((edge - half) / mu) for edge in edges]
-        below_q = [normal_below((edge + half) / mu) for edge in edges]
+        places_p = [(edge - half) / mu for edge in edges]
+        masses_p = _cell_masses(places_p)
+        masses_q = _cell_masses([(edge + half) / mu for edge in edges])
         total = [arb(0)] * (2 * reach + 1)
-        total[0] += below_p[0]  # losses below -reach h: the profile is at most its value there
-        for i in range(2 * reach):
-            mass, scaled = below_p[i + 1] - below_p[i], below_q[i + 1] - below_q[i]
-            scaled *= edges[i + 1].exp()
-            to_left_edge = (scaled - mass) / width
+        # Losses below -reach h: the profile is at most its value there.
+        total[0] += normal_below(places_p[0])
+        for i, (mass, other) in enumerate(zip(masses_p, masses_q, strict=True)):
+            to_left_edge = (other * edges[i + 1].exp() - mass) / width
             total[i] += to_left_edge
             total[i + 1] += mass - to_left_edge
-        rest = 1 - below_p[-1]
-        return _rounded(total, reach, rest)
+        return _rounded(total, reach, normal_below(-places_p[-1]))
+
+
+def _cell_masses(places: list[arb]) -> list[arb]:
+    """The normal mass between neighbouring places, with a small relative error in both tails."""
+    signs = [bool(place > 0) for place in places]
+    tails = [
+        normal_below(-place if sign else place) for place, sign in zip(places, signs, strict=True)
+    ]
+    masses = []
+    for i in range(len(places) - 1):
+        if signs[i] == signs[i + 1]:
+            masses.append(tails[i] - tails[i + 1] if signs[i] else tails[i + 1] - tails[i])
+        else:
+            masses.append(1 - tails[i] - tails[i + 1])
+    return masses
 
 
 @lru_cache(maxsize=64)

@@ -23,7 +23,7 @@ from topsecret.accounting import recursion
 from topsecret.accounting.pairs import gaussian_weights, normal_below, response_weights
 from topsecret.accounting.recursion import WIDEST_SPACING, Floats
 from topsecret.errors import InvalidParameter
-from topsecret.rounding import Number, ball, exact, precision, up
+from topsecret.rounding import Number, ball, down, exact, precision, up
 
 LARGEST_PICK = 30
 """Above this e^epsilon leaves the range in which the error bounds of the recursion are proven."""
@@ -138,8 +138,7 @@ class Profile:
     def epsilon(self, delta: Number) -> float:
         """The smallest x >= 0 at which the bound is at most ``delta``, rounded up; inf if none."""
         delta = exact(delta, "delta")
-        allowed = np.searchsorted(-self.values, -recursion_floor(delta), side="left")
-        index = int(allowed)
+        index = int(np.searchsorted(-self.values, -down(delta), side="left"))
         if index == len(self.values):
             return math.inf
         if index == 0:
@@ -150,11 +149,6 @@ class Profile:
             h = ball(self.spacing)
             offset = (theta * h.expm1()).log1p()
             return up(h * (index - 1) + offset)
-
-
-def recursion_floor(delta: Fraction) -> float:
-    """The largest float that is at most ``delta``: a value at most this is at most delta."""
-    return -up(-delta)
 
 
 def identity_profile(spacing: Number, reach: Number) -> Profile:

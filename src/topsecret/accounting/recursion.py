@@ -112,6 +112,7 @@ def pick_step(values: Floats, constants: StepConstants, mirror: Floats) -> Float
         + (32 * UNIT) * near
         + r * (2 * lack_a + 4 * lack_b)
     )
+    excess *= 1.0 + 64 * UNIT * spread  # the roundings above apply to the raised values too
     near_up, far_up = near + excess, far + excess
     with np.errstate(over="ignore"):
         root = np.sqrt(np.maximum(slope_a, 0.0) / np.maximum(slope_b, TINY)) / r
@@ -147,17 +148,18 @@ def average_step(
     g = extended(values, mirror[:reach], reach)
     # Sums of at most 2 reach + 1 products of numbers >= 0, in any order (Higham 2002, §3.1).
     inflation = 1.0 + 4 * (2 * reach + 4) * UNIT
-    return np.minimum(1.0, falling(np.convolve(g, weights, mode="valid") * inflation + rest + TINY))
+    return np.minimum(
+        1.0, falling((np.convolve(g, weights, mode="valid") + rest) * inflation + TINY)
+    )
 
 
 def resampled(values: Floats, spacing: Fraction, target: Fraction, size: int) -> Floats:
     """Chord values at 0, target, ..., (size - 1) target of a profile kept at ``spacing``."""
-    ratio = target / spacing
-    top, bottom = ratio.numerator, ratio.denominator
-    places = [divmod(j * top, bottom) for j in range(size)]
     last = len(values) - 1
-    cell = np.array([min(place, last) for place, _ in places])
-    part = np.array([rest / bottom if place < last else 0.0 for place, rest in places])
+    # Places rounded down, where a falling profile is larger; the fractional part is exact.
+    places = np.minimum(np.arange(size) * down(target / spacing) * (1.0 - 4 * UNIT), last)
+    whole = np.floor(places)
+    part, cell = places - whole, whole.astype(np.intp)
     upper, lower = values[cell], values[np.minimum(cell + 1, last)]
     with precision(96):
         h, width = down(ball(spacing)), up(ball(spacing).expm1())
@@ -165,5 +167,5 @@ def resampled(values: Floats, spacing: Fraction, target: Fraction, size: int) ->
     z = part * h
     theta = z * (1 + z / 2 * (1 + z / 3 * (1 + z / 4 * (1 + z / 5)))) / width
     theta = np.minimum(1.0, theta * (1.0 - 64 * UNIT))
-    chord = (upper - theta * (upper - lower)) * (1.0 + 8 * UNIT) + TINY
+    chord = upper - theta * (upper - lower) + 8 * UNIT * upper + TINY
     return np.minimum(1.0, falling(chord))

@@ -35,7 +35,8 @@ def _run(arguments: list[str]) -> int:
         # A wrong option: typer's own error classes have moved between its versions.
         if not hasattr(error, "format_message"):
             raise
-        return _complain(f"{error.format_message()} (see topsecret --help)")
+        message = error.format_message()
+        return _complain(f"{message} (see topsecret --help)") if message else 2
     return outcome if isinstance(outcome, int) else 0
 
 

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import Annotated
 
 import typer
 
 from topsecret import __version__
 
+WIDTH = shutil.get_terminal_size().columns
+NARROW = WIDTH < 60
+
 app = typer.Typer(
     name="topsecret",
     add_completion=False,
     no_args_is_help=True,
-    rich_markup_mode="rich",
+    # Boxes need room: below it, the plain help is easier to read.
+    rich_markup_mode=None if NARROW else "rich",
     pretty_exceptions_enable=False,  # a traceback with local variables would show secrets
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "terminal_width": WIDTH if NARROW else None,
+    },
 )
 
 
@@ -33,7 +41,7 @@ def topsecret(
 ) -> None:
     """The most common items of your data, with a proven privacy guarantee.
 
-    Start with [bold]topsecret demo[/bold], or ask your own file:
+    Start with topsecret demo, or ask your own file:
 
-    [bold]topsecret top events.csv --item place --person user -k 10 --epsilon 1[/bold]
+    topsecret top events.csv --item place --person user -k 10 --epsilon 1
     """

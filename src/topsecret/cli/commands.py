@@ -2,6 +2,7 @@
 
 from topsecret.cli import top  # isort: skip
 from topsecret.cli import demo  # isort: skip
+from topsecret.cli import verify  # isort: skip
 from topsecret.cli.app import app
 
-__all__ = ["app", "demo", "top"]
+__all__ = ["app", "demo", "top", "verify"]

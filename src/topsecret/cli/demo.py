@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+import shutil
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -17,8 +21,6 @@ def demo(
     ] = Path("demo"),
 ) -> None:
     """Write a file of made-up check-ins and answer a question about it."""
-    import shlex
-
     from topsecret.cli.render import show
     from topsecret.demo import PERSONS, ROWS, write_checkins
     from topsecret.query import top_k
@@ -26,6 +28,13 @@ def demo(
     path = write_checkins(directory)
     typer.echo(f"{path}: {ROWS:,} made-up check-ins of {PERSONS:,} persons in a city.\n")
     show(top_k(path, item="place", person="user", k=10, epsilon=1.0, delta=1e-6))
-    command = f"topsecret top {shlex.quote(str(path))} --item place --person user"
-    typer.echo("\nTry next (with . .venv/bin/activate first): a smaller budget, a longer list")
-    typer.echo(f"  {command} -k 20 --epsilon 0.5")
+    words = [*_program(), "top", str(path), "--item", "place", "--person", "user"]
+    typer.echo("\nTry next, more places for less budget, and see the list end early:")
+    typer.echo(f"  {shlex.join([*words, '-k', '40', '--epsilon', '0.2'])}")
+
+
+def _program() -> list[str]:
+    """How this program is called from here."""
+    if Path(sys.argv[0]).name != "topsecret":
+        return [sys.executable, "-m", "topsecret"]
+    return ["topsecret" if shutil.which("topsecret") else os.path.relpath(sys.argv[0])]

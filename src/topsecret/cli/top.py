@@ -22,15 +22,16 @@ def top(
     k: Annotated[int, typer.Option("-k", "--k", help="How many items to name at most.")] = 10,
     delta: Annotated[float, typer.Option(help="Probability that the guarantee fails.")] = 1e-6,
     k_bar: Annotated[
-        int | None, typer.Option(help="How many leading items may be looked at.  [default: 20·k]")
+        int | None,
+        typer.Option(help="How many leading items may be looked at.", show_default="20 times k"),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
 ) -> None:
     """Name the items with the most distinct persons, with a receipt.
 
-    [bold]topsecret top checkins.csv --item place --person user -k 10 --epsilon 1[/bold]
+    topsecret top checkins.csv --item place --person user -k 10 --epsilon 1
 
-    [bold]topsecret top events.parquet --item word --person author --epsilon 0.5 --json[/bold]
+    topsecret top events.parquet --item word --person author --epsilon 0.5 --json
     """
     from topsecret.query import top_k
 

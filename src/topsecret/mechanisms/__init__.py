@@ -5,9 +5,14 @@ from topsecret.mechanisms.gumbel import GumbelTopK
 from topsecret.mechanisms.limited_domain import LimitedDomain
 from topsecret.mechanisms.limited_domain_laplace import LimitedDomainLaplace
 from topsecret.mechanisms.mechanism import Mechanism
+from topsecret.mechanisms.noisy_counts import NoisyCounts
+from topsecret.mechanisms.oneshot_exponential import OneshotExponential
+from topsecret.mechanisms.oneshot_laplace import OneshotLaplace
 from topsecret.mechanisms.optimal_threshold import OptimalThreshold
+from topsecret.mechanisms.permute_and_flip import PermuteAndFlip
 from topsecret.mechanisms.stability import StableTopK
 from topsecret.mechanisms.stable_fixed_k import StableFixedK
+from topsecret.mechanisms.tested_top_k import TestedTopK
 from topsecret.mechanisms.top_stable import TopStable
 
 __all__ = [
@@ -16,8 +21,13 @@ __all__ = [
     "LimitedDomain",
     "LimitedDomainLaplace",
     "Mechanism",
+    "NoisyCounts",
+    "OneshotExponential",
+    "OneshotLaplace",
     "OptimalThreshold",
+    "PermuteAndFlip",
     "StableFixedK",
     "StableTopK",
+    "TestedTopK",
     "TopStable",
 ]

@@ -25,22 +25,18 @@ and ties that reveal the score; here the comparison of real numbers is exact (``
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from itertools import groupby
 
-import numpy as np
 from flint import arb, ctx
 
 from topsecret.accounting import Loss, failure, picks
 from topsecret.histogram import Histogram
 from topsecret.mechanisms import parameters
+from topsecret.mechanisms.noiseless import best_groups, ranked_law
 from topsecret.mechanisms.plackett_luce import as_floats, plackett_luce
 from topsecret.noise.bits import BitSource, SystemBits
 from topsecret.noise.distributions import GUMBEL
 from topsecret.noise.race import race
-from topsecret.noise.screening import Field
 from topsecret.rounding import Number, ball, exact, precision
 from topsecret.selection import Outcome, Selection
 
@@ -74,8 +70,7 @@ class GumbelTopK:
     @property
     def loss(self) -> Loss:
         """k bounded-range picks; a scale of 0 has no privacy at all."""
-        directions = 1 if self.adjacency == "add-remove" else 2
-        range_over_scale = directions * exact(self.sensitivity)
+        range_over_scale = parameters.directions(self.adjacency) * exact(self.sensitivity)
         if range_over_scale == 0:
             return picks(self.k, 0)
         if self.scale == 0:
@@ -88,9 +83,9 @@ class GumbelTopK:
         bits = SystemBits() if bits is None else bits
         field = histogram.field()
         if self.smallest:
-            field = Field(-field.scores, field.sizes)
+            field = field.mirrored()
         if self.scale == 0:
-            groups = _best_groups(field, self.k)
+            groups = best_groups(field, self.k)
         else:
             groups = race(field, GUMBEL, exact(self.scale), self.k, bits)
         return Selection(histogram.names(groups, bits), complete=True)
@@ -101,7 +96,7 @@ class GumbelTopK:
         scores = histogram.scores()
         sign = -1 if self.smallest else 1
         if self.scale == 0:
-            return _ranked_law([(item, sign * score) for item, score in scores], self.k)
+            return ranked_law([(item, sign * score) for item, score in scores], self.k)
         best = max(sign * score for _, score in scores)
         with precision(max(128, ctx.prec)):
             weights = [
@@ -128,27 +123,3 @@ class GumbelTopK:
             cls(k=1, scale=2 / 3, adjacency="replace"),
             cls(k=2, scale=10 / 7, adjacency="replace"),
         )
-
-
-def _best_groups(field: Field, k: int) -> list[int]:
-    """Without noise: the groups in order of score, each as often as it has items."""
-    groups: list[int] = []
-    for group in np.argsort(-field.scores, kind="stable"):
-        groups += [int(group)] * min(field.size(int(group)), k - len(groups))
-        if len(groups) == k:
-            break
-    return groups
-
-
-def _ranked_law(scores: Sequence[tuple[Hashable, Fraction]], k: int) -> dict[Outcome, arb]:
-    """Without noise: best first, equal scores in uniformly random order."""
-    law: dict[Outcome, arb] = {(): arb(1)}
-    ranked = sorted(scores, key=lambda pair: -pair[1])
-    for _, tied in groupby(ranked, key=lambda pair: pair[1]):
-        items = [(item, arb(1)) for item, _ in tied]
-        law = {
-            (*before, *after): chance * more
-            for before, chance in law.items()
-            for after, more in plackett_luce(items, k - len(before)).items()
-        }
-    return law

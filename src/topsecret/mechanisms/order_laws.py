@@ -18,12 +18,14 @@ Make the runners at the precision at which the law is wanted: their coefficients
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
 from itertools import combinations, permutations
 from math import comb, perm
 
-from flint import arb
+from flint import arb, ctx
 
 from topsecret.errors import TooLarge
 from topsecret.mechanisms.piecewise import (
@@ -33,14 +35,27 @@ from topsecret.mechanisms.piecewise import (
     constant,
     exponential_cdf,
     exponential_density,
+    guard_bits,
     laplace_cdf,
     laplace_density,
     product,
 )
 from topsecret.noise.reals import Log
+from topsecret.order import canonical_key
+from topsecret.rounding import precision
 from topsecret.selection import NOTHING, Outcome
 
-__all__ = ["Runner", "at", "exponential", "laplace", "list_law", "set_law"]
+__all__ = [
+    "Runner",
+    "at",
+    "exponential",
+    "in_canonical_order",
+    "laplace",
+    "list_law",
+    "score_list_law",
+    "score_set_law",
+    "set_law",
+]
 
 _MOST = 20_000
 
@@ -51,6 +66,10 @@ class Runner:
 
     density: Piecewise
     cdf: Piecewise
+
+
+RunnerOf = Callable[[Log], Runner]
+"""The noisy value at a place."""
 
 
 def exponential(start: Log, scale: Rate = 1) -> Runner:
@@ -126,6 +145,64 @@ def set_law(runners: Mapping[Hashable, Runner], k: int) -> dict[Outcome, arb]:
         else:
             law[chosen] = arb(1)
     return law
+
+
+def score_list_law(
+    kind: RunnerOf, scores: Sequence[tuple[Hashable, Fraction]], scale: Fraction, k: int
+) -> dict[Outcome, arb]:
+    """The law of the ordered k largest of score + scale·noise."""
+    items, places = _relative(scores, scale)
+    law = _place_list_law(kind, places, k, max(128, ctx.prec))
+    return {tuple(items[i] for i in ranks): chance for ranks, chance in law.items()}
+
+
+def score_set_law(
+    kind: RunnerOf, scores: Sequence[tuple[Hashable, Fraction]], scale: Fraction, k: int
+) -> dict[Outcome, arb]:
+    """The law of the set of the k largest of score + scale·noise, in canonical order."""
+    items, places = _relative(scores, scale)
+    law = _place_set_law(kind, places, k, max(128, ctx.prec))
+    return {in_canonical_order(items[i] for i in ranks): chance for ranks, chance in law.items()}
+
+
+def in_canonical_order(items: Iterable[Hashable]) -> Outcome:
+    """The items of a set, in an order that carries nothing.
+
+    >>> in_canonical_order({"b", "a"})
+    ('a', 'b')
+    """
+    return tuple(sorted(items, key=canonical_key))
+
+
+def _relative(
+    scores: Sequence[tuple[Hashable, Fraction]], scale: Fraction
+) -> tuple[dict[Hashable, Hashable], tuple[Fraction, ...]]:
+    """Items by their rank in falling score, and their scores over the scale, the best at 0.
+
+    Only differences matter, so all histograms with the same ranked differences share one law.
+    """
+    ranked = sorted(scores, key=lambda pair: -pair[1])
+    best = ranked[0][1] if ranked else Fraction(0)
+    items: dict[Hashable, Hashable] = dict(enumerate(item for item, _ in ranked))
+    return items, tuple((score - best) / scale for _, score in ranked)
+
+
+@lru_cache(maxsize=1024)
+def _place_list_law(
+    kind: RunnerOf, places: tuple[Fraction, ...], k: int, bits: int
+) -> Mapping[Outcome, arb]:
+    runners = [at(place) for place in places]
+    with precision(bits + guard_bits(runners, len(runners))):
+        return list_law({rank: kind(place) for rank, place in enumerate(runners)}, k)
+
+
+@lru_cache(maxsize=1024)
+def _place_set_law(
+    kind: RunnerOf, places: tuple[Fraction, ...], k: int, bits: int
+) -> Mapping[Outcome, arb]:
+    runners = [at(place) for place in places]
+    with precision(bits + guard_bits(runners, len(runners))):
+        return set_law({rank: kind(place) for rank, place in enumerate(runners)}, k)
 
 
 def _too_large(k: int, size: int) -> TooLarge:

@@ -73,3 +73,8 @@ def adjacency(value: str) -> Adjacency:
         if value == known:
             return known  # type: ignore[no-any-return]  # get_args forgets the Literal
     raise InvalidParameter(f"adjacency={value!r} must be 'add-remove' or 'replace'")
+
+
+def directions(relation: Adjacency) -> int:
+    """s of SPEC §0: 1 when all scores move one way between neighbours (add-remove), else 2."""
+    return 1 if relation == "add-remove" else 2

@@ -59,6 +59,13 @@ class Field:
         value = self.scores[group]
         return Fraction(value.item() if isinstance(value, np.generic) else value)
 
+    def mirrored(self) -> Field:
+        """The same groups with their scores negated: the smallest becomes the largest."""
+        scores = self.scores
+        if scores.dtype == np.int64 and (scores == np.iinfo(np.int64).min).any():
+            scores = scores.astype(np.object_)  # −(−2⁶³) is no int64
+        return Field(-scores, self.sizes)
+
     def highest(self) -> Fraction:
         """The largest score; 0 when nobody runs."""
         return self.score(int(np.argmax(self.scores))) if len(self.scores) else Fraction(0)
@@ -85,25 +92,19 @@ def contenders(
     if total == 0 or count < 1:
         return []
     if total <= _BY_HAND:  # arrays cost more than they save: let balls decide everything
-        opening = _words(total, bits)
+        opening = draw_words(total, bits)
         return [Start(i, int(opening[i]), -math.inf, math.inf) for i in range(total)]
-    screen = _Screen(field, reference, noise, scale)
+    screen = Screen(field, reference, noise, scale)
     if total <= _ALL_AT_ONCE or total <= 2 * count:
         groups = np.arange(total)
-        words = _words(total, bits)
+        words = draw_words(total, bits)
         lower, upper = screen.bounds(groups, words)
     else:
         head, highest_outside = screen.head(max(_HEAD, 4 * count))
-        head_words = _words(len(head), bits)
+        head_words = draw_words(len(head), bits)
         head_bounds = screen.bounds(head, head_words)
         level = _kth_largest(head_bounds[0], count)
-        prefixes = np.frombuffer(bits.take(2 * total), dtype=np.uint16)
-        late = screen.survivors(level - highest_outside, prefixes)
-        late[head] = False
-        rest = np.flatnonzero(late)
-        rest_words = (prefixes[rest].astype(np.uint64) << np.uint64(48)) | (
-            _words(len(rest), bits) >> np.uint64(16)
-        )
+        rest, rest_words = screen.late_comers(head, level - highest_outside, bits)
         rest_bounds = screen.bounds(rest, rest_words)
         groups = np.concatenate([head, rest])
         words = np.concatenate([head_words, rest_words])
@@ -113,7 +114,8 @@ def contenders(
     return [Start(int(groups[i]), int(words[i]), float(lower[i]), float(upper[i])) for i in keep]
 
 
-def _words(size: int, bits: BitSource) -> Words:
+def draw_words(size: int, bits: BitSource) -> Words:
+    """The first 64 bits of this many uniforms."""
     return np.frombuffer(bits.take(8 * size), dtype=np.uint64)
 
 
@@ -123,8 +125,8 @@ def _kth_largest(values: Floats, k: int) -> float:
     return float(np.partition(values, len(values) - k)[len(values) - k])
 
 
-class _Screen:
-    """The float side of one race: head starts and enclosures of noisy scores."""
+class Screen:
+    """The float side of a race: head starts and enclosures of noisy scores."""
 
     def __init__(self, field: Field, reference: Fraction, noise: Noise, scale: Fraction) -> None:
         self._field = field
@@ -186,6 +188,20 @@ class _Screen:
             promise = starts + np.log(self._field.sizes.astype(np.float64))
         order = np.argpartition(promise, len(everyone) - size)
         return order[-size:], float(starts[order[:-size]].max())
+
+    def late_comers(self, head: Indices, lead: float, bits: BitSource) -> tuple[Indices, Words]:
+        """The groups outside the head that the first 16 bits do not rule out, with 64 bits each.
+
+        ``lead`` bounds the noise that any of them needs from below, up to one rounding.
+        """
+        prefixes = np.frombuffer(bits.take(2 * len(self._field.scores)), dtype=np.uint16)
+        late = self.survivors(lead, prefixes)
+        late[head] = False
+        rest = np.flatnonzero(late)
+        words = (prefixes[rest].astype(np.uint64) << np.uint64(48)) | (
+            draw_words(len(rest), bits) >> np.uint64(16)
+        )
+        return rest, words
 
     def survivors(self, lead: float, prefixes: NDArray[np.uint16]) -> NDArray[np.bool_]:
         """Whose first 16 bits do not yet rule out noise of at least ``lead``."""

@@ -66,13 +66,13 @@ class FileSource:
         if self._file.format == "Parquet":
             scan = self._file.scan(wanted, ())
             types = self._types(scan, engine)
-            check_columns(self.name, wanted, tuple(types))
+            check_columns(self._file, wanted, tuple(types))
             as_text = types[query.item] not in PLAIN_TYPES
             return leading_counts(scan, query, item_as_text=as_text)
         columns = self._file.text_columns()
         if columns is None:
             return None
-        check_columns(self.name, wanted, columns)
+        check_columns(self._file, wanted, columns)
         return leading_counts(self._file.scan(wanted, columns), query)
 
     def _types(self, scan: exp.Table, engine: duckdb.DuckDBPyConnection) -> dict[str, str]:

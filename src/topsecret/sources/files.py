@@ -167,21 +167,23 @@ class EventFile:
         return tuple(first)
 
 
-def check_columns(name: str, wanted: Sequence[str], columns: Sequence[str]) -> None:
+def check_columns(file: EventFile, wanted: Sequence[str], columns: Sequence[str]) -> None:
     """Every wanted column is there, once."""
+    name = file.path.name
     for column in wanted:
         if column not in columns:
-            raise UnknownColumn(f"{name} has no column {column!r}; {_offer(columns)}")
+            raise UnknownColumn(f"{name} has no column {column!r}; {_offer(file, wanted, columns)}")
         if columns.count(column) > 1:
             raise SourceError(f"{name} has more than one column {column!r}; rename one of them")
 
 
-def _offer(columns: Sequence[str]) -> str:
-    # A file without a header has a person's row in its place: do not show that.
-    if all(re.fullmatch(r"[^\W\d][^@]{0,63}", column) for column in columns):
-        shown = ", ".join(columns[:40]) + (", …" if len(columns) > 40 else "")
-        return f"choose from: {shown}"
-    return "its first line does not look like column names; add a header line"
+def _offer(file: EventFile, wanted: Sequence[str], columns: Sequence[str]) -> str:
+    # The first line of a file without header is a person's row: show it only when a column that
+    # was asked for proves it to be a header.
+    if file.format in {"CSV", "TSV"} and not set(wanted) & set(columns):
+        return "its first line names none of the columns; check the names and the header line"
+    shown = ", ".join(columns[:40]) + (", …" if len(columns) > 40 else "")
+    return f"choose from: {shown}"
 
 
 def literal_pattern(path: str) -> str:

@@ -3,11 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass
 from typing import Any
 
 from topsecret.errors import VerificationFailed
 from topsecret.verify.neighbours import Neighbourhood
+
+
+def described(mechanism: object) -> str:
+    """A mechanism with the parameters that are not its defaults.
+
+    >>> from topsecret.mechanisms import GumbelTopK
+    >>> described(GumbelTopK(k=2, scale=2 / 3, smallest=True))
+    'GumbelTopK(k=2, scale=0.666667, smallest=True)'
+    """
+    if not is_dataclass(mechanism):
+        return str(mechanism)
+    named = [
+        (field.name, getattr(mechanism, field.name), field.default) for field in fields(mechanism)
+    ]
+    shown = [
+        f"{name}={value:.6g}" if isinstance(value, float) else f"{name}={value!r}"
+        for name, value, default in named
+        if default is MISSING or value != default
+    ]
+    return f"{type(mechanism).__name__}({', '.join(shown)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +61,17 @@ class PrivacyReport:
     neighbourhood: Neighbourhood
     items: int
     max_count: int
+    tall: int
+    """Two items were also looked at with counts up to this."""
     histograms: int
     pairs: int
     """Ordered pairs of neighbours: both directions count."""
     outcomes: int
     points: int
-    """Epsilons at which every pair was compared with the claim, negative ones included."""
+    """Epsilons at which divergences were compared with the claim."""
     comparisons: int
     tightest: Comparison | None
-    """The largest share of its claim that a divergence reached, over 0 ≤ epsilon."""
+    """The largest share of its claim that a divergence reached."""
     broken: Comparison | None
     """The worst counterexample, if there is one."""
     undecided: tuple[Comparison, ...]
@@ -60,20 +82,27 @@ class PrivacyReport:
     """No divergence exceeds the claim by more than this at an epsilon that is *not* a point."""
 
     @property
+    def failure(self) -> str | None:
+        """What is wrong, with the counterexample, or ``None``."""
+        if self.broken is not None:
+            return f"{self.mechanism} breaks its claim {self.broken}"
+        if self.undecided and not self.equality_proved:
+            return (
+                f"{self.mechanism} cannot be told from its claim in {len(self.undecided)} "
+                f"comparisons, first {self.undecided[0]}; if it meets the claim exactly, prove "
+                "it in its note and set meets_claim_exactly"
+            )
+        return None
+
+    @property
     def passed(self) -> bool:
         """Whether every comparison holds."""
-        return self.broken is None and (self.equality_proved or not self.undecided)
+        return self.failure is None
 
     def require(self) -> PrivacyReport:
         """This report, or ``VerificationFailed`` with the counterexample."""
-        if self.broken is not None:
-            raise VerificationFailed(f"{self.mechanism} breaks its claim {self.broken}")
-        if not self.passed:
-            raise VerificationFailed(
-                f"{self.mechanism} cannot be told from its claim in {len(self.undecided)} "
-                f"comparisons, first {self.undecided[0]}; if it meets the claim exactly, prove "
-                f"it in its note and set meets_claim_exactly"
-            )
+        if self.failure is not None:
+            raise VerificationFailed(self.failure)
         return self
 
     def to_dict(self) -> dict[str, Any]:

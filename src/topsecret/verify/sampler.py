@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from math import isfinite
 from typing import Any
 
 from flint import arb
@@ -29,9 +30,10 @@ from flint import arb
 from topsecret.errors import InvalidParameter, VerificationFailed
 from topsecret.histogram import Histogram
 from topsecret.mechanisms.mechanism import Mechanism
-from topsecret.noise.bits import BitSource
+from topsecret.noise.bits import BitSource, SystemBits
 from topsecret.rounding import Number, ball, precision
 from topsecret.selection import Outcome
+from topsecret.verify.report import described
 
 _BITS = 192
 _LEAST_EXPECTED = 10
@@ -64,22 +66,31 @@ class SamplerReport:
     """Why the sampler is rejected, or ``None``."""
 
     @property
+    def failure(self) -> str | None:
+        """What is wrong, or ``None``."""
+        if self.rejection is None:
+            return None
+        where = f"{self.mechanism} on {self.histogram}"
+        return f"{where} does not draw what it states: {self.rejection}"
+
+    @property
     def passed(self) -> bool:
         """Whether the samples are compatible with the stated law."""
         return self.rejection is None
 
     def require(self) -> SamplerReport:
         """This report, or ``VerificationFailed`` with the reason."""
-        if self.rejection is not None:
-            raise VerificationFailed(
-                f"{self.mechanism} on {self.histogram} does not draw what it states: "
-                f"{self.rejection}"
-            )
+        if self.failure is not None:
+            raise VerificationFailed(self.failure)
         return self
 
     def to_dict(self) -> dict[str, Any]:
         """The report as JSON takes it."""
-        return {**asdict(self), "passed": self.passed}
+        values = {**asdict(self), "passed": self.passed}
+        return {
+            name: None if isinstance(value, float) and not isfinite(value) else value
+            for name, value in values.items()
+        }
 
 
 def check_sampler(
@@ -99,6 +110,7 @@ def check_sampler(
         raise InvalidParameter(
             f"samples={samples} must be at least 1 and alarm_rate={alarm_rate} between 0 and 1"
         )
+    bits = SystemBits() if bits is None else bits  # one buffer for all draws
     drawn = Counter(mechanism.select(histogram, bits).outcome for _ in range(samples))
     with precision(_BITS):
         law = mechanism.probabilities(histogram)
@@ -123,7 +135,7 @@ def check_sampler(
         elif not sharpness <= sharpness_limit:
             rejection = "the frequencies are sharper or flatter than the law"
     return SamplerReport(
-        mechanism=str(mechanism),
+        mechanism=described(mechanism),
         histogram=shown_as,
         samples=samples,
         outcomes=len(law),

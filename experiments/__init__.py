@@ -1,0 +1,1 @@
+"""The papers' tables and figures, and ours: one file each, run by ``make reproduce``."""
