@@ -201,6 +201,17 @@ class TestedTopK:
         """The exact law of the answer on a small histogram."""
         return as_floats(self.probabilities(histogram))
 
+    @classmethod
+    def verification_cases(cls) -> tuple[TestedTopK, ...]:
+        """The parameters that ``topsecret verify`` checks."""
+        return (
+            cls(k=1, epsilon=2.0, delta=0.05, k_bar=2),
+            cls(k=2, epsilon=2.0, delta=0.05, k_bar=3),
+            cls(k=2, epsilon=3.0, delta=0.1, k_bar=4),
+            cls(k=2, epsilon=8.0, delta=0.1, k_bar=3, lengths="fixed"),
+            cls(k=3, epsilon=8.0, delta=0.2, k_bar=4),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Pass:
