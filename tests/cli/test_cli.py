@@ -90,7 +90,7 @@ MISTAKES = [
         "Invalid value for '-k' / '--k': ",
     ),
     (["tpo"], "No such command 'tpo'"),
-    (["top", "EVENTS", *GOOD, "--epslion", "1"], "No such option: --epslion"),
+    (["top", "EVENTS", *GOOD, "--epslion", "1"], "No such option"),
 ]
 
 
