@@ -119,6 +119,10 @@ class Histogram:
         """Every item of a small public domain with its score. Secret."""
         return self._table.scores()
 
+    def counts_of(self, items: Sequence[Item]) -> list[int]:
+        """The counts of these items in turn; 0 for one that nobody has. Secret."""
+        return self._table.counts_of(items)
+
     def __repr__(self) -> str:
         size = self.domain_size
         domain = "unknown domain" if size is None else f"public domain of {size} items"

@@ -36,6 +36,7 @@ class Table(Protocol):
     def names(self, groups: Sequence[int], bits: BitSource) -> tuple[Item, ...]: ...
     def ranked(self, size: int) -> list[tuple[Item, int]]: ...
     def scores(self) -> list[tuple[Item, Fraction]]: ...
+    def counts_of(self, items: Sequence[Item]) -> list[int]: ...
 
 
 class NamedTable:
@@ -141,6 +142,15 @@ class NamedTable:
             raise InvalidParameter("only a public domain can be listed; pass domain=…")
         known = dict(zip(self._items, self._counts, strict=True))
         return [(item, Fraction(int(known.get(item, 0)))) for item in self._domain]
+
+    def counts_of(self, items: Sequence[Item]) -> list[int]:
+        wanted = set(items)
+        known = {
+            item: int(count)
+            for item, count in zip(self._items, self._counts, strict=True)
+            if item in wanted
+        }
+        return [known.get(item, 0) for item in items]
 
 
 class ArrayTable:
@@ -267,6 +277,10 @@ class ArrayTable:
     def scores(self) -> list[tuple[Item, Fraction]]:
         return [(place, Fraction(int(count))) for place, count in enumerate(self._counts)]
 
+    def counts_of(self, items: Sequence[Item]) -> list[int]:
+        places = range(len(self._counts))
+        return [int(self._counts[cast(int, item)]) if item in places else 0 for item in items]
+
 
 class ArrayScores:
     """Real scores over the public domain 0 … d − 1: every item is a group of its own."""
@@ -293,9 +307,10 @@ class ArrayScores:
         return tuple(groups)
 
     def ranked(self, size: int) -> list[tuple[Item, int]]:
-        raise InvalidParameter(
-            "real scores have no persons to count; this mechanism needs integer counts"
-        )
+        raise _no_persons()
+
+    def counts_of(self, items: Sequence[Item]) -> list[int]:
+        raise _no_persons()
 
     def scores(self) -> list[tuple[Item, Fraction]]:
         return [(place, Fraction(float(score))) for place, score in enumerate(self._scores)]
@@ -330,6 +345,10 @@ class RankedTable:
             )
         return self._rows[:size]
 
+    def counts_of(self, items: Sequence[Item]) -> list[int]:
+        known = dict(self._rows)
+        return [known.get(item, 0) for item in items]
+
     def field(self) -> Field:
         raise InvalidParameter("leading rows have no public domain")
 
@@ -338,6 +357,12 @@ class RankedTable:
 
     def scores(self) -> list[tuple[Item, Fraction]]:
         raise InvalidParameter("leading rows have no public domain")
+
+
+def _no_persons() -> InvalidParameter:
+    return InvalidParameter(
+        "real scores have no persons to count; this mechanism needs integer counts"
+    )
 
 
 def _integers(values: list[Any]) -> NDArray[Any]:

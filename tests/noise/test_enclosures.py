@@ -7,7 +7,7 @@ import pytest
 from flint import arb, fmpz
 
 from topsecret.noise.distributions import EXPONENTIAL, GAUSSIAN, GUMBEL, LAPLACE
-from topsecret.noise.enclosures import arrival_bounds, log_lower, log_upper, survival_bounds
+from topsecret.noise.enclosures import arrival_bounds, log_bounds, survival_bounds
 from topsecret.noise.screening import uniform_bounds
 from topsecret.rounding import precision
 
@@ -37,7 +37,13 @@ def test_logarithm():
             around(0.5, np.sqrt(0.5), 1.0, np.sqrt(2), 2.0),
         ]
     )
-    encloses(lambda t: t.log(), x, log_lower(x), log_upper(x))
+    encloses(lambda t: t.log(), x, *log_bounds(x, x))
+    ends = np.array([0.0, np.inf])
+    assert (
+        log_bounds(ends, ends)[0].tolist()
+        == log_bounds(ends, ends)[1].tolist()
+        == [-np.inf, np.inf]
+    )
 
 
 def test_arrival():

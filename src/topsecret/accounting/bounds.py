@@ -35,9 +35,8 @@ def epsilons(loss: Loss, delta: Fraction) -> tuple[Bound, ...]:
     found: list[Bound] = []
 
     def add(name: str, epsilon: float, source: str) -> None:
-        if math.isfinite(epsilon):
-            epsilon = up(Fraction(epsilon) + loss.slack)
-        found.append(Bound(name, epsilon, source))
+        total = up(Fraction(epsilon) + loss.slack) if math.isfinite(epsilon) else math.inf
+        found.append(Bound(name, total, source))
 
     if left >= 1:
         add("trivial", 0.0, "delta is at least 1")
@@ -61,7 +60,9 @@ def epsilons(loss: Loss, delta: Fraction) -> tuple[Bound, ...]:
         if by_epsilon and equal is not None:
             add("KOV", classical.optimal_pure_epsilon(*equal, left), PURE)
     if _has_rho(loss) and not _empty(loss):
-        add("zCDP", renyi.renyi_epsilon(lambda alpha: alpha * _rho(loss), left), ZCDP)
+        with precision(192):
+            rho = _rho(loss)
+        add("zCDP", renyi.renyi_epsilon(lambda alpha: alpha * rho, left), ZCDP)
     if not _empty(loss):
         add("Rényi", renyi.renyi_epsilon(lambda alpha: _renyi(loss, alpha), left), RENYI)
     if _only_gaussian(loss):
@@ -95,7 +96,7 @@ def smallest_delta(loss: Loss, epsilon: Fraction) -> float:
                 found.append(up(-ball(x).expm1()))
         elif _has_profile(loss):
             found.append(optimal_delta(steps, x, min(found)))
-        elif (tested := _only_tested(loss)) is not None and 1e-250 < min(found):
+        elif (tested := _only_tested(loss)) is not None and min(found) > 1e-250:
             found.append(tested.profile(min(found)).delta(x))
     return min(1.0, up(Fraction(max(0.0, min(found))) + loss.failures))
 
@@ -109,7 +110,7 @@ def rho_of(loss: Loss) -> float | None:
 
 
 def _rho(loss: Loss) -> arb:
-    rational = loss.zcdp_rho + loss.mu_squared / 2
+    rational = _gaussian_rho(loss)
     rational += sum((n * e * e / 8 for n, e in loss.pick_runs), Fraction(0))
     rational += sum(
         (n * named.curve.rho() for n, named in loss.curves if isinstance(named.curve, TestedSteps)),
@@ -119,8 +120,14 @@ def _rho(loss: Loss) -> arb:
     return ball(rational) + pures
 
 
+def _gaussian_rho(loss: Loss) -> Fraction:
+    # Canonne, Kamath & Steinke 2020, Thm 4: a discrete Gaussian has the zCDP of a continuous one.
+    discretes = sum((n / (2 * variance) for n, variance in loss.discrete_runs), Fraction(0))
+    return loss.zcdp_rho + loss.mu_squared / 2 + discretes
+
+
 def _renyi(loss: Loss, alpha: arb) -> arb:
-    total = alpha * ball(loss.zcdp_rho + loss.mu_squared / 2)
+    total = alpha * ball(_gaussian_rho(loss))
     for n, epsilon in loss.pick_runs:
         total += n * renyi.bounded_range(epsilon, alpha)
     for n, epsilon in loss.pure_runs:
@@ -131,7 +138,7 @@ def _renyi(loss: Loss, alpha: arb) -> arb:
 
 
 def _steps(loss: Loss) -> Steps:
-    return Steps(loss.pick_runs, loss.pure_runs, loss.mu_squared)
+    return Steps(loss.pick_runs, loss.pure_runs, loss.mu_squared, loss.discrete_runs)
 
 
 def _equal_steps(steps: Steps) -> tuple[int, Fraction] | None:
@@ -144,7 +151,7 @@ def _equal_steps(steps: Steps) -> tuple[int, Fraction] | None:
 
 
 def _known_by_epsilon(loss: Loss) -> bool:
-    return not (loss.mu_squared or loss.zcdp_rho or loss.curves)
+    return not (loss.mu_squared or loss.discrete_runs or loss.zcdp_rho or loss.curves)
 
 
 def _has_profile(loss: Loss) -> bool:
@@ -165,8 +172,8 @@ def _only_tested(loss: Loss) -> TestedSteps | None:
 
 
 def _only_gaussian(loss: Loss) -> bool:
-    others = loss.pick_runs or loss.pure_runs or loss.zcdp_rho or loss.curves
-    return bool(loss.mu_squared) and not others
+    others = (loss.pick_runs, loss.pure_runs, loss.discrete_runs, loss.zcdp_rho, loss.curves)
+    return bool(loss.mu_squared) and not any(others)
 
 
 def _empty(loss: Loss) -> bool:

@@ -61,10 +61,13 @@ def optimal_pure_epsilon(count: int, epsilon: Fraction, delta: Fraction) -> floa
         for first, second, place in _tails(count, epsilon):
             # delta(x) = first - e^x second for x between (place - 2) epsilon and place epsilon.
             lower = ball((place - 2) * epsilon)
-            if place <= 2 or not first - lower.exp() * second <= target:
-                crossing = ((first - target) / second).log()
-                result = crossing.max(lower).min(ball(place * epsilon))
-                return max(0.0, up(result))
+            if place > 2 and first - lower.exp() * second <= target:
+                continue
+            if first <= target:
+                return max(0.0, up((place - 2) * epsilon))
+            end = up(place * epsilon)
+            crossing = up(((first - target) / second).log().max(lower))
+            return max(0.0, min(crossing, end)) if math.isfinite(crossing) else end
     return 0.0
 
 

@@ -48,12 +48,21 @@ def step_constants(spacing: Fraction, cells: int) -> StepConstants:
         powers = [root * root for root in roots]
         return StepConstants(
             cells=cells,
-            growth=float(powers[-1].mid()),
-            growth_minus_one=float((ball(spacing) * cells).expm1().mid()),
-            width=float(ball(spacing).expm1().mid()),
-            powers=tuple(float(value.mid()) for value in powers),
-            roots=tuple(float(value.mid()) for value in roots),
+            growth=_close(powers[-1]),
+            growth_minus_one=_close((ball(spacing) * cells).expm1()),
+            width=_close(ball(spacing).expm1()),
+            powers=tuple(_close(value) for value in powers),
+            roots=tuple(_close(value) for value in roots),
         )
+
+
+def _close(value: arb) -> float:
+    """A float within a relative 2^-52: the ball must be narrow, which is checked, not assumed."""
+    if value.rel_accuracy_bits() < 60:
+        raise ArithmeticError(
+            "a constant lost its precision; was flint.ctx.prec changed meanwhile?"
+        )
+    return float(value.mid())
 
 
 def mirror_factors(spacing: Fraction, count: int) -> Floats:
@@ -155,12 +164,11 @@ def average_step(
 
 def resampled(values: Floats, spacing: Fraction, target: Fraction, size: int) -> Floats:
     """Chord values at 0, target, ..., (size - 1) target of a profile kept at ``spacing``."""
-    ratio = target / spacing
-    top, bottom = ratio.numerator, ratio.denominator
-    places = [divmod(j * top, bottom) for j in range(size)]
     last = len(values) - 1
-    cell = np.array([min(place, last) for place, _ in places])
-    part = np.array([rest / bottom if place < last else 0.0 for place, rest in places])
+    # Places rounded down, where a falling profile is larger; the fractional part is exact.
+    places = np.minimum(np.arange(size) * down(target / spacing) * (1.0 - 4 * UNIT), last)
+    whole = np.floor(places)
+    part, cell = places - whole, whole.astype(np.intp)
     upper, lower = values[cell], values[np.minimum(cell + 1, last)]
     with precision(96):
         h, width = down(ball(spacing)), up(ball(spacing).expm1())

@@ -28,7 +28,7 @@ def verify(
     ] = None,
     items: Annotated[int, typer.Option(help="Histograms of at most this many items.")] = 4,
     max_count: Annotated[int, typer.Option(help="Counts from 0 to this.")] = 4,
-    samples: Annotated[int, typer.Option(help="Answers drawn for each sampler test.")] = 20_000,
+    samples: Annotated[int, typer.Option(help="Answers drawn for each sampler test.")] = 10_000,
     processes: Annotated[
         int | None, typer.Option(help="Processes to use.  [default: one for each core]")
     ] = None,
@@ -93,8 +93,9 @@ def _show(found: Verification, items: int, max_count: int) -> None:
 
     console = Console(highlight=False, markup=False, emoji=False)
     console.print(
-        f"Claim: on all histograms of at most {items} items with counts up to {max_count}, for all "
-        "neighbours in both directions, no divergence may exceed the claim: decided exactly. "
+        f"Claim: on all histograms of at most {items} items with counts up to {max_count}, and of "
+        f"2 items up to {found.privacy[0].tall}, for all neighbours in both directions, "
+        "no divergence may exceed the claim: decided exactly. "
         "Tightest: the largest share of its claim that a divergence reached, and what was left."
     )
     if found.samplers:

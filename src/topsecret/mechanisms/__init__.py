@@ -5,10 +5,12 @@ from topsecret.mechanisms.gumbel import GumbelTopK
 from topsecret.mechanisms.limited_domain import LimitedDomain
 from topsecret.mechanisms.limited_domain_laplace import LimitedDomainLaplace
 from topsecret.mechanisms.mechanism import Mechanism
+from topsecret.mechanisms.noisy_counts import NoisyCounts
 from topsecret.mechanisms.oneshot_exponential import OneshotExponential
 from topsecret.mechanisms.oneshot_laplace import OneshotLaplace
 from topsecret.mechanisms.optimal_threshold import OptimalThreshold
 from topsecret.mechanisms.permute_and_flip import PermuteAndFlip
+from topsecret.mechanisms.pruned_top_k import PrunedTopK
 from topsecret.mechanisms.stability import StableTopK
 from topsecret.mechanisms.stable_fixed_k import StableFixedK
 from topsecret.mechanisms.tested_top_k import TestedTopK
@@ -20,10 +22,12 @@ __all__ = [
     "LimitedDomain",
     "LimitedDomainLaplace",
     "Mechanism",
+    "NoisyCounts",
     "OneshotExponential",
     "OneshotLaplace",
     "OptimalThreshold",
     "PermuteAndFlip",
+    "PrunedTopK",
     "StableFixedK",
     "StableTopK",
     "TestedTopK",

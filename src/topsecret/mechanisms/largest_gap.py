@@ -24,6 +24,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 from flint import acb, arb, ctx
@@ -33,7 +34,7 @@ from topsecret.noise.bits import BitSource
 from topsecret.noise.distributions import GAUSSIAN, GUMBEL, Noise
 from topsecret.noise.race import race
 from topsecret.noise.screening import Field
-from topsecret.rounding import ball
+from topsecret.rounding import ball, precision
 
 
 @dataclass(frozen=True)
@@ -59,10 +60,12 @@ class LargestGap:
 
     def choose(self, gaps: Sequence[int], bits: BitSource) -> int:
         """Draw the place, counted from 1."""
-        scores = self._scores(gaps)
-        # Over a common denominator scores are integers, which is what the race takes.
-        unit = math.lcm(*(score.denominator for score in scores))
-        whole = [int(score * unit) for score in scores]
+        unit, whole = 1, list(gaps)
+        if self.bonus is not None:
+            # Over a common denominator scores are integers, which is what the race takes.
+            scores = self._scores(gaps)
+            unit = math.lcm(*(score.denominator for score in scores))
+            whole = [int(score * unit) for score in scores]
         kind = np.int64 if all(abs(score) < 2**62 for score in whole) else np.object_
         field = Field(np.array(whole, dtype=kind))
         return race(field, self.noise, self.scale * unit, 1, bits)[0] + 1
@@ -71,37 +74,41 @@ class LargestGap:
         """The law of the place, at the current precision."""
         scores = self._scores(gaps)
         best = max(scores)
-        starts = [ball((score - best) / self.scale) for score in scores]
+        starts = [(score - best) / self.scale for score in scores]
         if self.noise is GUMBEL:
-            weights = [start.exp() for start in starts]
+            weights = [ball(start).exp() for start in starts]
             total = sum(weights, arb(0))
             return [weight / total for weight in weights]
-        return [_gaussian_chance(starts, place) for place in range(len(starts))]
+        return [
+            _gaussian_chance(start, tuple(sorted(starts[:place] + starts[place + 1 :])), ctx.prec)
+            for place, start in enumerate(starts)
+        ]
 
     def _scores(self, gaps: Sequence[int]) -> list[Fraction]:
         bonus = self.bonus or (Fraction(0),) * len(gaps)
         return [gap + extra for gap, extra in zip(gaps, bonus, strict=False)]
 
 
-def _gaussian_chance(starts: Sequence[arb], place: int) -> arb:
-    """P[start + N(0, 1) is largest at ``place``]: ∫ φ(x)·Π Φ(x + start − other) dx.
+@lru_cache(maxsize=4096)
+def _gaussian_chance(start: Fraction, others: tuple[Fraction, ...], bits: int) -> arb:
+    """P[start + N(0, 1) exceeds all other + N(0, 1)]: ∫ φ(x)·Π Φ(x + start − other) dx.
 
     The integral is rigorous (python-flint). Outside ±limit the density has less mass than its
     tail there, and the other factor lies in [0, 1].
     """
-    if len(starts) == 1:
+    if not others:
         return arb(1)
-    # Φ(−limit) < e^(−limit²/2) = 2^(−prec): what is cut off is below the working precision.
-    limit = math.ceil(math.sqrt(2 * math.log(2) * ctx.prec)) + 1
-    leads = [starts[place] - other for i, other in enumerate(starts) if i != place]
-    root2 = arb(2).sqrt()
+    with precision(bits):
+        # Φ(−limit) < e^(−limit²/2) = 2^(−bits): what is cut off is below the working precision.
+        limit = math.ceil(math.sqrt(2 * math.log(2) * bits)) + 1
+        leads = [ball(start - other) for other in others]
+        root2 = arb(2).sqrt()
 
-    def integrand(x: acb, _: bool) -> acb:
-        value = (-x * x / 2).exp()
-        for lead in leads:
-            value *= (-(x + lead) / root2).erfc() / 2
-        return value
+        def integrand(x: acb, _: bool) -> acb:
+            value = (-x * x / 2).exp()
+            for lead in leads:
+                value *= (-(x + lead) / root2).erfc() / 2
+            return value
 
-    inside = acb.integral(integrand, acb(-limit), acb(limit)).real / (2 * arb.pi()).sqrt()
-    beyond = 2 * GAUSSIAN.tail(arb(limit))
-    return inside + arb(0).union(beyond)
+        inside = acb.integral(integrand, acb(-limit), acb(limit)).real / (2 * arb.pi()).sqrt()
+        return inside + arb(0).union(2 * GAUSSIAN.tail(arb(limit)))

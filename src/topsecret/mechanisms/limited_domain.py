@@ -157,6 +157,8 @@ class LimitedDomain:
             cls(3, 4, price, delta, max_items=2),
             cls(4, 6, price, delta),
             cls(2, 3, 1.5, 0.1, max_items=2),
+            cls(1, 3, 3.0, delta),
+            cls(3, 3, 3.0, 0.05, max_items=1),
             cls(2, 2, price, delta, strict=True),
             cls(2, 3, price, delta, max_items=1, strict=True),
             cls(1, 2, price, delta, max_items=1, adjacency="replace"),

@@ -14,10 +14,11 @@ worth it when Δ < k. The loss is approximate(Δε₀, (e^(Δε₀) + 1)·δ̄).
 counted; add-remove; k̄ ≥ k is fixed before seeing data.
 
 **Why each line matters.**
-- *The noisy values of ⊥ and of the items that both neighbours may name* have L1 sensitivity Δ, not
-  Δ + 1. Let one person more raise h₍k̄₊₁₎ = T to T + 1, so that ⊥ moves, and let a ≤ k̄ items have more
-  than T before. At least k̄ + 1 − a items move from T to T + 1, and only k̄ − a of those with T were
-  among the leading k̄: one of the Δ items that move was not among them, which leaves Δ − 1 and ⊥.
+- *The noisy values of ⊥ and of the items that both neighbours may name* have L1 sensitivity Δ,
+  not Δ + 1. Let one person more raise h₍k̄₊₁₎ = T to T + 1, so that ⊥ moves, and let a ≤ k̄ items
+  have more than T before. At least k̄ + 1 − a items move from T to T + 1, and only k̄ − a of those
+  with T were among the leading k̄: one of the Δ items that move was not among them, which leaves
+  Δ − 1 of them and ⊥.
 - *An item that only one neighbour may name* has a count of at most h₍k̄₊₁₎ + 1 there. It comes
   before ⊥ with probability P[Lap(1) − Lap(1) > ln(Δ/δ)] = (δ/(4Δ))·(2 + ln(Δ/δ)) at most. There are
   at most Δ such items: δ̄ in all. (The paper's bound of this tail has 3 instead of 2.)
@@ -136,5 +137,5 @@ class LimitedDomainLaplace:
         return (
             cls(1, 2, 0.7, 0.01, 1),
             cls(2, 3, 0.7, 0.01, 1),
-            cls(2, 2, 0.5, 0.05, 2),
+            cls(3, 4, 0.5, 0.05, 2),
         )

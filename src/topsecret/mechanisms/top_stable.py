@@ -22,9 +22,9 @@ approximate(ε, δ) + picks(k, ε_EM/k); the picks are charged whether they are 
   vector technique with one answer is (ε₁ + ε₂)-DP for a release that is the same on both sides.
 - *T̂ is shared* by all i. Fresh noise for each comparison would be charged for each.
 - *δ_q*: a set that is not stable has a score of 0 on both sides. It is released with probability
-  at most P[Lap(2/ε₂) − Lap(1/ε₁) > (2/ε₂)·ln(1/δ_q)] = ½(c²δ_q − δ_q^c)/(c² − 1). δ_q is the largest
-  for which this is at most δ/k̄, rounded down (a higher threshold); k̄ sets make δ. The paper's
-  [2δ_q^c + δ_q − c(δ_q^c + 2δ_q)]/(4(1 − c)) is another bound of this tail.
+  at most P[Lap(2/ε₂) − Lap(1/ε₁) > (2/ε₂)·ln(1/δ_q)] = ½(c²δ_q − δ_q^c)/(c² − 1). δ_q is the
+  largest for which this is at most δ/k̄, rounded down (a higher threshold); k̄ sets make δ. The
+  paper's [2δ_q^c + δ_q − c(δ_q^c + 2δ_q)]/(4(1 − c)) is another bound of this tail.
 - *Picks among the released i*: the set is public by then; counts are monotone, so Gumbel(k/ε_EM)
   makes each of k picks ε_EM/k-bounded-range.
 - Past the observed items counts are 0, and so are the scores there; a set that is released all the

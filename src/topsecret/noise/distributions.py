@@ -17,7 +17,7 @@ from typing import Protocol
 import numpy as np
 from flint import arb
 
-from topsecret.noise.enclosures import Bounds, Floats, log_lower, log_upper, survival_bounds
+from topsecret.noise.enclosures import Bounds, Floats, log_bounds, survival_bounds
 from topsecret.rounding import down, precision, up
 
 
@@ -46,8 +46,8 @@ class Gumbel:
 
     def bounds(self, first: Floats, last: Floats) -> Bounds:
         """Floats around −ln S."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return -log_upper(last), -log_lower(first)
+        lower, upper = log_bounds(first, last)
+        return -upper, -lower
 
     def tail(self, level: arb) -> arb:
         """1 − e^(−e^(−x))."""
@@ -66,9 +66,8 @@ class Exponential:
 
     def bounds(self, first: Floats, last: Floats) -> Bounds:
         """Floats around −ln(1 − e^(−S))."""
-        lower, upper = survival_bounds(first, last)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.maximum(-log_upper(upper), 0.0), -log_lower(lower)
+        lower, upper = log_bounds(*survival_bounds(first, last))
+        return np.maximum(-upper, 0.0), -lower
 
     def tail(self, level: arb) -> arb:
         """e^(−x) for x ≥ 0, else 1."""
@@ -102,10 +101,11 @@ class Laplace:
     def _at(self, arrival: Floats) -> Bounds:
         lower, upper = survival_bounds(arrival, arrival)
         ln2 = 0.6931471805599453
-        with np.errstate(divide="ignore", invalid="ignore"):
-            near = (-log_upper(2.0 * upper), -log_lower(2.0 * lower))
+        lower, upper = log_bounds(2.0 * lower, 2.0 * upper)
+        near = (-upper, -lower)
+        with np.errstate(invalid="ignore"):  # an arrival at ∞ is told apart below
             margin = 2.0**-50 * (1.0 + arrival)
-            far = (ln2 - arrival - margin, ln2 - arrival + margin)
+            far = (ln2 - arrival - margin, np.where(arrival < np.inf, ln2 - arrival + margin, 0.0))
         before = arrival < ln2 - 2.0**-40
         after = arrival > ln2 + 2.0**-40
         bottom = np.where(before, near[0], np.where(after, far[0], np.minimum(near[0], far[0])))

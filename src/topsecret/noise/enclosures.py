@@ -58,46 +58,40 @@ def _atanh_series(w: Floats) -> Floats:
     return total
 
 
-def _log(x: Floats) -> Bounds:
+def _split(x: Floats) -> Bounds:
+    """x = m·2ᵉ with m in [√½, √2): z = (m − 1)/(m + 1), and e."""
     mantissa, exponent = np.frexp(x)
     low = mantissa < _SQRT_HALF
-    mantissa = np.where(low, 2.0 * mantissa, mantissa)
-    power = (exponent - low).astype(np.float64)
-    z = (mantissa - 1.0) / (mantissa + 1.0)
+    mantissa += mantissa * low
+    return (mantissa - 1.0) / (mantissa + 1.0), (exponent - low).astype(np.float64)
+
+
+def log_bounds(lower: Floats, upper: Floats) -> Bounds:
+    """Floats at most ln(lower) and at least ln(upper); −∞ at 0, ∞ at ∞."""
+    x = np.concatenate([lower, upper])
+    z, power = _split(np.minimum(x, 2.0**1000))  # ∞ is put back below
     value = 2.0 * z * _atanh_series(z * z) + power * _LN2
     error = 2.0**-50 * (1.0 + np.abs(power))
-    return value - error, value + error
-
-
-def log_lower(x: Floats) -> Floats:
-    """A float at most ln x; −∞ at 0, ∞ at ∞."""
-    return np.where((x > 0) & (x < np.inf), _log(x)[0], np.where(x > 0, np.inf, -np.inf))
-
-
-def log_upper(x: Floats) -> Floats:
-    """A float at least ln x; −∞ at 0, ∞ at ∞."""
-    return np.where((x > 0) & (x < np.inf), _log(x)[1], np.where(x > 0, np.inf, -np.inf))
-
-
-def _small_arrival(v: Floats) -> Floats:
-    z = v / (2.0 - v)
-    return 2.0 * z * _atanh_series(z * z)
+    value[: len(lower)] -= error[: len(lower)]
+    value[len(lower) :] += error[len(lower) :]
+    value[x == 0.0] = -np.inf
+    value[x == np.inf] = np.inf
+    return value[: len(lower)], value[len(lower) :]
 
 
 def arrival_bounds(lower: Floats, upper: Floats) -> Bounds:
     """Floats around −ln(1 − v) for every v with lower ≤ v ≤ upper in [0, 1]."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        first = np.where(
-            lower < _SMALL,
-            _small_arrival(lower) * (1.0 - 2.0**-48),
-            -log_upper(1.0 - lower),
-        )
-        last = np.where(
-            upper < _SMALL,
-            _small_arrival(upper) * (1.0 + 2.0**-48),
-            -log_lower(1.0 - upper),
-        )
-    return np.maximum(first, 0.0), last
+    v = np.concatenate([lower, upper])
+    z, power = _split(1.0 - v)
+    small = v < _SMALL
+    z = np.where(small, v / (v - 2.0), z)
+    power[small] = 0.0
+    value = -2.0 * z * _atanh_series(z * z) - power * _LN2
+    error = np.where(small, 2.0**-48 * value, 2.0**-50 * (1.0 + np.abs(power)))
+    value[: len(lower)] -= error[: len(lower)]
+    value[len(lower) :] += error[len(lower) :]
+    value[v == 1.0] = np.inf
+    return np.maximum(value[: len(lower)], 0.0), value[len(lower) :]
 
 
 @cache
@@ -133,6 +127,8 @@ def survival_bounds(lower: Floats, upper: Floats) -> Bounds:
 
     Past s = 64 the function is evaluated at 64, which is below it, and bounded above by 1.
     """
-    first = _survival(lower) * (1.0 - 2.0**-46)
-    last = np.minimum(_survival(upper) * (1.0 + 2.0**-46), 1.0)
-    return first, np.where(upper >= 64.0, 1.0, last)
+    value = _survival(np.concatenate([lower, upper]))
+    first = value[: len(lower)] * (1.0 - 2.0**-46)
+    last = np.minimum(value[len(lower) :] * (1.0 + 2.0**-46), 1.0)
+    last[upper >= 64.0] = 1.0
+    return first, last

@@ -30,7 +30,7 @@ import numpy as np
 
 from topsecret.noise.bits import BitSource, Uniform
 from topsecret.noise.distributions import Noise
-from topsecret.noise.race import Runner
+from topsecret.noise.race import Leg, Runner
 from topsecret.noise.reals import Rational
 from topsecret.noise.screening import WORD, Field, Screen, draw_words
 
@@ -62,12 +62,11 @@ class _Rounds:
         self._scale = scale
         self._reference = field.highest()
         self._screen = Screen(self._field, self._reference, noise, scale)
-        self._everyone = np.flatnonzero(sizes > 0)
+        self._everyone = np.arange(total)
         self._split = total > _ALL_AT_ONCE and total > 8 * count
         if self._split:
             self._head, self._highest_outside = self._screen.head(max(_HEAD, 4 * count))
-            self._head = self._head[sizes[self._head] > 0]
-        self.left = len(self._everyone)
+        self.left = total
         """How many groups still have items."""
 
     def winner(self, bits: BitSource) -> int:
@@ -116,7 +115,7 @@ class _Rounds:
     def _runner(self, group: int, word: int, lower: float, upper: float, bits: BitSource) -> Runner:
         head_start = Rational((self._field.score(group) - self._reference) / self._scale)
         size = self._field.size(group)
-        runner = Runner(group, head_start, self._noise, size, [(Uniform(bits, word, WORD), size)])
+        runner = Runner(group, head_start, self._noise, size, Leg(Uniform(bits, word, WORD), size))
         runner.lower, runner.upper = lower, upper
         return runner
 

@@ -27,9 +27,9 @@ from flint import arb
 
 from topsecret.noise.bits import BitSource, Uniform
 from topsecret.noise.distributions import Noise
-from topsecret.noise.reals import FIRST_BITS, Rational, Real, Shifted
+from topsecret.noise.reals import FIRST_BITS, Real, Shifted
 from topsecret.noise.screening import WORD, Field, contenders
-from topsecret.rounding import down, precision, up
+from topsecret.rounding import ball, down, precision, up
 
 __all__ = ["EXTRA", "Field", "Runner", "race"]
 
@@ -37,35 +37,77 @@ EXTRA = -1
 """The index by which the race names its extra runner."""
 
 
+class Leg:
+    """The time since a group's previous arrival: E/runners, and what came before it."""
+
+    __slots__ = ("_known", "_previous", "_runners", "_uniform")
+
+    def __init__(self, uniform: Uniform, runners: int, previous: Leg | None = None) -> None:
+        self._uniform = uniform
+        self._runners = runners
+        self._previous = previous
+        self._known: tuple[int, arb] | None = None
+
+    def arrival(self, bits: int) -> arb:
+        """The time since the start, from this many bits of each leg's uniform."""
+        chain: list[Leg] = []
+        leg: Leg | None = self
+        time = arb(0)
+        while leg is not None:
+            if leg._known is not None and leg._known[0] == bits:
+                time = leg._known[1]
+                break
+            chain.append(leg)
+            leg = leg._previous
+        for leg in reversed(chain):
+            # The arrival −ln(1 − V): the digits of V near 0 are the early arrivals.
+            time = time - leg._uniform.complement(bits).log() / leg._runners
+            leg._known = (bits, time)
+        return time
+
+
+class HeadStart:
+    """A group's score over the scale, relative to the best one; worked out when it is needed."""
+
+    __slots__ = ("_field", "_group", "_reference", "_scale", "_value")
+
+    def __init__(self, field: Field, group: int, reference: Fraction, scale: Fraction) -> None:
+        self._field = field
+        self._group = group
+        self._reference = reference
+        self._scale = scale
+        self._value: Fraction | None = None
+
+    def ball(self, bits: int) -> arb:
+        """A ball around the head start."""
+        if self._value is None:
+            self._value = (self._field.score(self._group) - self._reference) / self._scale
+        with precision(bits):
+            return ball(self._value)
+
+
 class Runner:
     """One group's next arrival: an enclosure in floats, and the means to sharpen it."""
 
-    __slots__ = ("_balls", "_legs", "_noise", "group", "head_start", "left", "lower", "upper")
+    __slots__ = ("_ball", "_leg", "_noise", "group", "head_start", "left", "lower", "upper")
 
-    def __init__(
-        self, group: int, head_start: Real, noise: Noise, left: int, legs: list[tuple[Uniform, int]]
-    ) -> None:
+    def __init__(self, group: int, head_start: Real, noise: Noise, left: int, leg: Leg) -> None:
         self.group = group
         self.head_start = head_start
         self.left = left
         self._noise = noise
-        self._legs = legs
-        self._balls: dict[int, arb] = {}
+        self._leg = leg
+        self._ball: tuple[int, arb] | None = None
         self.lower = -math.inf
         self.upper = math.inf
 
     def ball(self, bits: int) -> arb:
         """The noisy score over the scale, from this many bits of each leg's uniform."""
-        known = self._balls.get(bits)
-        if known is None:
+        if self._ball is None or self._ball[0] != bits:
             with precision(bits + 32):
-                arrival = arb(0)
-                for uniform, runners in self._legs:
-                    # The arrival −ln(1 − V): the digits of V near 0 are the early arrivals.
-                    arrival -= uniform.complement(bits).log() / runners
-                known = self.head_start.ball(bits + 32) + self._noise.ball(arrival)
-            self._balls = {bits: known}
-        return known
+                noise = self._noise.ball(self._leg.arrival(bits))
+                self._ball = (bits, self.head_start.ball(bits + 32) + noise)
+        return self._ball[1]
 
     def enclose(self) -> None:
         """Set the floats around the noisy score from the first bits."""
@@ -76,8 +118,8 @@ class Runner:
     def next(self, bits: BitSource) -> Runner:
         """The same group's next arrival, with one item fewer left."""
         left = self.left - 1
-        legs = [*self._legs, (Uniform(bits), left)]
-        runner = Runner(self.group, self.head_start, self._noise, left, legs)
+        leg = Leg(Uniform(bits), left, self._leg)
+        runner = Runner(self.group, self.head_start, self._noise, left, leg)
         runner.enclose()
         return runner
 
@@ -113,14 +155,15 @@ def race(
     reference = field.highest()
     runners: list[Runner] = []
     for start in contenders(field, reference, noise, scale, count, bits):
-        head_start = Rational((field.score(start.group) - reference) / scale)
+        head_start = HeadStart(field, start.group, reference, scale)
         size = field.size(start.group)
-        leg = (Uniform(bits, start.word, WORD), size)
-        runner = Runner(start.group, head_start, noise, size, [leg])
+        leg = Leg(Uniform(bits, start.word, WORD), size)
+        runner = Runner(start.group, head_start, noise, size, leg)
         runner.lower, runner.upper = start.lower, start.upper
         runners.append(runner)
     if extra is not None:
-        last = Runner(EXTRA, Shifted(extra, -reference / scale), noise, 1, [(Uniform(bits), 1)])
+        shifted = Shifted(extra, -reference / scale)
+        last = Runner(EXTRA, shifted, noise, 1, Leg(Uniform(bits), 1))
         last.enclose()
         runners.append(last)
     heapq.heapify(runners)

@@ -1,7 +1,7 @@
 """Verification that can fail: a mechanism's exact laws against its claim, its draws against them.
 
 >>> from topsecret.mechanisms import GumbelTopK
->>> report = check_privacy(GumbelTopK(k=1, scale=2.0), items=2, max_count=2)
+>>> report = check_privacy(GumbelTopK(k=1, scale=2.0), items=2, max_count=2, tall=2)
 >>> report.passed, report.histograms, report.pairs
 (True, 12, 36)
 """

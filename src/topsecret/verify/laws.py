@@ -87,17 +87,20 @@ class Laws:
         return law
 
 
-def families(mechanism: Mechanism, items: int, max_count: int) -> tuple[Family, ...]:
+def families(mechanism: Mechanism, items: int, max_count: int, tall: int) -> tuple[Family, ...]:
     """The families that a check with at most ``items`` items runs over.
 
     Without a public domain an item of count 0 is not there, so one cube holds the histograms of
     all fewer items too. With one, each domain size is a family of its own, except those that
-    the mechanism's public parameters rule out (k larger than the domain).
+    the mechanism's public parameters rule out (k larger than the domain). Two items with counts
+    up to ``tall`` reach above thresholds that small counts never pass.
     """
-    if not needs_domain(mechanism):
-        return (Family(Cube(items, max_count), public=False),)
-    sizes = [Family(Cube(size, max_count), public=True) for size in range(1, items + 1)]
-    accepted = tuple(family for family in sizes if _accepts(mechanism, family))
+    public = needs_domain(mechanism)
+    cubes = [Cube(size, max_count) for size in range(1 if public else items, items + 1)]
+    if tall > max_count and items >= 2:
+        cubes.append(Cube(2, tall))
+    all_families = [Family(cube, public) for cube in cubes]
+    accepted = tuple(family for family in all_families if _accepts(mechanism, family))
     if not accepted:
         raise InvalidParameter(
             f"{described(mechanism)} accepts no domain of at most {items} items; "

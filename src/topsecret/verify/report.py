@@ -61,15 +61,17 @@ class PrivacyReport:
     neighbourhood: Neighbourhood
     items: int
     max_count: int
+    tall: int
+    """Two items were also looked at with counts up to this."""
     histograms: int
     pairs: int
     """Ordered pairs of neighbours: both directions count."""
     outcomes: int
     points: int
-    """Epsilons at which every pair was compared with the claim, negative ones included."""
+    """Epsilons at which divergences were compared with the claim."""
     comparisons: int
     tightest: Comparison | None
-    """The largest share of its claim that a divergence reached, over 0 ≤ epsilon."""
+    """The largest share of its claim that a divergence reached."""
     broken: Comparison | None
     """The worst counterexample, if there is one."""
     undecided: tuple[Comparison, ...]

@@ -19,6 +19,7 @@ from topsecret.errors import InvalidParameter
 from topsecret.histogram import Histogram
 from topsecret.mechanisms.mechanism import Mechanism
 from topsecret.verify.laws import needs_domain
+from topsecret.verify.neighbours import Cube
 from topsecret.verify.privacy import check_privacy
 from topsecret.verify.report import PrivacyReport
 from topsecret.verify.sampler import SamplerReport, check_sampler
@@ -108,6 +109,7 @@ def verifiable() -> dict[str, type[Mechanism]]:
 
 def tasks(names: Sequence[str], items: int, max_count: int, samples: int) -> list[Task]:
     """The checks of the named mechanisms, of all if none is named; the slow ones first."""
+    Cube(items, max_count)  # refuses what would not finish before anything runs
     known = verifiable()
     unknown = [name for name in names if name not in known]
     if unknown:
@@ -130,7 +132,7 @@ def verify(
     *,
     items: int = 4,
     max_count: int = 4,
-    samples: int = 20_000,
+    samples: int = 10_000,
     processes: int | None = None,
     finished: Callable[[int, int], None] = lambda done, total: None,
 ) -> Verification:

@@ -30,7 +30,7 @@ from flint import arb
 from topsecret.errors import InvalidParameter, VerificationFailed
 from topsecret.histogram import Histogram
 from topsecret.mechanisms.mechanism import Mechanism
-from topsecret.noise.bits import BitSource
+from topsecret.noise.bits import BitSource, SystemBits
 from topsecret.rounding import Number, ball, precision
 from topsecret.selection import Outcome
 from topsecret.verify.report import described
@@ -110,6 +110,7 @@ def check_sampler(
         raise InvalidParameter(
             f"samples={samples} must be at least 1 and alarm_rate={alarm_rate} between 0 and 1"
         )
+    bits = SystemBits() if bits is None else bits  # one buffer for all draws
     drawn = Counter(mechanism.select(histogram, bits).outcome for _ in range(samples))
     with precision(_BITS):
         law = mechanism.probabilities(histogram)
