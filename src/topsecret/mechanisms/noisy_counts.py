@@ -66,9 +66,9 @@ class NoisyCounts:
 
     def __post_init__(self) -> None:
         if (self.epsilon is None) == (self.rho is None):
-            given = "both" if self.rho is not None else "neither"
+            given = "both were" if self.rho is not None else "neither was"
             raise InvalidParameter(
-                f"pass exactly one of epsilon and rho; {given} was given: epsilon for discrete "
+                f"pass exactly one of epsilon and rho; {given} given: epsilon for discrete "
                 "Laplace noise, rho for discrete Gaussian noise"
             )
         if self.epsilon is not None:
