@@ -126,7 +126,7 @@ class NoisyCounts:
     @classmethod
     def verification_cases(cls) -> tuple[ClampedCounts, ...]:
         """The parameters that ``topsecret verify`` checks."""
-        one, two, window = ("a",), ("a", "b"), (1, 8)
+        one, two, window = ("a",), ("a", "b"), (3, 7)
         return (
             cls(epsilon=0.7).of(one, window),
             cls(epsilon=3.0, max_items=1).of(two, window),
