@@ -7,7 +7,7 @@ import time
 import numpy as np
 
 from benchmarks.row import Row, interleaved
-from benchmarks.selection import K, SCALE, zipf
+from benchmarks.selection import SCALE, K, zipf
 from topsecret import Histogram
 from topsecret.mechanisms import GumbelTopK, OneshotExponential, PermuteAndFlip
 
