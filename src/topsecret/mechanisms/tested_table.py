@@ -1,8 +1,8 @@
 """Prices of `TestedTopK` for common budgets, found beforehand: the search takes seconds.
 
-``python -m experiments.tested_table`` writes the table. A price that is too high would cost more than
-the budget, and the loss, which is always computed from the prices themselves, would say so:
-a test and ``make soak`` hold every entry against its budget.
+``python -m experiments.tested_table`` writes the table. A price that is too high would cost more
+than the budget, and the loss, which is always computed from the prices themselves, would say so:
+a test and ``make soak`` hold the entries against their budgets.
 """
 
 from __future__ import annotations
