@@ -19,7 +19,7 @@ from topsecret.catalogue.prepared import Prepared
 from topsecret.catalogue.question import Question
 from topsecret.errors import DomainRequired, InvalidParameter
 
-__all__ = ["NAMES", "Prepared", "Question", "applicable", "prepare"]
+__all__ = ["NAMES", "PUBLIC_DOMAIN", "Prepared", "Question", "applicable", "prepare"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +52,9 @@ _ENTRIES: dict[str, _Entry] = {
 
 NAMES = tuple(_ENTRIES)
 """All mechanisms by the names that users type."""
+
+PUBLIC_DOMAIN = frozenset(name for name, entry in _ENTRIES.items() if entry.needs_domain)
+"""Those that may name any item of a public domain."""
 
 
 def applicable(question: Question) -> tuple[str, ...]:

@@ -54,7 +54,9 @@ def permute_and_flip(question: Question) -> Prepared:
     if price <= 0:
         raise too_small(question)
     mechanism = PermuteAndFlip(k, 1 / exact(price))  # type: ignore[arg-type]  # exact on purpose
-    return _prepared("permute-and-flip", question, mechanism, {"epsilon_per_pick": price}, 1 / price)
+    return _prepared(
+        "permute-and-flip", question, mechanism, {"epsilon_per_pick": price}, 1 / price
+    )
 
 
 def oneshot_exponential(question: Question) -> Prepared:

@@ -59,9 +59,7 @@ class Question:
         budget, failure = _budget(epsilon, delta)
         cap = None if max_items is None else whole("max_items", max_items)
         if cap is not None and cap < 1:
-            raise InvalidParameter(
-                f"max_items={cap} must be at least 1; raise it or leave it out"
-            )
+            raise InvalidParameter(f"max_items={cap} must be at least 1; raise it or leave it out")
         size = None if domain_size is None else whole("domain_size", domain_size)
         least = 2 if length == "auto" else length
         if size is not None and size < least:
