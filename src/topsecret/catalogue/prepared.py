@@ -31,6 +31,8 @@ class Prepared:
     nothing: str
     """What NOTHING means here, in words; that it cannot occur, where it cannot."""
     telling: Telling
+    over_rank: int | None = None
+    """The rank of the item that a lead is measured against; None for the next item after a drop."""
 
     @property
     def rows(self) -> int:

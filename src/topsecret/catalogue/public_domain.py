@@ -96,4 +96,5 @@ def _prepared(
         f"{k} items {order}",
         _NEVER,
         list_ended,
+        k + 1,
     )

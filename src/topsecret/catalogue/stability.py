@@ -74,6 +74,7 @@ def stable_fixed_k(question: Question) -> Prepared:
         f"a set of up to {k} items, without order",
         "stands for the items that are too close to call",
         set_ended,
+        k + 1,
     )
 
 

@@ -46,6 +46,7 @@ def limited_domain(question: Question) -> Prepared:
         f"up to {k} items in order",
         _ENDS_THE_LIST,
         list_ended,
+        k_bar + 1,
     )
 
 
@@ -69,6 +70,7 @@ def optimal_threshold(question: Question) -> Prepared:
         f"up to {k} items in order",
         _ENDS_THE_LIST,
         list_ended,
+        deepest + 1,
     )
 
 
@@ -91,6 +93,7 @@ def limited_domain_laplace(question: Question) -> Prepared:
         f"up to {k} items in order",
         _ENDS_THE_LIST,
         list_ended,
+        k_bar + 1,
     )
 
 
@@ -119,6 +122,7 @@ def tested(question: Question) -> Prepared:
         f"a list in order, of a privately chosen length up to {k}, or nothing",
         "stands for the whole list: it did not pass the test",
         list_tested,
+        question.k_bar + 1,
     )
 
 
@@ -147,6 +151,7 @@ def fixed_threshold(question: Question) -> Prepared:
         f"a set of up to {k} items, without order",
         _STANDS_FOR_REST,
         set_ended,
+        k + 1,
     )
 
 
@@ -171,6 +176,7 @@ def top_stable(question: Question) -> Prepared:
         f"a set of up to {k} items, without order",
         _STANDS_FOR_REST,
         set_ended,
+        k + 1,
     )
 
 

@@ -36,6 +36,8 @@ class Option:
     """The lead that a given item of the top k needs to be named with 95% probability."""
     needed_lead_all: int | None
     """The lead that all k items need to be named together with 95% probability."""
+    over_rank: int | None
+    """The rank that the leads are over; None for the next item after a drop."""
     epsilon: float
     """What is proven, at the plan's delta."""
     bound: str
@@ -53,6 +55,7 @@ class Option:
             prepared.scale,
             leads.one,
             leads.every,
+            prepared.over_rank,
             prepared.mechanism.loss.epsilon(delta),
             prepared.mechanism.loss.bound_used(delta),
             dict(prepared.parameters),
@@ -126,14 +129,15 @@ class Plan:
         return tuple(found)
 
     @property
-    def rows(self) -> tuple[tuple[str, str, str, str, str], ...]:
-        """The table: mechanism, noise scale, the two needed leads, what comes back."""
+    def rows(self) -> tuple[tuple[str, ...], ...]:
+        """The table: mechanism, noise scale, the two needed leads, over whom, what comes back."""
         return tuple(
             (
                 option.name,
                 rounded_up(option.scale, 3),
                 _lead(option.needed_lead),
                 _lead(option.needed_lead_all),
+                "the next" if option.over_rank is None else f"rank {option.over_rank}",
                 option.answer,
             )
             for option in self.options
@@ -144,7 +148,7 @@ class Plan:
         """How many picks the budget holds, in words."""
         shown = "; ".join(
             f"scale {row.scale}: {row.picks:,} picks"
-            + (f" ({row.lists:,} lists of {self.question.k})" if row.lists is not None else "")
+            + (f" or {_lists(row.lists)} of {self.question.k}" if row.lists else "")
             for row in self.held
         )
         return (
@@ -165,11 +169,11 @@ class Plan:
         lines = [*textwrap.wrap(self.title, WIDTH), ""]
         rows = [HEADINGS, *self.rows]
         widths = [max(len(row[column]) for row in rows) for column in range(5)]
-        for name, scale, one, every, answer in rows:
+        for name, scale, one, every, over, answer in rows:
             mark = "*" if name == self.recommended else " "
             lines.append(
                 f"{mark} {name:<{widths[0]}}  {scale:>{widths[1]}}  {one:>{widths[2]}}  "
-                f"{every:>{widths[3]}}  {answer}".rstrip()
+                f"{every:>{widths[3]}}  {over:<{widths[4]}}  {answer}"
             )
         for sentence in (*self.sentences, self.holding):
             lines += ["", *textwrap.wrap(sentence, WIDTH)]
@@ -235,12 +239,14 @@ class Plan:
         )
 
 
-HEADINGS = ("mechanism", "noise", "lead", "lead of all", "answer")
+HEADINGS = ("mechanism", "noise", "lead", "of all", "over", "answer")
 
 LEGEND = (
-    f"Lead: how many persons more than the rest an item of the top k needs to be named with "
-    f"{LIKELY:.0%} probability; lead of all: the same for all k at once. The rest are the items "
-    "after the top k, all tied: the hardest case. Noise: its scale in persons."
+    "Lead: how many persons more than the rest an item of the top k needs to be named with "
+    f"{LIKELY:.0%} probability; of all: the same for all k at once; over: the first rank of the "
+    "rest that counts. The rest are taken as tied, the hardest case for a lead. Few data have a "
+    "large lead over rank k + 1, so leads over different ranks do not compare. "
+    "Noise: its scale in persons."
 )
 
 
@@ -251,3 +257,7 @@ def option(name: str, question: Question) -> Option:
 
 def _lead(lead: int | None) -> str:
     return "–" if lead is None else str(lead)
+
+
+def _lists(number: int) -> str:
+    return "1 list" if number == 1 else f"{number:,} lists"
