@@ -6,6 +6,7 @@
     ├── InvalidParameter (ValueError)      a public parameter breaks a rule
     ├── DomainRequired (InvalidParameter)  the mechanism needs a public domain of items
     ├── TooLarge (InvalidParameter)        an exact enumeration was asked of too large a case
+    ├── MissingExtra (ImportError)         an optional package is not installed
     ├── SourceError (OSError)              the data cannot be reached or read
     │   └── UnknownColumn (SourceError)    a named column does not exist
     └── VerificationFailed (AssertionError) a mechanism breaks its own claim
@@ -31,6 +32,10 @@ class DomainRequired(InvalidParameter):
 
 class TooLarge(InvalidParameter):
     """An exact enumeration would be too large to finish."""
+
+
+class MissingExtra(TopSecretError, ImportError):
+    """An optional package is needed and not installed; the message says how to install it."""
 
 
 class SourceError(TopSecretError, OSError):
