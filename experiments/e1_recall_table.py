@@ -9,16 +9,18 @@ full set was not to be had) and is called so.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
 
 from experiments import data
 from experiments.printed_accounting import largest, mironov, misprinted
 from experiments.report import draw, markdown, write_page, write_table
 from experiments.trials import Mean, Progress, leading_histogram, public_histogram, quiet, recall
 from topsecret import Histogram
-from topsecret.accounting import zcdp
+from topsecret.accounting import calibrate, zcdp
 from topsecret.catalogue import Question, prepare
 from topsecret.mechanisms import GumbelTopK, StableFixedK
 from topsecret.noise.bits import BitSource
@@ -44,9 +46,12 @@ PRINTED = {
 """Table 1 by ε and then k. The paper's BrightKite is the full set, ours is not."""
 SPLIT = "public: Alg. 3 as printed, ε_EM split"
 EACH = "public: Alg. 3 as printed, ε_EM each (not private)"
-PAPER = "public: StableFixedK, paper's setting"
+PAPER = "public: StableFixedK, paper's conversion"
+THEOREM = "public: StableFixedK, Theorem 11 as printed"
+HALF = "public: StableFixedK, half of δ for the test"
 STABLE = "public: StableFixedK"
 PLANNED = "public: recommended"
+NOTEBOOK = "public: StableFixedK, (k+1)-th counted as correct (not our measure)"
 UNKNOWN = ("tested", "limited-domain", "stable-fixed-k", "top-stable")
 
 
@@ -80,16 +85,20 @@ class PrintedFixedK:
 def cells(name: str, k: int, epsilon: float) -> dict[str, tuple[object, bool]]:
     """Every mechanism at (ε, 1/persons), and whether it knows the list of venues."""
     counts, delta = data.counts(name), 1 / PERSONS[name]
-    rho = paper_rho(epsilon, delta)
-    paper = StableFixedK(k, 2 * k, rho, delta / 2, 0)
+    paper = StableFixedK(k, 2 * k, paper_rho(epsilon, delta), delta / 2, 0)
+    theorem = largest(lambda part: misprinted(part, delta / 2), epsilon)
+    half = calibrate(lambda r: StableFixedK(k, 2 * k, r, delta / 2, 1).loss, epsilon, delta, 0.02)
     public = Question.of(k=k, epsilon=epsilon, delta=delta, domain_size=len(counts))
     unknown = Question.of(k=k, epsilon=epsilon, delta=delta)
     found: dict[str, tuple[object, bool]] = {
         SPLIT: (PrintedFixedK(paper, split=True), True),
         EACH: (PrintedFixedK(paper, split=False), True),
         PAPER: (paper, True),
+        THEOREM: (StableFixedK(k, 2 * k, theorem, delta / 2, 0), True),
+        HALF: (StableFixedK(k, 2 * k, half, delta / 2, 1), True),
         STABLE: (prepare("stable-fixed-k", public).mechanism, True),
         PLANNED: (prepare(recommend(public).name, public).mechanism, True),
+        NOTEBOOK: (prepare("stable-fixed-k", public).mechanism, True),
     }
     found |= {f"unknown: {n}": (prepare(n, unknown).mechanism, False) for n in UNKNOWN}
     return found
@@ -111,13 +120,13 @@ def run(
     for name, epsilon, k in product(sets, epsilons, sizes):
         counts = data.counts(name)
         for label, (mechanism, public) in cells(name, k, epsilon).items():
-            progress(f"E1 {name}, ε = {epsilon}, k = {k}, {label}", len(found), 162)
+            progress(f"E1 {name}, ε = {epsilon}, k = {k}, {label}", len(found), 216)
             slow = "stable" in label.lower() and k == 50
             where = public_histogram(counts) if public else leading_histogram(counts, 20 * k + 1)
             found[name, epsilon, k, label] = recall(
                 mechanism,  # type: ignore[arg-type]  # the printed form only selects
                 where,
-                counts,
+                _raised(counts, k) if label == NOTEBOOK else counts,
                 k,
                 max(2, runs // 4) if slow else runs,
                 seed,
@@ -131,6 +140,13 @@ def run(
     write_table(NAME, head, rows)
     draw(NAME, lambda figure: _paint(figure, sets, sizes, epsilons, found), 11, 4 + 3 * len(sets))
     return _write(sets, sizes, epsilons, found, runs)
+
+
+def _raised(counts: NDArray[np.int64], k: int) -> NDArray[np.int64]:
+    """Counts in which the (k+1)-th item passes as one of the top k: the notebooks' measure."""
+    raised = counts.copy()
+    raised[k] = raised[k - 1]
+    return raised
 
 
 def printed(name: str, who: str, epsilon: float, k: int) -> float:
@@ -159,36 +175,29 @@ def _paint(figure, sets, sizes, epsilons, found) -> None:  # type: ignore[no-unt
 
 def _write(sets, sizes, epsilons, found, runs) -> str:  # type: ignore[no-untyped-def]
     grid = list(product(epsilons, sizes))
-    ours: dict[str, Callable[[float, int], float]] = {
-        label: lambda e, k, label=label: found["Foursquare", e, k, label].mean
-        for label in (PAPER, STABLE, PLANNED)
-    }
-    misses = [
-        f"{label.removeprefix('public: ')} ε = {e}, k = {k}: {value(e, k):.2f} against "
-        f"{printed('Foursquare', 'StableTopK', e, k):.2f}"
-        for label, value in ours.items()
-        for e, k in grid
-        if value(e, k) < printed("Foursquare", "StableTopK", e, k) - 0.005
-    ]
-    seen = ", ".join(
-        f"ε = {e}: "
-        + "/".join(
-            f"{found['Foursquare', e, k, STABLE].mean:.2f}·"
-            f"{found['Foursquare', e, k, PLANNED].mean:.2f}"
-            for k in sizes
-        )
-        for e in epsilons
-    )
+    misses = []
+    for label, (e, k) in product((HALF, STABLE, PLANNED), grid):
+        seen, wanted = found["Foursquare", e, k, label], printed("Foursquare", "StableTopK", e, k)
+        if seen.mean < wanted - 0.005:  # the printed number has two digits
+            name = label.removeprefix("public: ")
+            misses.append(f"{name}, ε = {e}, k = {k}: {seen.mean:.3f} against {wanted:.2f}")
+
+    def line(label: str) -> str:
+        means = {(e, k): found["Foursquare", e, k, label].mean for e, k in grid}
+        return ", ".join("/".join(f"{means[e, k]:.2f}" for k in sizes) for e in epsilons)
+
     verdict = (
-        f"with the public list of venues and δ = 1/n, StableFixedK and the recommended mechanism "
-        f"reach on Foursquare (k = {'/'.join(map(str, sizes))}) {seen}; "
+        f"Foursquare with a public list of venues, δ = 1/n, k = {'/'.join(map(str, sizes))} at "
+        f"ε = {', '.join(map(str, epsilons))}: StableFixedK {line(STABLE)} (half of δ for the "
+        f"test: {line(HALF)}), the recommended mechanism {line(PLANNED)}; "
         + (
-            "all cells are at or above the printed StableTopK."
+            "every cell is at or above the printed StableTopK."
             if not misses
-            else f"below the printed StableTopK in {len(misses)} of {3 * len(grid)} cells: "
+            else f"below the printed StableTopK in {len(misses)} of {3 * len(grid)} cells ("
             + "; ".join(misses)
-            + "."
+            + "), for the third venue is only 23 persons ahead of the fourth."
         )
+        + f" Without a list, tested: {line('unknown: tested')}."
     )
     parts = []
     for name in sets:
@@ -253,12 +262,23 @@ def _notes(runs: int) -> str:
         "1.00/.90/.18 and .91/.96/.29) are near the printed ones. TS there tests the gap of the "
         "wrong place and is not private, so our `top-stable` row need not match it: it is the "
         "corrected mechanism, half of ε for refining, without a public list.\n\n"
-        "*Paper's setting*: StableFixedK with r = 0, half of δ for the test, ρ by the paper's RDP "
-        "conversion, k̄ = 2k (not given in the paper), picks at ε₀ = 2√(ρ/n). *As printed*: "
-        'Algorithm 3 gives a "total pure-DP budget ε_EM = 2√ρ" for n picks. Split over the picks '
-        "it is private and loses most of the budget at k = 50; taken for each pick the claim is "
-        "wrong by a factor of up to n in ρ, and its recall is shown for that reason only. The "
-        "printed .67 at k = 50 for both data sets and both larger ε lies between the two.\n\n"
+        "*Paper's conversion*: StableFixedK with r = 0, half of δ for the test, ρ by ρ + "
+        "2√(ρ ln 1/δ), k̄ = 2k (not given in the paper), picks at ε₀ = 2√(ρ/n). *Theorem 11 as "
+        "printed*: the same with the larger ρ of that theorem, which costs a little more than ε "
+        "(table above); the paper's .48 at ε = .4 and k = 50 lies between these two rows. "
+        "*Half of δ for the test*: the paper's split with the accountant's best bound, which "
+        "allows twice the ρ of the paper's conversion and is proven. *As printed*: "
+        'Algorithm 3 gives a "total pure-DP budget ε_EM = 2√ρ" for n picks "on h". Split over the '
+        "picks it is private and loses most of the budget at k = 50; taken for each pick the claim "
+        "is wrong by a factor of up to n in ρ, and its recall is shown for that reason only. In "
+        "both, picks on h name released items again, which costs recall at k = 3 and 10. The "
+        "printed .67 at k = 50, the same for both data sets and both larger ε, is below what the "
+        "corrected algorithm reaches on Foursquare.\n\n"
+        "*The one cell below print*, ε = .4, k = 3: the third venue has 1,035 persons and the "
+        "fourth 1,012; half of the budget goes to a drop that is not there, and picks at a noise "
+        "of about 9 persons confuse the two now and then. With the (k+1)-th item counted as "
+        "correct such runs score as the last public row says; the recommended mechanism "
+        "spends nothing on a drop.\n\n"
         "*Without suffix*: a tenth of δ for the test, one person of gap per place away from k, "
         "the accountant's best bound. *Recommended* is what `plan` proposes for these public "
         "numbers. The number of persons is taken as public, since δ is set from it. Rows marked "
