@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import subprocess
 import sys
 import tempfile
@@ -23,6 +24,7 @@ from experiments.report import draw, markdown, write_page, write_table
 from experiments.trials import Progress, quiet
 
 NAME = "e8-scale"
+ROOT = Path(__file__).parents[1]
 TITLE = "E8. Time and memory against size"
 AXES: dict[str, tuple[str, tuple[int, ...]]] = {
     "rows": ("top_k on a Parquet file, k = 10", (10**5, 10**6, 10**7, 10**8)),
@@ -80,7 +82,9 @@ def write_events(path: Path, rows: int) -> None:
 def measure(axis: str, size: int, path: Path) -> Point:
     """In a process of its own."""
     words = [sys.executable, "-m", "experiments.scale_worker", axis, str(size), str(path)]
-    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    paths = [str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]
+    here = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    done = subprocess.run(words, capture_output=True, text=True, check=True, cwd=ROOT, env=here)
     found = json.loads(done.stdout)
     return Point(
         axis, size, found["seconds"], found["peak"], max(0.0, found["peak"] - found["before"])
