@@ -194,7 +194,8 @@ def verdict(names, means, runs) -> str:  # type: ignore[no-untyped-def]
         mark = "met" if gap >= -0.02 else "**missed**"
         wish = f", wanted no worse than −0.02: {mark}" if epsilon == 1.0 else ""
         lines.append(
-            f"- Furthest below LimitedDomain at ε = {epsilon:g}: {gap:+.3f} ({name}, k = {k}){wish}."
+            f"- Furthest below LimitedDomain at ε = {epsilon:g}: "
+            f"{gap:+.3f} ({name}, k = {k}){wish}."
         )
     for group in ("tuned on", "untouched"):
         inside = [n for n in names if (n in TUNED_ON) == (group == "tuned on")]
