@@ -197,6 +197,13 @@ def test_a_simulation_counts_what_was_found() -> None:
     assert tied[0].mean == 1.0
 
 
+def test_no_module_takes_the_place_of_the_function() -> None:
+    from topsecret import planning
+
+    plan(k=1, epsilon=1.0)
+    assert planning.plan is plan
+
+
 def test_progress_is_told() -> None:
     told: list[tuple[str, int, int]] = []
     plan(

@@ -8,7 +8,7 @@ from fractions import Fraction
 from topsecret.accounting import calibrate_zcdp
 from topsecret.catalogue import Question, applicable
 from topsecret.errors import InvalidParameter
-from topsecret.planning.plan import Held, Option, Plan, option
+from topsecret.planning.planned import Held, Option, Plan, option
 from topsecret.planning.rule import recommend, smallest_epsilon
 from topsecret.planning.shape import Shape
 from topsecret.planning.simulation import Progress, simulate
