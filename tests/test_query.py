@@ -209,11 +209,12 @@ def test_k_auto_is_a_set_of_as_many_as_stand_out() -> None:
     assert (release.mechanism, release.k) == ("stable", "auto")  # type: ignore[attr-defined]
     assert set(release.items) == {name for name, _ in CLEAR}  # type: ignore[attr-defined]
     assert release.title.startswith("Most common values of 'place'")  # type: ignore[attr-defined]
-    assert "holds 4 items: the counts drop clearly after them." in str(release).replace(
+    assert "holds 4 items; after that the counts drop clearly." in str(release).replace(
         "\n" + " " * 17, " "
     )
     nothing = ask(Fixed(("pond", 1)), k="auto", delta=1e-9)
-    assert nothing.items == () and not nothing.complete  # type: ignore[attr-defined]
+    assert nothing.items == ()  # type: ignore[attr-defined]
+    assert not nothing.complete  # type: ignore[attr-defined]
     assert "No drop in the counts was wide enough" in nothing.ending  # type: ignore[attr-defined]
 
 
@@ -221,7 +222,8 @@ def test_the_receipt_of_a_tested_list_explains_nothing_and_the_length() -> None:
     # Six clear items where ten are asked for: a list of ten cannot pass, one of up to six can.
     counts = [(f"place {n}", 9000 - n) for n in range(6)]
     release = ask(Fixed(*counts), k=10, mechanism="tested")
-    assert release.chosen <= 6 and not release.complete  # type: ignore[attr-defined]
+    assert release.chosen <= 6  # type: ignore[attr-defined]
+    assert not release.complete  # type: ignore[attr-defined]
     assert (
         f"is shorter than asked for: its length, {release.chosen} of 10, was chosen with noise"  # type: ignore[attr-defined]
         in release.ending  # type: ignore[attr-defined]
