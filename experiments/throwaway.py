@@ -45,7 +45,12 @@ def ask(python: Path, script: Path, *arguments: object, seconds: float = 600) ->
 def _call(words: Sequence[str], seconds: float, complaint: str) -> str:
     try:
         done = subprocess.run(
-            words, capture_output=True, text=True, timeout=seconds, check=False, env=_plain()
+            words,
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            check=False,
+            env=_activated(Path(words[0])),
         )
     except subprocess.TimeoutExpired:
         raise Unavailable(f"{complaint}: more than {seconds:g} s") from None
@@ -55,6 +60,7 @@ def _call(words: Sequence[str], seconds: float, complaint: str) -> str:
     return done.stdout
 
 
-def _plain() -> dict[str, str]:
-    """Our own paths would leak our packages into theirs."""
-    return {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+def _activated(python: Path) -> dict[str, str]:
+    """As if the environment were activated; our own paths would leak our packages into it."""
+    kept = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    return kept | {"PATH": f"{python.parent}{os.pathsep}{os.environ.get('PATH', '')}"}
