@@ -206,8 +206,8 @@ def _write(answers: list[Answer], skipped: list[str], head: list[str]) -> str:
         "PipelineDP Gaussian noise (better than Laplace here for caps above a few), SmartNoise its "
         "own. Tumult spends half of ε on finding the places. topsecret needs no cap: the mechanism "
         "is the plan's choice, and each k is asked for by itself.",
-        "Lines are those of the scripts in `experiments/peers` between the marks, imports included, a "
-        "statement broken over several lines counted as several. A first run includes what a "
+        "Lines are those of the scripts in `experiments/peers` between the marks, imports "
+        "included, a statement broken over several lines counted as several. A first run includes what a "
         "library keeps for later ones: ours keeps the calibrated mechanism.",
         ("Skipped: " + "; ".join(skipped) + ".") if skipped else "Nothing was skipped.",
     )
