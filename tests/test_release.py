@@ -1,4 +1,6 @@
+import copy
 import json
+import pickle
 from dataclasses import FrozenInstanceError, replace
 from datetime import UTC, datetime
 
@@ -94,6 +96,11 @@ def test_the_page_has_ranks_and_receipt() -> None:
     page = RELEASE._repr_html_()
     assert "<td>1</td><td>Central Station</td>" in page
     assert "<dt>Guarantee</dt>" in page
+
+
+def test_a_release_can_be_stored_and_copied() -> None:
+    assert pickle.loads(pickle.dumps(RELEASE)) == RELEASE
+    assert copy.deepcopy(RELEASE) == RELEASE
 
 
 def test_a_release_does_not_change() -> None:

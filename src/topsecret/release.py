@@ -11,7 +11,7 @@ import json
 import math
 import textwrap
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from decimal import ROUND_CEILING, Context, Decimal
 from types import MappingProxyType
@@ -59,6 +59,10 @@ class Release:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
+
+    def __reduce__(self) -> tuple[type[Release], tuple[object, ...]]:
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return Release, tuple((values | {"parameters": dict(self.parameters)}).values())
 
     @property
     def title(self) -> str:

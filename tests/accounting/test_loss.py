@@ -10,6 +10,7 @@ import dp_accounting
 import pytest
 from dp_accounting import pld
 from dp_accounting import rdp as rdp_accounting
+from dp_accounting.pld import privacy_loss_distribution
 from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,6 +20,7 @@ from topsecret.accounting import (
     GaussianSelection,
     Loss,
     approximate,
+    discrete_gaussian,
     failure,
     gaussian,
     picks,
@@ -52,6 +54,7 @@ kinds = st.one_of(
     st.builds(pure, prices),
     st.builds(gaussian, prices),
     st.builds(zcdp, prices),
+    st.builds(discrete_gaussian, prices, st.integers(min_value=0, max_value=4)),
     st.builds(lambda rho: rdp("line", Line(Fraction(rho))), prices),
     st.builds(approximate, prices, small),
     st.builds(failure, small),
@@ -135,7 +138,7 @@ def test_epsilon_and_delta_are_inverse_up_to_the_grid():
 def test_rho_of_every_kind():
     assert picks(8, 1).rho() == 1
     assert gaussian(2).rho() == 1
-    assert zcdp(0.5).rho() == 0.5
+    assert zcdp(0.5).rho() == discrete_gaussian(4, 4).rho() == 0.5
     assert 1 * math.tanh(0.5) <= pure(1).rho() < 0.4622
     assert rdp("line", Line(Fraction(1))).rho() is None
     assert (picks(8, 1) + slack(1) + failure(0.1)).rho() == 1
@@ -173,6 +176,46 @@ def test_pure_steps_agree_with_dp_accounting(epsilon, n):
     ours = (n * pure(epsilon)).epsilon(1e-6)
     assert ours <= theirs * (1 + 1e-9)
     assert ours == pytest.approx(theirs, rel=2e-3)
+
+
+def test_a_mixture_of_pure_and_gaussian_steps_agrees_with_dp_accounting():
+    """Under replace-one that accountant doubles a Gaussian's sensitivity: hence 2 / mu."""
+    mu = 0.4
+    accountant = pld.PLDAccountant(dp_accounting.NeighboringRelation.REPLACE_ONE)
+    for _ in range(6):
+        accountant.compose(dp_accounting.RandomizedResponseDpEvent(2 / (1 + math.exp(0.3)), 2))
+    accountant.compose(dp_accounting.GaussianDpEvent(2 / mu))
+    ours = (6 * pure(0.3) + gaussian(Fraction(mu) ** 2)).epsilon(1e-6)
+    assert ours == pytest.approx(accountant.get_epsilon(1e-6), rel=1e-3)
+
+
+def test_a_pure_step_costs_at_least_a_laplace_step():
+    accountant = pld.PLDAccountant()
+    accountant.compose(dp_accounting.LaplaceDpEvent(1 / 0.3), 20)
+    assert accountant.get_epsilon(1e-6) < (20 * pure(0.3)).epsilon(1e-6)
+
+
+@pytest.mark.parametrize(("variance", "count"), [(100, 1), (50, 7), (100, 10)])
+def test_discrete_gaussians_agree_with_dp_accounting(variance, count):
+    law = privacy_loss_distribution.from_discrete_gaussian_mechanism(math.sqrt(variance))
+    theirs = law.self_compose(count).get_epsilon_for_delta(1e-6)
+    ours = discrete_gaussian(variance, count).epsilon(1e-6)
+    assert ours == pytest.approx(theirs, rel=1e-4)
+    assert ours < zcdp(Fraction(count, 2 * variance)).epsilon(1e-6)
+
+
+def test_a_discrete_gaussian_is_not_a_continuous_one():
+    """SPEC 6.1: at sigma = 1, epsilon = 5.3 its delta is 2.1 times as large."""
+    ratio = discrete_gaussian(1).delta(5.3) / gaussian(1).delta(5.3)
+    assert ratio == pytest.approx(2.12, abs=0.01)
+
+
+def test_counts_after_a_selection_cost_less_than_by_their_rho():
+    selection = picks(50, 0.1)
+    by_lattice = selection + discrete_gaussian(2000, 50)
+    by_rho = selection + zcdp(Fraction(50, 4000))
+    assert by_lattice.rho() == by_rho.rho()
+    assert by_lattice.epsilon(1e-6) < 0.95 * by_rho.epsilon(1e-6)
 
 
 @pytest.mark.parametrize("rho", [0.001, 0.1, 3.0])
@@ -215,6 +258,8 @@ def test_a_curve_leaves_only_the_renyi_route():
         (lambda: failure(1.5), "delta=1.5 must be at most 1"),
         (lambda: picks(-1, 0.1), "n=-1 must be a whole number, 0 or more"),
         (lambda: picks(1.5, 0.1), "n=1.5 must be a whole number, 0 or more"),
+        (lambda: discrete_gaussian(0), "sigma_squared=0 must be above 0"),
+        (lambda: discrete_gaussian(1, -2), "count=-2 must be a whole number, 0 or more"),
         (lambda: gaussian(math.nan), "mu_squared=nan must be finite"),
         (lambda: -1 * pure(1), "copies=-1 of a loss must not be negative"),
         (lambda: pure(1).epsilon(-0.1), "delta=-0.1 must not be negative"),

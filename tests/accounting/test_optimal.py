@@ -178,6 +178,13 @@ def test_gaussian_steps_alone_agree_with_the_closed_form_on_the_grid():
     assert profile.epsilon(1e-6) < 1.001 * gaussian(Fraction(1, 4)).epsilon(1e-6)
 
 
+@pytest.mark.parametrize("mu_squared", [1, 100, 400])
+def test_a_large_gaussian_keeps_its_tails(mu_squared):
+    """Masses of far cells are small relative to one another, not differences of numbers near 1."""
+    alone = gaussian(mu_squared).epsilon(1e-6)
+    assert alone < (gaussian(mu_squared) + picks(1, 0.01)).epsilon(1e-6) < alone * 1.005
+
+
 def test_pure_steps_on_the_grid_agree_with_the_closed_form():
     profile = identity_profile(Fraction(1, 300), 3).after_pure(0.2, 10)
     exact = (10 * pure(0.2)).epsilon(1e-6)

@@ -9,7 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from topsecret.accounting import recursion
-from topsecret.accounting.pairs import gaussian_weights, response_weights
+from topsecret.accounting.pairs import (
+    discrete_gaussian_weights,
+    gaussian_weights,
+    response_weights,
+)
 from topsecret.rounding import ball, precision
 
 
@@ -115,6 +119,19 @@ def test_another_grid_never_lowers_the_bound(values, spacing, target, index):
 def test_weights_of_randomized_response_are_a_law(count):
     weights = response_weights(Fraction(3, 10), count, Fraction(1, 7), 20)
     assert 1 <= weights.values.sum() + weights.rest <= 1 + 1e-12
+
+
+def test_a_constant_that_lost_its_precision_is_refused():
+    with pytest.raises(ArithmeticError, match="lost its precision"):
+        recursion._close(arb(1, 1e-12))
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_weights_of_discrete_gaussians_are_a_law(count):
+    weights = discrete_gaussian_weights(Fraction(9, 4), count, Fraction(1, 20), 900)
+    assert 1 <= weights.values.sum() + weights.rest <= 1 + 1e-12
+    places = np.arange(-900, 901)
+    assert abs((weights.values * np.exp(-places / 20)).sum() - 1) < 1e-9
 
 
 def test_weights_of_a_gaussian_are_a_law_and_balance():

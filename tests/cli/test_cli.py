@@ -1,13 +1,16 @@
 """The command line as its users meet it: a process with streams and an exit code."""
 
+import contextlib
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import duckdb
 import pytest
 
 import topsecret
@@ -148,20 +151,31 @@ def test_a_closed_pipe_is_quiet(events: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_ctrl_c_ends_a_long_query_at_once(tmp_path: Path) -> None:
-    import duckdb
-
+def test_progress_on_a_terminal_and_ctrl_c(tmp_path: Path) -> None:
     path = tmp_path / "long.parquet"
     duckdb.sql(
         'SELECT hash(range) % 4000000 AS "user", hash(range * 3) % 4000000 AS place '
         "FROM range(12_000_000)"
     ).write_parquet(str(path))
-    process = subprocess.Popen([*COMMAND, "top", str(path), *GOOD], stderr=subprocess.PIPE)
-    time.sleep(1.2)
+    code = (
+        "from topsecret.sources import progress; progress.PATIENCE = 0.01\n"
+        f"from topsecret.cli import main; main({['top', str(path), *GOOD]})"
+    )
+    terminal, theirs = pty.openpty()
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=theirs)
+    os.close(theirs)
+    shown = b""
+    while b"counting" not in shown:
+        shown += os.read(terminal, 1024)
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=10)
+    output, _ = process.communicate(timeout=60)
+    os.set_blocking(terminal, False)
+    with contextlib.suppress(OSError):  # the other end is closed, or there is nothing more
+        while more := os.read(terminal, 1024):
+            shown += more
     assert process.returncode == 130
-    assert errors == b""
+    assert output == b""
+    assert b"Traceback" not in shown
 
 
 @pytest.mark.parametrize(
@@ -177,7 +191,8 @@ def test_start_is_quick(code: str, seconds: float) -> None:
         subprocess.run([sys.executable, "-c", code], stdout=subprocess.DEVNULL, check=True)
         return time.perf_counter() - start
 
-    assert min(once() for _ in range(5)) < seconds
+    # The best of several: other work on the machine only adds.
+    assert any(once() < seconds for _ in range(20))
 
 
 def test_engines_are_imported_only_when_used() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import pytest
-
 from tests.mechanisms import printed
+
 from topsecret.histogram import Histogram
 from topsecret.mechanisms import (
     FixedThreshold,

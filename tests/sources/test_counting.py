@@ -57,9 +57,10 @@ def test_quotes_and_newlines_inside_values(events: Writer) -> None:
 text = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=4)
 
 
-@settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+SAME_FOLDER = [HealthCheck.function_scoped_fixture]  # each example overwrites the file
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=SAME_FOLDER)
 @given(rows=st.lists(st.tuples(st.sampled_from("abcdef"), text), max_size=30))
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
 def test_agrees_with_counting_by_hand(
@@ -72,6 +73,29 @@ def test_agrees_with_counting_by_hand(
     counts = Counter(place for _, place in set(rows))
     ranked = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0].encode()))
     assert FileSource(path).leading_counts(QUERY) == ranked[:10]
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=SAME_FOLDER)
+@given(
+    rows=st.lists(st.tuples(st.sampled_from("abcdef"), text), max_size=20),
+    new=st.lists(text, min_size=1, max_size=8),
+    place=st.integers(0, 20),
+)
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
+def test_one_person_more_moves_each_count_by_at_most_one(
+    tmp_path: Path,
+    write_events: Callable[..., Path],
+    suffix: str,
+    rows: list[tuple[str, str]],
+    new: list[str],
+    place: int,
+) -> None:
+    path = tmp_path / f"events{suffix}"
+    query = CountQuery(item="place", person="user", rows=100)
+    before = dict(FileSource(write_events(path, rows)).leading_counts(query))
+    more = [*rows[:place], *(("new person", item) for item in new), *rows[place:]]
+    after = dict(FileSource(write_events(path, more)).leading_counts(query))
+    assert after == Counter(before) + Counter(set(new))
 
 
 def test_a_file_is_a_source(events: Writer) -> None:

@@ -61,6 +61,19 @@ def test_float_bounds_enclose_the_exact_divergence(
         assert upper[row] - lower[row] <= 1e-13
 
 
+@given(weights, weights, st.floats(0, 20))
+@settings(max_examples=50, deadline=None)
+def test_a_negative_epsilon_says_what_the_mirror_says(
+    first: list[int], second: list[int], epsilon: float
+) -> None:
+    """So comparing both directions at epsilon ≥ 0 is comparing at every epsilon."""
+    with precision(256):
+        law, other = ({(k,): p for k, p in as_law(n).items()} for n in (first, second))
+        here = divergence_ball(law, other, -epsilon, 256)
+        mirror = divergence_ball(other, law, epsilon, 256)
+        assert here.overlaps(1 - arb(-epsilon).exp() * (1 - mirror))
+
+
 def test_no_ratio_above_e_to_the_epsilon_is_a_divergence_of_exactly_zero() -> None:
     laws = laws_of({"x": arb(1) / 3, "y": 2 * arb(1) / 3}, {"x": arb(1) / 2, "y": arb(1) / 2})
     assert upper_bounds(laws, *BOTH, [0.5]).max() == 0.0

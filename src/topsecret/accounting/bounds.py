@@ -110,7 +110,7 @@ def rho_of(loss: Loss) -> float | None:
 
 
 def _rho(loss: Loss) -> arb:
-    rational = loss.zcdp_rho + loss.mu_squared / 2
+    rational = _gaussian_rho(loss)
     rational += sum((n * e * e / 8 for n, e in loss.pick_runs), Fraction(0))
     rational += sum(
         (n * named.curve.rho() for n, named in loss.curves if isinstance(named.curve, TestedSteps)),
@@ -120,8 +120,14 @@ def _rho(loss: Loss) -> arb:
     return ball(rational) + pures
 
 
+def _gaussian_rho(loss: Loss) -> Fraction:
+    # Canonne, Kamath & Steinke 2020, Thm 4: a discrete Gaussian has the zCDP of a continuous one.
+    discretes = sum((n / (2 * variance) for n, variance in loss.discrete_runs), Fraction(0))
+    return loss.zcdp_rho + loss.mu_squared / 2 + discretes
+
+
 def _renyi(loss: Loss, alpha: arb) -> arb:
-    total = alpha * ball(loss.zcdp_rho + loss.mu_squared / 2)
+    total = alpha * ball(_gaussian_rho(loss))
     for n, epsilon in loss.pick_runs:
         total += n * renyi.bounded_range(epsilon, alpha)
     for n, epsilon in loss.pure_runs:
@@ -132,7 +138,7 @@ def _renyi(loss: Loss, alpha: arb) -> arb:
 
 
 def _steps(loss: Loss) -> Steps:
-    return Steps(loss.pick_runs, loss.pure_runs, loss.mu_squared)
+    return Steps(loss.pick_runs, loss.pure_runs, loss.mu_squared, loss.discrete_runs)
 
 
 def _equal_steps(steps: Steps) -> tuple[int, Fraction] | None:
@@ -145,7 +151,7 @@ def _equal_steps(steps: Steps) -> tuple[int, Fraction] | None:
 
 
 def _known_by_epsilon(loss: Loss) -> bool:
-    return not (loss.mu_squared or loss.zcdp_rho or loss.curves)
+    return not (loss.mu_squared or loss.discrete_runs or loss.zcdp_rho or loss.curves)
 
 
 def _has_profile(loss: Loss) -> bool:
@@ -166,8 +172,8 @@ def _only_tested(loss: Loss) -> TestedSteps | None:
 
 
 def _only_gaussian(loss: Loss) -> bool:
-    others = loss.pick_runs or loss.pure_runs or loss.zcdp_rho or loss.curves
-    return bool(loss.mu_squared) and not others
+    others = (loss.pick_runs, loss.pure_runs, loss.discrete_runs, loss.zcdp_rho, loss.curves)
+    return bool(loss.mu_squared) and not any(others)
 
 
 def _empty(loss: Loss) -> bool:

@@ -177,9 +177,14 @@ def _largest(
     low = high = 0.0
     low_spent, high_spent = 0.0, math.inf
     aim = float(target) * (1 - tolerance / 2)
-    x = start
+    x, before, still = start, math.nan, 0
     for turn in range(200):
         value = spent(x)
+        # Far from the target and no longer moving: the parameter is not what costs.
+        still = still + 1 if abs(value - before) <= 1e-9 * value else 0
+        if still == 3 and not (low and high):
+            break
+        before = value
         if value <= target:
             low, low_spent = x, value
         else:

@@ -20,7 +20,7 @@ def to_dp_event(loss: Loss) -> DpEvent:
     part                      event
     ========================  ====================================================
     Gaussian                  ``GaussianDpEvent``, for add-remove accountants
-    zCDP                      ``ZCDpEvent``
+    zCDP, discrete Gaussian   ``ZCDpEvent``
     picks                     ``ZCDpEvent`` of epsilon² / 8: valid, and weaker
     pure steps, nothing else  ``RandomizedResponseDpEvent``, for replace-one accountants
     pure steps among others   ``ZCDpEvent`` of epsilon tanh(epsilon / 2)
@@ -61,6 +61,8 @@ def to_dp_event(loss: Loss) -> DpEvent:
         if loss.mu_squared:
             multiplier = down(1 / ball(loss.mu_squared).sqrt())
             events.append(dp_event.GaussianDpEvent(noise_multiplier=multiplier))
+        for n, variance in loss.discrete_runs:
+            events.append(dp_event.ZCDpEvent(rho=up(n / (2 * variance))))
         if loss.zcdp_rho:
             events.append(dp_event.ZCDpEvent(rho=up(loss.zcdp_rho)))
     return dp_event.ComposedDpEvent(events)

@@ -28,8 +28,9 @@ class Loss:
     """The privacy loss of a sequence of releases; losses add, and ``n * loss`` is n copies.
 
     Make one with ``picks``, ``pure``, ``gaussian``, ``zcdp``, ``rdp``, ``approximate``,
-    ``failure`` and ``slack``. The form is canonical: picks keep their order, all other parts
-    are sums, so equal sequences have equal losses and n copies cost what n separate ones cost.
+    ``discrete_gaussian``, ``failure`` and ``slack``. The form is canonical: picks keep their
+    order, all other parts are sums, so equal sequences have equal losses and n copies cost what
+    n separate ones cost.
 
     Guarantee: for steps chosen adaptively, with their number and parameters fixed beforehand
     and the picks in this order (the other parts anywhere), the sequence is
@@ -42,6 +43,8 @@ class Loss:
     """Pure steps, sorted by epsilon: their order does not matter."""
     mu_squared: Fraction = Fraction(0)
     """Continuous Gaussian steps: the sum of their squared signal-to-noise ratios."""
+    discrete_runs: tuple[Run, ...] = ()
+    """Integer counts with discrete Gaussian noise: how many one person moves, and sigma²."""
     zcdp_rho: Fraction = Fraction(0)
     """Steps that are known only by their zCDP."""
     curves: tuple[tuple[int, NamedCurve], ...] = ()
@@ -58,6 +61,7 @@ class Loss:
             _joined((*self.pick_runs, *later.pick_runs)),
             _merged((*self.pure_runs, *later.pure_runs)),
             self.mu_squared + later.mu_squared,
+            _merged((*self.discrete_runs, *later.discrete_runs)),
             self.zcdp_rho + later.zcdp_rho,
             _merged_curves((*self.curves, *later.curves)),
             self.failures + later.failures,
@@ -79,6 +83,7 @@ class Loss:
             runs,
             tuple((copies * n, epsilon) for n, epsilon in self.pure_runs),
             copies * self.mu_squared,
+            tuple((copies * n, variance) for n, variance in self.discrete_runs),
             copies * self.zcdp_rho,
             tuple((copies * n, curve) for n, curve in self.curves),
             copies * self.failures,
@@ -154,8 +159,19 @@ def gaussian(mu_squared: Number) -> Loss:
     return Loss(mu_squared=_price(mu_squared, "mu_squared"))
 
 
+def discrete_gaussian(sigma_squared: Number, count: int = 1) -> Loss:
+    """``count`` integer counts, each moved by at most 1, with discrete Gaussian noise (SPEC 5).
+
+    The same release as ``zcdp(count / (2 sigma²))``, kept in its stronger form.
+    """
+    variance = _price(sigma_squared, "sigma_squared")
+    if variance == 0:
+        raise InvalidParameter(f"sigma_squared={sigma_squared} must be above 0")
+    return Loss(discrete_runs=_merged(((_count(count, "count"), variance),)))
+
+
 def zcdp(rho: Number) -> Loss:
-    """A step known only to be rho-zCDP (a discrete Gaussian, a number of picks not fixed)."""
+    """A step known only to be rho-zCDP (say, a number of picks that is not fixed)."""
     return Loss(zcdp_rho=_price(rho, "rho"))
 
 
@@ -189,9 +205,9 @@ def _price(value: Number, name: str) -> Fraction:
     return result
 
 
-def _count(n: int) -> int:
+def _count(n: int, name: str = "n") -> int:
     if isinstance(n, bool) or not isinstance(n, int) or n < 0:
-        raise InvalidParameter(f"n={n!r} must be a whole number, 0 or more")
+        raise InvalidParameter(f"{name}={n!r} must be a whole number, 0 or more")
     return n
 
 

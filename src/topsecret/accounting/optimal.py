@@ -12,6 +12,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from topsecret.accounting.classical import Run
+from topsecret.accounting.pairs import lattice_radius
 from topsecret.accounting.profile import LARGEST_PICK, Profile, identity_profile
 from topsecret.accounting.recursion import WIDEST_SPACING
 
@@ -23,17 +24,19 @@ MOST_WORK = 2e8
 LEAST_WORK = 1e6
 """Where the estimate would allow a coarser grid than this, spend at least about 20 ms."""
 MOST_POINTS = 40_000
-AVERAGING_POINTS = 3000
+MOST_LATTICE = 100_000
+AVERAGING_POINTS = 1000
 FINEST_SPACING = 1e-8
 
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """What the optimal recursion can treat: runs of picks in order, pure steps, one Gaussian."""
+    """What the optimal recursion can treat: runs of picks in order, and steps of a fixed pair."""
 
     picks: tuple[Run, ...]
     pures: tuple[Run, ...]
     mu_squared: Fraction
+    discretes: tuple[Run, ...] = ()
 
     @property
     def total(self) -> Fraction:
@@ -44,7 +47,8 @@ class Steps:
         """About the zCDP, for choosing grids only."""
         picks = sum(n * float(e) ** 2 / 8 for n, e in self.picks)
         pures = sum(n * float(e) * math.tanh(float(e) / 2) for n, e in self.pures)
-        return picks + pures + float(self.mu_squared) / 2
+        discretes = sum(n / (2 * float(variance)) for n, variance in self.discretes)
+        return picks + pures + discretes + float(self.mu_squared) / 2
 
 
 def optimal_epsilon(steps: Steps, delta: Fraction, tolerance: float = FINE) -> float:
@@ -80,7 +84,8 @@ def optimal_profile(steps: Steps, half_decade: int, tolerance: float) -> Profile
     count = sum(n for n, _ in steps.picks)
     if count > MOST_STEPS or any(e > LARGEST_PICK for _, e in steps.picks):
         return None
-    if any(n > MOST_STEPS for n, _ in steps.pures):
+    lattices = (2 * lattice_radius(n * variance) for n, variance in steps.discretes)
+    if any(n > MOST_STEPS for n, _ in steps.pures) or any(n > MOST_LATTICE for n in lattices):
         return None
     surprise = -half_decade / 2 * math.log(10) + 1.0
     rho = steps.rho()
@@ -89,7 +94,7 @@ def optimal_profile(steps: Steps, half_decade: int, tolerance: float) -> Profile
     # Beyond the reach the profile is one number; at 1e-5 of delta over the steps it is harmless.
     far = surprise + math.log(1e5) + math.log(1 + count) / 2
     reach = rho + 2 * math.sqrt(rho * far)
-    if steps.mu_squared == 0:
+    if not (steps.mu_squared or steps.discretes):
         reach = min(reach, float(steps.total))
     spacing = _spacing(steps, count, rho, reach, surprise, tolerance)
     if spacing < FINEST_SPACING:
@@ -103,13 +108,15 @@ def optimal_profile(steps: Steps, half_decade: int, tolerance: float) -> Profile
             tiny.append((n, epsilon))
             continue
         profile = profile.on_grid(epsilon / cells).after_picks([epsilon] * n)
-    if not (steps.pures or tiny or steps.mu_squared):
+    if not (steps.pures or tiny or steps.mu_squared or steps.discretes):
         return profile
     # Each of the others costs one chord however many it stands for, so a coarser grid serves.
     profile = profile.on_grid(max(profile.spacing, profile.reach / AVERAGING_POINTS))
     # A pick is a pure step too, and a pure step may be moved to the front.
     for n, epsilon in (*steps.pures, *tiny):
         profile = profile.after_pure(epsilon, n)
+    for n, variance in steps.discretes:
+        profile = profile.after_discrete_gaussian(variance, n)
     return profile.after_gaussian(steps.mu_squared)
 
 
@@ -117,7 +124,7 @@ def _spacing(
     steps: Steps, count: int, rho: float, reach: float, surprise: float, tolerance: float
 ) -> Fraction:
     """The spacing at which chords cost about ``tolerance`` of epsilon, within the work allowed."""
-    chords = max(1, count) + len(steps.pures) + 1
+    chords = max(1, count) + len(steps.pures) + len(steps.discretes) + 1
     slope = math.sqrt(2 * surprise) / math.sqrt(2 * rho)
     epsilon = rho + 2 * math.sqrt(rho * surprise)
     wanted = math.sqrt(8 * tolerance * epsilon / (chords * slope))

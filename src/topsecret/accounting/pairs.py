@@ -9,12 +9,13 @@ mass under Q (because E_P[e^-L; cell] = Q(cell)).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from flint import arb
+from flint import arb, arb_poly
 
 from topsecret.accounting.recursion import Floats
 from topsecret.rounding import ball, precision, up
@@ -79,25 +80,87 @@ def _cell_masses(places: list[arb]) -> list[arb]:
 def response_weights(epsilon: Fraction, count: int, spacing: Fraction, reach: int) -> Weights:
     """``count`` randomized responses, the worst pure steps: (2i - count) epsilon, i binomial."""
     with precision(_BITS):
-        h, e = ball(spacing), ball(epsilon)
-        width = h.expm1()
-        likely = 1 / (1 + (-e).exp())
-        total, rest = [arb(0)] * (2 * reach + 1), arb(0)
-        mass = (1 - likely) ** count
-        odds = e.exp()
+        odds = ball(epsilon).exp()
+        mass = (1 / (1 + odds)) ** count
+        points = []
         for i in range(count + 1):
-            place = (2 * i - count) * epsilon / spacing
-            cell = math.floor(place)
-            if cell >= reach:
-                rest += mass
-            elif cell < -reach:
-                total[0] += mass
-            else:
-                share = ((ball(cell + 1 - place)) * h).expm1() / width
-                total[cell + reach] += mass * share
-                total[cell + reach + 1] += mass * (1 - share)
+            points.append(((2 * i - count) * epsilon, mass))
             mass = mass * odds * (count - i) / (i + 1)
-        return _rounded(total, reach, rest)
+        return _point_weights(points, arb(0), spacing, reach)
+
+
+@lru_cache(maxsize=64)
+def discrete_gaussian_weights(
+    sigma_squared: Fraction, count: int, spacing: Fraction, reach: int
+) -> Weights:
+    """``count`` counts with discrete Gaussian noise, each moved by one: a lattice of losses.
+
+    P(k) is proportional to e^(-(k-1)²/(2 sigma²)) and Q(k) to e^(-k²/(2 sigma²)), so the loss at k
+    is (2k - 1)/(2 sigma²) and that of the sum K of ``count`` of them (2K - count)/(2 sigma²).
+    """
+    radius = lattice_radius(sigma_squared)
+    with precision(2 * _BITS):
+        half = ball(1 / (2 * sigma_squared))
+        terms = [(-half * k * k).exp() for k in range(radius + 1)]
+        tail = (-half * (radius + 1) ** 2).exp() / -(-half * (2 * radius + 3)).expm1()
+        norm = terms[0] + 2 * sum(terms[1:], arb(0))  # at most the true one: masses from above
+        one = _Lattice([term / norm for term in (*reversed(terms[1:]), *terms)], 2 * tail / norm)
+        whole = one.copies(count, lambda n: lattice_radius(n * sigma_squared))
+        middle = len(whole.masses) // 2
+        points = [
+            ((2 * (i - middle) + count) / (2 * sigma_squared), mass)
+            for i, mass in enumerate(whole.masses)
+        ]
+        return _point_weights(points, whole.rest, spacing, reach)
+
+
+def lattice_radius(variance: Fraction) -> int:
+    """How far a lattice is kept: twelve standard deviations, all else below 1e-31."""
+    return math.ceil(12 * math.sqrt(variance)) + 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Lattice:
+    """Masses at -r .. r, from above, and a bound on what lies elsewhere."""
+
+    masses: list[arb]
+    rest: arb
+
+    def copies(self, count: int, radius: Callable[[int], int]) -> _Lattice:
+        """The sum of ``count`` independent ones, cut to ``radius(n)`` after each product."""
+        if count == 1:
+            return self
+        half = self.copies(count // 2, radius)
+        whole = half._plus(half, radius(2 * (count // 2)))
+        return whole._plus(self, radius(count)) if count % 2 else whole
+
+    def _plus(self, other: _Lattice, radius: int) -> _Lattice:
+        size = len(self.masses) + len(other.masses) - 1
+        product = (arb_poly(self.masses) * arb_poly(other.masses)).coeffs()
+        product += [arb(0)] * (size - len(product))
+        cut = max(0, size // 2 - radius)
+        lost = sum((*product[:cut], *product[size - cut :]), arb(0))
+        return _Lattice(product[cut : size - cut], self.rest + other.rest + lost)
+
+
+def _point_weights(
+    points: list[tuple[Fraction, arb]], rest: arb, spacing: Fraction, reach: int
+) -> Weights:
+    """Chord weights of a law with finitely many losses, and ``rest`` of unknown losses."""
+    h = ball(spacing)
+    width, total = h.expm1(), [arb(0)] * (2 * reach + 1)
+    for loss, mass in points:
+        place = loss / spacing
+        cell = math.floor(place)
+        if cell >= reach:
+            rest += mass
+        elif cell < -reach:
+            total[0] += mass
+        else:
+            share = (ball(cell + 1 - place) * h).expm1() / width
+            total[cell + reach] += mass * share
+            total[cell + reach + 1] += mass * (1 - share)
+    return _rounded(total, reach, rest)
 
 
 def _rounded(total: list[arb], reach: int, rest: arb) -> Weights:

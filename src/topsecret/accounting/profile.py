@@ -20,7 +20,13 @@ import numpy as np
 from flint import arb
 
 from topsecret.accounting import recursion
-from topsecret.accounting.pairs import gaussian_weights, normal_below, response_weights
+from topsecret.accounting.pairs import (
+    discrete_gaussian_weights,
+    gaussian_weights,
+    lattice_radius,
+    normal_below,
+    response_weights,
+)
 from topsecret.accounting.recursion import WIDEST_SPACING, Floats
 from topsecret.errors import InvalidParameter
 from topsecret.rounding import Number, ball, down, exact, precision, up
@@ -104,6 +110,18 @@ class Profile:
         widest = Fraction(float(mu_squared) / 2 + 14 * math.sqrt(mu_squared))
         reach = min(math.ceil(widest / self.spacing) + 1, 2 * len(self.values))
         weights = gaussian_weights(mu_squared, self.spacing, reach)
+        return self._averaged(weights.values, reach, weights.rest)
+
+    def after_discrete_gaussian(self, sigma_squared: Number, count: int = 1) -> Profile:
+        """``count`` integer counts with discrete Gaussian noise in front, each moved by one."""
+        sigma_squared = exact(sigma_squared, "sigma_squared")
+        if sigma_squared <= 0:
+            raise InvalidParameter(f"sigma_squared={sigma_squared} must be above 0")
+        if count == 0:
+            return self
+        largest = (2 * lattice_radius(count * sigma_squared) + count) / (2 * sigma_squared)
+        reach = min(math.ceil(largest / self.spacing) + 1, 2 * len(self.values))
+        weights = discrete_gaussian_weights(sigma_squared, count, self.spacing, reach)
         return self._averaged(weights.values, reach, weights.rest)
 
     def _averaged(self, weights: Floats, reach: int, rest: float) -> Profile:

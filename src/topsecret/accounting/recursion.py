@@ -48,12 +48,21 @@ def step_constants(spacing: Fraction, cells: int) -> StepConstants:
         powers = [root * root for root in roots]
         return StepConstants(
             cells=cells,
-            growth=float(powers[-1].mid()),
-            growth_minus_one=float((ball(spacing) * cells).expm1().mid()),
-            width=float(ball(spacing).expm1().mid()),
-            powers=tuple(float(value.mid()) for value in powers),
-            roots=tuple(float(value.mid()) for value in roots),
+            growth=_close(powers[-1]),
+            growth_minus_one=_close((ball(spacing) * cells).expm1()),
+            width=_close(ball(spacing).expm1()),
+            powers=tuple(_close(value) for value in powers),
+            roots=tuple(_close(value) for value in roots),
         )
+
+
+def _close(value: arb) -> float:
+    """A float within a relative 2^-52: the ball must be narrow, which is checked, not assumed."""
+    if value.rel_accuracy_bits() < 60:
+        raise ArithmeticError(
+            "a constant lost its precision; was flint.ctx.prec changed meanwhile?"
+        )
+    return float(value.mid())
 
 
 def mirror_factors(spacing: Fraction, count: int) -> Floats:

@@ -28,7 +28,7 @@ def verify(
     ] = None,
     items: Annotated[int, typer.Option(help="Histograms of at most this many items.")] = 4,
     max_count: Annotated[int, typer.Option(help="Counts from 0 to this.")] = 4,
-    samples: Annotated[int, typer.Option(help="Answers drawn for each sampler test.")] = 20_000,
+    samples: Annotated[int, typer.Option(help="Answers drawn for each sampler test.")] = 10_000,
     processes: Annotated[
         int | None, typer.Option(help="Processes to use.  [default: one for each core]")
     ] = None,

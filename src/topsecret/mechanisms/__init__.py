@@ -10,6 +10,7 @@ from topsecret.mechanisms.oneshot_exponential import OneshotExponential
 from topsecret.mechanisms.oneshot_laplace import OneshotLaplace
 from topsecret.mechanisms.optimal_threshold import OptimalThreshold
 from topsecret.mechanisms.permute_and_flip import PermuteAndFlip
+from topsecret.mechanisms.pruned_top_k import PrunedTopK
 from topsecret.mechanisms.stability import StableTopK
 from topsecret.mechanisms.stable_fixed_k import StableFixedK
 from topsecret.mechanisms.tested_top_k import TestedTopK
@@ -26,6 +27,7 @@ __all__ = [
     "OneshotLaplace",
     "OptimalThreshold",
     "PermuteAndFlip",
+    "PrunedTopK",
     "StableFixedK",
     "StableTopK",
     "TestedTopK",

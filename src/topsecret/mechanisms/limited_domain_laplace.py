@@ -137,5 +137,5 @@ class LimitedDomainLaplace:
         return (
             cls(1, 2, 0.7, 0.01, 1),
             cls(2, 3, 0.7, 0.01, 1),
-            cls(2, 2, 0.5, 0.05, 2),
+            cls(3, 4, 0.5, 0.05, 2),
         )

@@ -140,8 +140,9 @@ class NoisyCounts:
 class ClampedCounts:
     """``NoisyCounts`` for fixed items, clamped to a window: what verification can enumerate.
 
-    The items must be public, so it asks for a public domain. Clamping is post-processing, so its loss is at most that of the counts, and the ends of the
-    window carry the whole tails: no mass is left out.
+    The items are public, so it asks for a public domain. Clamping is post-processing: its loss
+    is at most that of the counts. The ends of the window carry the whole tails, so that no mass
+    is left out.
     """
 
     counts: NoisyCounts

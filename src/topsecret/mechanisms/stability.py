@@ -191,7 +191,7 @@ class StableTopK:
             cls(3, 0.5, 0.05, test="laplace"),
             cls(3, 0.5, 0.05, quantile="paper"),
             cls(3, 0.5, 0.05, adjacency="replace"),
-            cls(3, 1.0, 0.05, test="laplace", adjacency="replace"),
+            cls(5, 2.0, 0.05, selection="gaussian", test="laplace", adjacency="replace"),
         )
 
 

@@ -8,6 +8,7 @@ utility, never privacy. docs/tested-top-k.md says how the constants were chosen.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -16,6 +17,7 @@ from flint import arb
 
 from topsecret.accounting import calibrate, gaussian
 from topsecret.accounting.tested import Branch, TestedSteps
+from topsecret.mechanisms.pick_and_prune import Levels, rising
 from topsecret.rounding import ball, down, precision, up
 
 
@@ -25,15 +27,15 @@ class Constants:
 
     prune: Fraction = Fraction(1, 5)
     """How many more picks than the length, as a share of it; they are pruned again."""
-    levels: int = 8
+    levels: int = 4
     """In how many steps the price of a pick rises."""
-    exponent: int = 4
+    exponent: int = 2
     """A pick at the share x of all picks has the price x^(1/exponent), rounded up to a level."""
     ratio: Fraction = Fraction(17, 20)
     """Each length is this share of the next longer one."""
     length_share: Fraction = Fraction(1, 10)
     """The part of the budget (as zCDP) for choosing the length."""
-    test_share: Fraction = Fraction(9, 50)
+    test_share: Fraction = Fraction(1, 5)
     """The part of the budget for the test."""
     test_failure: Fraction = Fraction(1, 10)
     """The part of delta that the test may fail with."""
@@ -54,7 +56,7 @@ class Length:
     prunes: int
     price: Fraction
     """e_m: the epsilon of a prune and of the last picks."""
-    levels: tuple[tuple[int, Fraction], ...]
+    levels: Levels
     """Runs of picks with one epsilon each, in the order of time."""
     offset: int
     """What the m-th count must exceed T by for this length to be comfortable, in 1/1024."""
@@ -106,16 +108,8 @@ def sizes(k: int, constants: Constants = CONSTANTS) -> tuple[int, ...]:
 def picks_of(size: int, price: Fraction, constants: Constants = CONSTANTS) -> Length:
     """A length with its rising prices: pick i of n has price·⌈L·(i/n)^(1/p)⌉/L."""
     prunes = math.ceil(constants.prune * size)
-    total = size + prunes
-    runs: list[tuple[int, Fraction]] = []
-    before = 0
-    for level in range(1, constants.levels + 1):
-        # i/n ≤ (level/L)^p, in integers.
-        last = total * level**constants.exponent // constants.levels**constants.exponent
-        if last > before:
-            runs.append((last - before, price * level / constants.levels))
-            before = last
-    return Length(size, prunes, price, tuple(runs), 0)
+    levels = rising(size + prunes, price, constants.levels, constants.exponent)
+    return Length(size, prunes, price, levels, 0)
 
 
 @lru_cache(maxsize=256)
@@ -197,3 +191,27 @@ def _price(
 def _quantile(failure: Fraction) -> arb:
     """Φ⁻¹(1 − failure)."""
     return arb(2).sqrt() * (2 * ball(failure)).erfcinv()
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """The chance Φ(lead/σ − z) that a list with this least lead over T + 1 passes the test."""
+
+    lead: int
+    sigma: Fraction
+    quantile: Fraction
+
+    def ball(self, bits: int) -> arb:
+        """A ball around the chance."""
+        with precision(bits + 64):
+            place = ball(self.lead / self.sigma - self.quantile)
+            return (-place / arb(2).sqrt()).erfc() / 2
+
+
+def length_scores(schedule: Schedule, leads: Sequence[int]) -> list[int]:
+    """s(m) for each length, in units of 1/1024; the m-th lead is 0 past the named items."""
+    comfort = [
+        UNIT * (leads[length.size - 1] if length.size <= len(leads) else 0) - length.offset
+        for length in schedule.lengths
+    ]
+    return [-max(0, -comfort[i], comfort[i - 1] if i > 0 else 0) for i in range(len(comfort))]

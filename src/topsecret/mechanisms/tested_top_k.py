@@ -49,16 +49,24 @@ from topsecret.accounting import Loss, failure, rdp
 from topsecret.errors import InvalidParameter
 from topsecret.histogram import Histogram
 from topsecret.mechanisms import parameters
+from topsecret.mechanisms.pick_and_prune import pick, prune
 from topsecret.mechanisms.plackett_luce import as_floats
 from topsecret.mechanisms.tested_law import tested_law
-from topsecret.mechanisms.tested_schedule import CONSTANTS, UNIT, Length, Schedule, schedule
+from topsecret.mechanisms.tested_schedule import (
+    CONSTANTS,
+    UNIT,
+    Length,
+    Pass,
+    Schedule,
+    length_scores,
+    schedule,
+)
 from topsecret.noise.bits import BitSource, SystemBits
 from topsecret.noise.distributions import GUMBEL
 from topsecret.noise.integers import distinct_below
 from topsecret.noise.race import race
 from topsecret.noise.reals import bernoulli
 from topsecret.noise.screening import Field
-from topsecret.rounding import ball, precision
 from topsecret.selection import Outcome, Selection
 
 
@@ -165,7 +173,10 @@ class TestedTopK:
         bits = SystemBits() if bits is None else bits
         slots = self._slots(histogram)
         length = self._draw_length(slots.ranked, bits)
-        survivors = _prune(slots, _pick(slots, length, bits), length, bits)
+        picked = pick(Field(slots.leads, slots.sizes), length.levels, bits)
+        strengths = np.maximum(slots.leads[picked], 1)
+        kept = prune(strengths, length.prunes, length.price, bits)
+        survivors = [picked[turn] for turn in kept]
         chosen = length.size if self.lengths == "private" else None
         least = min(int(slots.leads[group]) for group in survivors)
         # A null slot has lead 0 and no name: a list with one in it is never released.
@@ -201,46 +212,13 @@ class TestedTopK:
         """The exact law of the answer on a small histogram."""
         return as_floats(self.probabilities(histogram))
 
-
-@dataclass(frozen=True, slots=True)
-class Pass:
-    """The chance Φ(lead/σ − z) that a list with this least lead over T + 1 passes the test."""
-
-    lead: int
-    sigma: Fraction
-    quantile: Fraction
-
-    def ball(self, bits: int) -> arb:
-        """A ball around the chance."""
-        with precision(bits + 64):
-            place = ball(self.lead / self.sigma - self.quantile)
-            return (-place / arb(2).sqrt()).erfc() / 2
-
-
-def length_scores(schedule: Schedule, leads: list[int]) -> list[int]:
-    """s(m) for each length, in units of 1/1024; the m-th lead is 0 past the named items."""
-    comfort = [
-        UNIT * (leads[length.size - 1] if length.size <= len(leads) else 0) - length.offset
-        for length in schedule.lengths
-    ]
-    return [-max(0, -comfort[i], comfort[i - 1] if i > 0 else 0) for i in range(len(comfort))]
-
-
-def _pick(slots: _Slots, length: Length, bits: BitSource) -> list[int]:
-    """The hidden picks, in order, as groups of slots with equal counts."""
-    left = slots.sizes.copy()
-    picked: list[int] = []
-    for count, price in length.levels:
-        running = np.flatnonzero(left)
-        field = Field(slots.leads[running], left[running])
-        won = running[race(field, GUMBEL, 1 / price, count, bits)]
-        np.subtract.at(left, won, 1)
-        picked += won.tolist()
-    return picked
-
-
-def _prune(slots: _Slots, picked: list[int], length: Length, bits: BitSource) -> list[int]:
-    """What is left of the picks, in order: each prune removes one ∝ e^(−e_m·a)."""
-    strengths = np.maximum(slots.leads[picked], 1)
-    removed = set(race(Field(-strengths), GUMBEL, 1 / length.price, length.prunes, bits))
-    return [group for turn, group in enumerate(picked) if turn not in removed]
+    @classmethod
+    def verification_cases(cls) -> tuple[TestedTopK, ...]:
+        """The parameters that ``topsecret verify`` checks: budgets so large that errors show."""
+        return (
+            cls(k=1, epsilon=1.0, delta=0.1, k_bar=2),
+            cls(k=1, epsilon=3.0, delta=0.5, k_bar=3),
+            cls(k=2, epsilon=2.0, delta=0.2, k_bar=3),
+            cls(k=2, epsilon=3.0, delta=0.6, k_bar=6),
+            cls(k=2, epsilon=2.0, delta=0.2, k_bar=4, lengths="fixed"),
+        )

@@ -62,12 +62,11 @@ class _Rounds:
         self._scale = scale
         self._reference = field.highest()
         self._screen = Screen(self._field, self._reference, noise, scale)
-        self._everyone = np.flatnonzero(sizes > 0)
+        self._everyone = np.arange(total)
         self._split = total > _ALL_AT_ONCE and total > 8 * count
         if self._split:
             self._head, self._highest_outside = self._screen.head(max(_HEAD, 4 * count))
-            self._head = self._head[sizes[self._head] > 0]
-        self.left = len(self._everyone)
+        self.left = total
         """How many groups still have items."""
 
     def winner(self, bits: BitSource) -> int:

@@ -18,8 +18,8 @@ def watch(
 ) -> T:
     """Run ``run`` in a thread, draw ``fraction`` (0 to 1) on a terminal, stop it on Ctrl-C."""
     with ThreadPoolExecutor(max_workers=1) as pool:
-        future = pool.submit(run)
         try:
+            future = pool.submit(run)
             wait([future], timeout=PATIENCE)
             if not future.done() and sys.stderr.isatty():
                 _draw(future.done, fraction)

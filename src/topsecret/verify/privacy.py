@@ -28,7 +28,7 @@ from topsecret.verify.laws import Floats, Laws, families
 from topsecret.verify.neighbours import Indices, Neighbourhood, neighbours
 from topsecret.verify.report import Comparison, PrivacyReport, described
 
-_GRID = 33
+_GRID = 17
 _DELTAS = (0.0, 1e-9, 1e-6, 1e-3, 1e-2, 1e-1)
 _MIDPOINTS = 2000
 
@@ -111,14 +111,15 @@ class _FamilyCheck:
     def _points(self) -> tuple[list[float], list[float]]:
         """Where all pairs are compared, and the claims there.
 
-        The grid reaches as far as the ratios do: below it every divergence is 1 − e^x, above it
-        it is constant, and ``LARGEST_EPSILON`` is compared too. The promises that ``epsilon``
-        makes for usual deltas are claims like those of ``delta``; where a pure claim begins, so
-        does the next float, beyond which nothing may be left.
+        The grid reaches as far as the ratios do: beyond it every divergence is constant, and
+        ``LARGEST_EPSILON`` is compared too. The promises that ``epsilon`` makes for usual deltas
+        are claims like those of ``delta``; after the point where a pure claim begins comes the
+        next float, from which on nothing may be left. A negative x says nothing of its own:
+        D(−x) = 1 − e^(−x)·(1 − mirror's D(x)), and both directions are compared.
         """
         reach = largest_ratio(self.laws, self.first, self.second)
-        grid = np.linspace(-reach, reach, _GRID).tolist()
-        claims = {epsilon: self.claim(epsilon) for epsilon in (*grid, 0.0, LARGEST_EPSILON)}
+        grid = np.linspace(0.0, reach, _GRID).tolist()
+        claims = {epsilon: self.claim(epsilon) for epsilon in (*grid, LARGEST_EPSILON)}
         for delta in _DELTAS:
             epsilon = float(self.laws.mechanism.loss.epsilon(delta))
             if epsilon <= LARGEST_EPSILON:
@@ -138,7 +139,7 @@ class _FamilyCheck:
         self.comparisons += len(pairs)
         if not len(pairs):
             return
-        if epsilon >= 0 and claim > 0:
+        if claim > 0:
             # Above the claim a float bound only says "look closer": that comes next.
             largest = int(uppers.argmax())
             bound = min(float(uppers[largest]), claim)

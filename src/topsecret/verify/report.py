@@ -68,10 +68,10 @@ class PrivacyReport:
     """Ordered pairs of neighbours: both directions count."""
     outcomes: int
     points: int
-    """Epsilons at which every pair was compared with the claim, negative ones included."""
+    """Epsilons at which divergences were compared with the claim."""
     comparisons: int
     tightest: Comparison | None
-    """The largest share of its claim that a divergence reached, over 0 ≤ epsilon."""
+    """The largest share of its claim that a divergence reached."""
     broken: Comparison | None
     """The worst counterexample, if there is one."""
     undecided: tuple[Comparison, ...]

@@ -132,7 +132,7 @@ def verify(
     *,
     items: int = 4,
     max_count: int = 4,
-    samples: int = 20_000,
+    samples: int = 10_000,
     processes: int | None = None,
     finished: Callable[[int, int], None] = lambda done, total: None,
 ) -> Verification:

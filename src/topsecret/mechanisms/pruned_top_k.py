@@ -1,0 +1,121 @@
+"""`PrunedTopK`: more picks than needed at rising prices, the weakest pruned again (SPEC §3.6, end).
+
+>>> from topsecret import Histogram
+>>> mechanism = PrunedTopK(k=2, epsilon_per_pick=5.0)
+>>> mechanism.select(Histogram.of({"a": 9, "b": 5}, domain=["a", "b", "c"])).items
+('a', 'b')
+
+The sister of `TestedTopK` on a public domain, and of `GumbelTopK` at the same guarantee: without
+null slots and test, since every item may be named.
+
+**Statement.** n = k + ⌈k/10⌉ hidden picks, the i-th ∝ e^(ε_i·h) without replacement with
+ε_i = e·⌈8·(i/n)^½⌉/8, then ⌈k/10⌉ hidden prunes, each removing one picked item ∝ e^(−e·h); the
+others are published in pick order. The loss is picks_in_order(ε_1, …, ε_n) + picks(⌈k/10⌉, e).
+
+**Preconditions.** The domain is public; counts of persons move by at most 1, all in the same
+direction (add-remove).
+
+**Why.** Given the earlier picks, a pick is the exponential mechanism on monotone counts, hence
+ε_i-bounded-range (see `GumbelTopK`). Given all picks, a prune is the exponential mechanism on the
+negated counts of the picked items, monotone too, hence e-bounded-range. Publishing less than all
+picks and prunes is post-processing. On a domain of fewer than n items there are fewer picks and
+prunes, and the charge covers them.
+
+The early picks are the clear leaders, which a low price finds too; what is saved there buys a
+higher price for the late picks, where the list is decided. Pruning uses all counts once more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from flint import arb, ctx
+
+from topsecret.accounting import Loss, picks
+from topsecret.histogram import Histogram
+from topsecret.mechanisms import parameters
+from topsecret.mechanisms.pick_and_prune import Levels, pick, prune, rising, survivor_law
+from topsecret.mechanisms.plackett_luce import as_floats
+from topsecret.noise.bits import BitSource, SystemBits
+from topsecret.noise.screening import Field
+from topsecret.rounding import Number, exact, precision
+from topsecret.selection import Outcome, Selection
+
+_LEVELS = 8
+_EXPONENT = 2
+_ONE_IN = 10
+
+
+@dataclass(frozen=True)
+class PrunedTopK:
+    """The k best items of a public domain, in order, by rising picks and prunes.
+
+    Guarantee: the picks and prunes that ``loss`` lists, under add-remove.
+    ``epsilon_per_pick`` is the price of a prune and of the last picks; the earlier ones cost less.
+    """
+
+    k: int
+    epsilon_per_pick: Number
+
+    def __post_init__(self) -> None:
+        parameters.whole(self.k, "k")
+        parameters.positive(self.epsilon_per_pick, "epsilon_per_pick")
+
+    @property
+    def ordered(self) -> bool:
+        """The list is published in the order of the picks."""
+        return True
+
+    @property
+    def _prunes(self) -> int:
+        return -(-self.k // _ONE_IN)
+
+    @property
+    def _price(self) -> Fraction:
+        return exact(self.epsilon_per_pick)
+
+    @property
+    def _levels(self) -> Levels:
+        return rising(self.k + self._prunes, self._price, _LEVELS, _EXPONENT)
+
+    @property
+    def loss(self) -> Loss:
+        """The rising picks in order, then the prunes."""
+        total = picks(0, 0)
+        for count, price in self._levels:
+            total += picks(count, price)
+        return total + picks(self._prunes, self._price)
+
+    def select(self, histogram: Histogram, bits: BitSource | None = None) -> Selection:
+        """Draw the hidden picks and prunes, and name what is left."""
+        size = histogram.require_domain("PrunedTopK", self.k)
+        bits = SystemBits() if bits is None else bits
+        field = histogram.field()
+        if field.sizes is None:
+            field = Field(field.scores, np.ones(len(field.scores), dtype=np.int64))
+        picked = pick(field, self._levels, bits)
+        removals = min(self._prunes, size - self.k)
+        kept = prune(field.scores[picked], removals, self._price, bits)
+        return Selection(histogram.names([picked[turn] for turn in kept], bits), complete=True)
+
+    def probabilities(self, histogram: Histogram) -> dict[Outcome, arb]:
+        """All pick sequences and all prunes of them, summed up."""
+        size = histogram.require_domain("PrunedTopK", self.k)
+        scores = histogram.scores()
+        best = max(score for _, score in scores)
+        removals = min(self._prunes, size - self.k)
+        with precision(max(128, ctx.prec)):
+            leads = [score - best for _, score in scores]
+            hidden = survivor_law(leads, 0, self._levels, removals, self._price)
+        return {tuple(scores[place][0] for place in kept): p for kept, p in hidden.items()}
+
+    def distribution(self, histogram: Histogram) -> dict[Outcome, float]:
+        """The exact law of the list on a small histogram."""
+        return as_floats(self.probabilities(histogram))
+
+    @classmethod
+    def verification_cases(cls) -> tuple[PrunedTopK, ...]:
+        """The parameters that ``topsecret verify`` checks."""
+        return (cls(1, 0.7), cls(2, 0.7), cls(3, 7 / 3), cls(4, 0.7))
