@@ -26,14 +26,14 @@ from datetime import UTC, datetime, timedelta
 from sqlalchemy import Connection, RowMapping, exc, select
 
 from topsecret.errors import BudgetExceeded, InDoubt, InvalidParameter
-from topsecret.ledger import rows
+from topsecret.ledger import rows, statements
 from topsecret.ledger.account import Account, Allowance, Pending, described
 from topsecret.ledger.amounts import Amounts, as_text, least, minus, plus, shortages
 from topsecret.ledger.audit import Report, audit
 from topsecret.ledger.budget import Bargain, Flexible, Metered, Price
 from topsecret.ledger.chain import GENESIS, Entry, canonical, digest
 from topsecret.ledger.rows import DatasetRow, allowances, amounts
-from topsecret.ledger.schema import ALLOWANCES, ANSWERS, DATASETS, ENTRIES, RESERVATIONS
+from topsecret.ledger.schema import ALLOWANCES, DATASETS, ENTRIES, RESERVATIONS
 from topsecret.ledger.store import Store, default_place
 from topsecret.unit import PrivacyUnit
 
@@ -168,12 +168,12 @@ class Ledger:
         If its program is still running, that program will not show its answer.
         """
         with self._store.writing() as connection:
-            query = select(RESERVATIONS).where(RESERVATIONS.c.id == reservation)
-            found = connection.execute(query).mappings().one_or_none()
+            query = statements.ONE_RESERVATION, {"the_id": reservation}
+            found = connection.execute(*query).mappings().one_or_none()
             if found is None:
                 raise InvalidParameter(f"there is no reservation {reservation!r}")
             row = DatasetRow.locked(connection, found["dataset"])
-            found = connection.execute(query).mappings().one()  # as it is under the lock
+            found = connection.execute(*query).mappings().one()  # as it is under the lock
             if found["state"] != rows.RESERVED:
                 raise InvalidParameter(
                     f"reservation {reservation} is {found['state']}, not in doubt; "
@@ -206,27 +206,13 @@ class Ledger:
         analyst = request.analyst or ""
         with self._store.writing() as connection:
             row = DatasetRow.locked(connection, request.dataset)
-            query = select(RESERVATIONS, ANSWERS.c.answer).outerjoin(
-                ANSWERS, ANSWERS.c.reservation == RESERVATIONS.c.id
-            )
+            key = {"the_dataset": request.dataset, "the_analyst": analyst}
             if request.request_id is not None:
-                mine = connection.execute(
-                    query.where(
-                        RESERVATIONS.c.dataset == request.dataset,
-                        RESERVATIONS.c.analyst == analyst,
-                        RESERVATIONS.c.request == request.request_id,
-                    )
-                ).mappings()
-                for earlier in mine:
+                mine = {**key, "the_request": request.request_id}
+                for earlier in connection.execute(statements.SAME_REQUEST, mine).mappings():
                     return _retried(request, question, earlier, may_wait)
-            same = connection.execute(
-                query.where(
-                    RESERVATIONS.c.dataset == request.dataset,
-                    RESERVATIONS.c.question == question,
-                    RESERVATIONS.c.state.in_((rows.SETTLED, rows.RESERVED)),
-                ).order_by(RESERVATIONS.c.state.desc(), RESERVATIONS.c.position)
-            ).mappings()
-            for earlier in same:  # "settled" sorts after "reserved", so it comes first
+            same = {"the_dataset": request.dataset, "the_question": question}
+            for earlier in connection.execute(statements.SAME_QUESTION, same).mappings():
                 if earlier["state"] == rows.SETTLED:
                     return _stored(earlier)
                 if may_wait and _young(earlier):
@@ -244,19 +230,18 @@ class Ledger:
                     "cost": as_text(worst),
                 }
                 entry = row.append("reserved", body)
-                connection.execute(
-                    RESERVATIONS.insert().values(
-                        id=identity,
-                        dataset=request.dataset,
-                        analyst=analyst,
-                        request=request.request_id,
-                        question=question,
-                        state=rows.RESERVED,
-                        cost=canonical(as_text(worst)),
-                        position=entry.position,
-                        time=entry.time,
-                    )
-                )
+                values = {
+                    "id": identity,
+                    "dataset": request.dataset,
+                    "analyst": analyst,
+                    "request": request.request_id,
+                    "question": question,
+                    "state": rows.RESERVED,
+                    "cost": canonical(as_text(worst)),
+                    "position": entry.position,
+                    "time": entry.time,
+                }
+                connection.execute(statements.ADD_RESERVATION, values)
                 return Reservation(identity, request, row.budget)
         raise _exceeded(request, row.budget, worst, left)
 
@@ -290,7 +275,8 @@ class Ledger:
         cost = reservation.budget.actual(reservation.request.price, symbols)
         with self._store.writing() as connection:
             row, found = self._under_way(connection, reservation)
-            connection.execute(ANSWERS.insert().values(reservation=found["id"], answer=text))
+            values = {"reservation": found["id"], "answer": text}
+            connection.execute(statements.ADD_ANSWER, values)
             row.end(found, "settled", cost, symbols=symbols, answer=digest(text))
         return Stored(json.loads(text), cost, found["position"])
 
@@ -310,8 +296,8 @@ class Ledger:
         self, connection: Connection, reservation: Reservation
     ) -> tuple[DatasetRow, RowMapping]:
         row = DatasetRow.locked(connection, reservation.request.dataset)
-        query = select(RESERVATIONS).where(RESERVATIONS.c.id == reservation.id)
-        found = connection.execute(query).mappings().one()
+        query = statements.ONE_RESERVATION, {"the_id": reservation.id}
+        found = connection.execute(*query).mappings().one()
         if found["state"] != rows.RESERVED:
             raise InDoubt(
                 f"reservation {reservation.id} is {found['state']} by now; its answer is not shown"

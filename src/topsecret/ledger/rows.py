@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from sqlalchemy import Connection, RowMapping, select
+from sqlalchemy import Connection, RowMapping
 
 from topsecret.errors import InvalidParameter
+from topsecret.ledger import statements
 from topsecret.ledger.amounts import Amounts, as_text, from_text, minus, plus
 from topsecret.ledger.budget import Flexible, Metered, from_record
 from topsecret.ledger.chain import Entry, canonical, now
-from topsecret.ledger.schema import ALLOWANCES, DATASETS, ENTRIES, RESERVATIONS
 
 OPEN, CLOSED = "open", "closed"
 RESERVED, SETTLED, FAILED = "reserved", "settled", "failed"
@@ -50,8 +50,8 @@ class DatasetRow:
     @classmethod
     def locked(cls, connection: Connection, name: str) -> DatasetRow:
         """The row for a change; on SQLite the transaction itself is the lock."""
-        query = select(DATASETS).where(DATASETS.c.name == name).with_for_update()
-        row = connection.execute(query).mappings().one_or_none()
+        found = connection.execute(statements.LOCK_DATASET, {"the_dataset": name})
+        row = found.mappings().one_or_none()
         if row is None:
             raise unknown(name)
         return cls.of(connection, row)
@@ -75,16 +75,16 @@ class DatasetRow:
         """Add an entry and write the row."""
         entry = Entry.at(self.name, self.entries + 1, self.head, event, body, now())
         self.entries, self.head = entry.position, entry.hash
-        self.connection.execute(ENTRIES.insert().values(**as_row(entry)))
+        self.connection.execute(statements.ADD_ENTRY, as_row(entry))
         self.connection.execute(
-            DATASETS.update()
-            .where(DATASETS.c.name == self.name)
-            .values(
-                state=self.state,
-                spent=canonical(as_text(self.spent)),
-                entries=self.entries,
-                head=self.head,
-            )
+            statements.MOVE_DATASET,
+            {
+                "the_dataset": self.name,
+                "state": self.state,
+                "spent": canonical(as_text(self.spent)),
+                "entries": self.entries,
+                "head": self.head,
+            },
         )
         return entry
 
@@ -94,11 +94,9 @@ class DatasetRow:
         for row in allowances(self.connection, self.name):
             if row["analyst"] == analyst:
                 spent = minus(plus(amounts(row["spent"]), more), less)
-                self.connection.execute(
-                    ALLOWANCES.update()
-                    .where(ALLOWANCES.c.dataset == self.name, ALLOWANCES.c.analyst == analyst)
-                    .values(spent=canonical(as_text(spent)))
-                )
+                key = {"the_dataset": self.name, "the_analyst": analyst}
+                text = {"spent": canonical(as_text(spent))}
+                self.connection.execute(statements.MOVE_ALLOWANCE, key | text)
 
     def end(self, reservation: RowMapping, event: str, cost: Amounts, **more: object) -> Entry:
         """Bring a reservation to its end at this cost."""
@@ -108,11 +106,8 @@ class DatasetRow:
         state = ENDED_BY[event]
         # What was given back did not happen: its request id may be used again.
         kept = reservation["request"] if state in (SETTLED, FAILED) else None
-        self.connection.execute(
-            RESERVATIONS.update()
-            .where(RESERVATIONS.c.id == reservation["id"])
-            .values(state=state, cost=canonical(as_text(cost)), request=kept)
-        )
+        end = {"state": state, "cost": canonical(as_text(cost)), "request": kept}
+        self.connection.execute(statements.END_RESERVATION, end | {"the_id": reservation["id"]})
         return entry
 
 
@@ -123,8 +118,8 @@ def as_row(entry: Entry) -> dict[str, object]:
 
 def allowances(connection: Connection, dataset: str) -> list[RowMapping]:
     """All allowances of a data set."""
-    query = select(ALLOWANCES).where(ALLOWANCES.c.dataset == dataset)
-    return list(connection.execute(query.order_by(ALLOWANCES.c.analyst)).mappings())
+    found = connection.execute(statements.ALL_ALLOWANCES, {"the_dataset": dataset})
+    return list(found.mappings())
 
 
 def amounts(text: str) -> Amounts:
