@@ -99,6 +99,11 @@ def test_names_are_uniform_within_a_group(size):
         assert all(abs(count - 1000) < 200 for count in seen.values())
 
 
+def test_lists_of_large_integers_stay_exact():
+    for array in ([2**53 + 1, 2**63], [-1, 2**63], [2**53 + 1, 2**53]):
+        assert [score for _, score in Histogram.from_counts(array).scores()] == array
+
+
 def test_wide_counts_are_grouped_too():
     array = np.concatenate([np.arange(100_000) % 50, [2**40, 2**40, 2**62]])
     field = Histogram.from_counts(array).field()

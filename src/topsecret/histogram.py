@@ -22,7 +22,14 @@ from numpy.typing import ArrayLike
 from topsecret.errors import DomainRequired, InvalidParameter
 from topsecret.noise.bits import BitSource
 from topsecret.noise.screening import Field
-from topsecret.tabulation import ArrayScores, ArrayTable, NamedTable, RankedTable, Table
+from topsecret.tabulation import (
+    ArrayScores,
+    ArrayTable,
+    NamedTable,
+    RankedTable,
+    Table,
+    as_array,
+)
 
 Item = Hashable
 
@@ -58,7 +65,7 @@ class Histogram:
         >>> Histogram.from_counts([4, 0, 2])
         <Histogram: secret counts, public domain of 3 items>
         """
-        array = np.asarray(counts)
+        array = counts if isinstance(counts, np.ndarray) else as_array(counts)
         if array.ndim != 1:
             raise InvalidParameter(
                 f"counts must be one row; found {array.ndim} dimensions; pass a 1-d array"

@@ -365,6 +365,17 @@ def _no_persons() -> InvalidParameter:
     )
 
 
+def as_array(counts: Any) -> NDArray[Any]:
+    """A sequence as an array; whole numbers of any size stay exact.
+
+    NumPy alone would turn -1 beside 2⁶³ into floats.
+    """
+    values = list(counts) if isinstance(counts, Iterable) else counts
+    if isinstance(values, list) and values and all(hasattr(v, "__index__") for v in values):
+        return _integers(values)
+    return np.asarray(values)
+
+
 def _integers(values: list[Any]) -> NDArray[Any]:
     """Counts as int64 where they fit, else as Python integers."""
     if any(isinstance(value, float) or not hasattr(value, "__index__") for value in values):

@@ -4,10 +4,10 @@ import contextlib
 import json
 import os
 import pty
+import resource
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import duckdb
@@ -90,7 +90,7 @@ MISTAKES = [
         "Invalid value for '-k' / '--k': ",
     ),
     (["tpo"], "No such command 'tpo'"),
-    (["top", "EVENTS", *GOOD, "--epslion", "1"], "No such option: --epslion"),
+    (["top", "EVENTS", *GOOD, "--epslion", "1"], "No such option"),
 ]
 
 
@@ -187,12 +187,13 @@ def test_progress_on_a_terminal_and_ctrl_c(tmp_path: Path) -> None:
 )
 def test_start_is_quick(code: str, seconds: float) -> None:
     def once() -> float:
-        start = time.perf_counter()
+        """Processor seconds: the time on an idle machine, whatever else runs on this one."""
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         subprocess.run([sys.executable, "-c", code], stdout=subprocess.DEVNULL, check=True)
-        return time.perf_counter() - start
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
-    # The best of several: other work on the machine only adds.
-    assert any(once() < seconds for _ in range(20))
+    assert min(once() for _ in range(5)) < seconds
 
 
 def test_engines_are_imported_only_when_used() -> None:

@@ -9,8 +9,8 @@ from itertools import pairwise, permutations
 
 import pytest
 from scipy import integrate, stats
-
 from tests.mechanisms.printed import OnPublicDomain
+
 from topsecret.accounting import GaussianSelection, failure, gaussian, picks, pure, rdp, zcdp
 from topsecret.errors import DomainRequired, InvalidParameter
 from topsecret.histogram import Histogram

@@ -21,7 +21,7 @@ from topsecret.noise.screening import Field
 
 
 def flip_law(scores, sizes, scale):
-    """One round: every item flips heads with p = e^((h − max)/τ); a uniform one of the heads wins."""
+    """One round: an item flips heads with e^((h − max)/τ); one of the heads wins, each alike."""
     items = [group for group, size in enumerate(sizes) for _ in range(size)]
     best = max(scores[group] for group in items)
     heads = [math.exp((scores[group] - best) / scale) for group in items]

@@ -44,7 +44,13 @@ def verify(
 
     [bold]topsecret verify LimitedDomain GumbelTopK --items 3[/bold]
     """
-    found = _run_with_progress(mechanisms or [], items, max_count, samples, processes)
+    from topsecret.errors import VerificationFailed
+
+    try:
+        found = _run_with_progress(mechanisms or [], items, max_count, samples, processes)
+    except VerificationFailed as failure:  # what is stated is not even a law or a claim
+        typer.echo(f"topsecret: {failure}", err=True)
+        raise typer.Exit(1) from None
     if json:
         typer.echo(json_text.dumps(found.to_dict(), indent=2))
     else:

@@ -66,9 +66,9 @@ class NoisyCounts:
 
     def __post_init__(self) -> None:
         if (self.epsilon is None) == (self.rho is None):
-            given = "both" if self.rho is not None else "neither"
+            given = "both were" if self.rho is not None else "neither was"
             raise InvalidParameter(
-                f"pass exactly one of epsilon and rho; {given} was given: epsilon for discrete "
+                f"pass exactly one of epsilon and rho; {given} given: epsilon for discrete "
                 "Laplace noise, rho for discrete Gaussian noise"
             )
         if self.epsilon is not None:
@@ -126,7 +126,7 @@ class NoisyCounts:
     @classmethod
     def verification_cases(cls) -> tuple[ClampedCounts, ...]:
         """The parameters that ``topsecret verify`` checks."""
-        one, two, window = ("a",), ("a", "b"), (1, 8)
+        one, two, window = ("a",), ("a", "b"), (3, 7)
         return (
             cls(epsilon=0.7).of(one, window),
             cls(epsilon=3.0, max_items=1).of(two, window),

@@ -37,6 +37,8 @@ Rate = int | Fraction
 Terms = dict[tuple[int, Rate], arb]
 """The coefficient c of each xⁿ·e^(a·x), by (n, a)."""
 
+_MOST_BITS = 16_384
+
 
 def at(value: Fraction | int) -> Log:
     """A rational place.
@@ -167,13 +169,14 @@ def guard_bits(places: Sequence[Log], runners: int, scale: Rate = 1) -> int:
     """Bits to add to the working precision so that cancelling coefficients keep theirs.
 
     A product of ``runners`` functions has coefficients up to e^(runners·x/scale) for the place x
-    farthest from 0; integration by parts multiplies by small integers a few times over.
+    farthest from 0; integration by parts multiplies by small integers a few times over. Beyond
+    ``_MOST_BITS`` the smallest probabilities are only known to be near 0.
 
     >>> guard_bits([at(0), at(10)], 3)
     148
     """
     farthest = max((abs(float(place.ball(64))) for place in places), default=0.0)
-    return 64 + 8 * runners + math.ceil(2 * runners * farthest / float(scale))
+    return min(_MOST_BITS, 64 + 8 * runners + math.ceil(2 * runners * farthest / float(scale)))
 
 
 def _inverse(scale: Rate) -> Rate:

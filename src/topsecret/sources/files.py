@@ -98,7 +98,7 @@ class EventFile:
         path = literal_pattern(str(self.path))
         if self.format == "Parquet":
             return call("READ_PARQUET", path, hive_partitioning=exp.false())
-        compression = exp.Literal.string("gzip" if self.gzipped else "none")
+        compression = exp.Literal.string("gzip" if self.gzipped else "uncompressed")
         if self.format == "JSON lines":
             return call(
                 "READ_JSON",

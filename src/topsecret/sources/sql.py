@@ -81,7 +81,7 @@ def _present(name: str) -> exp.Expression:
 def call(function: str, path: str, **options: exp.Expression) -> exp.Table:
     """A table function over one file, with named options: ``READ_CSV('path', header = TRUE)``."""
     named: list[exp.Expression] = [
-        exp.EQ(this=exp.to_identifier(name), expression=value) for name, value in options.items()
+        exp.EQ(this=exp.var(name), expression=value) for name, value in options.items()
     ]
     arguments = [exp.Literal.string(path), *named]
     return exp.Table(this=exp.Anonymous(this=function, expressions=arguments))

@@ -99,8 +99,8 @@ class Verification:
 def verifiable() -> dict[str, type[Mechanism]]:
     """The mechanisms that name parameter sets to check, by name.
 
-    >>> sorted(verifiable())[:2]
-    ['GumbelTopK', 'LimitedDomain']
+    >>> {"GumbelTopK", "LimitedDomain"} <= set(verifiable())
+    True
     """
     package = importlib.import_module("topsecret.mechanisms")
     named = {name: getattr(package, name) for name in package.__all__}

@@ -12,8 +12,8 @@ FROM (
     delim = ',',
     quote = '"',
     escape = '"',
-    compression = 'none',
-    "columns" = {'user': 'VARCHAR', 'place': 'VARCHAR'}
+    compression = 'uncompressed',
+    columns = {'user': 'VARCHAR', 'place': 'VARCHAR'}
   ) AS "events"
   WHERE
     NOT "events"."place" IS NULL AND NOT "events"."user" IS NULL

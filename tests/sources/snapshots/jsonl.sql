@@ -8,8 +8,8 @@ FROM (
   FROM READ_JSON(
     '/data/events.jsonl',
     format = 'newline_delimited',
-    compression = 'none',
-    "columns" = {'place': 'VARCHAR', 'user': 'VARCHAR'}
+    compression = 'uncompressed',
+    columns = {'place': 'VARCHAR', 'user': 'VARCHAR'}
   ) AS "events"
   WHERE
     NOT "events"."place" IS NULL AND NOT "events"."user" IS NULL

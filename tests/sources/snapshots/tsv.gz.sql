@@ -13,7 +13,7 @@ FROM (
     quote = '"',
     escape = '"',
     compression = 'gzip',
-    "columns" = {'user': 'VARCHAR', 'place': 'VARCHAR'}
+    columns = {'user': 'VARCHAR', 'place': 'VARCHAR'}
   ) AS "events"
   WHERE
     NOT "events"."place" IS NULL AND NOT "events"."user" IS NULL
