@@ -7,8 +7,9 @@
     ├── DomainRequired (InvalidParameter)  the mechanism needs a public domain of items
     ├── TooLarge (InvalidParameter)        an exact enumeration was asked of too large a case
     ├── SourceError (OSError)              the data cannot be reached or read
+    │   ├── UnknownColumn                  a named column does not exist
     │   └── DataIndependentFailure         the failure is certain not to depend on any row
-    │       └── UnknownColumn              a named column does not exist
+    │       └── NotInSchema (UnknownColumn) a named column is not in a schema apart from the rows
     ├── BudgetExceeded (ValueError)        a query does not fit into what is left of a budget
     ├── LedgerError (OSError)              the ledger cannot be reached, read or written
     │   └── InDoubt                        a reservation has no known end
@@ -45,6 +46,10 @@ class SourceError(TopSecretError, OSError):
     """The data cannot be reached, read or counted."""
 
 
+class UnknownColumn(SourceError):
+    """A column that was named does not exist in the source."""
+
+
 class DataIndependentFailure(SourceError):
     """The source failed for a reason that no row can influence, before any row was read.
 
@@ -56,8 +61,8 @@ class DataIndependentFailure(SourceError):
     """
 
 
-class UnknownColumn(DataIndependentFailure):
-    """A column that was named does not exist in the source; the schema is public."""
+class NotInSchema(UnknownColumn, DataIndependentFailure):
+    """A column that was named is not in the schema, which stands apart from all rows."""
 
 
 class BudgetExceeded(TopSecretError, ValueError):

@@ -56,6 +56,8 @@ class Release:
     """The column that named the items."""
     version: str
     time: datetime
+    charge: str = ""
+    """What the answer took from a budget, in words; empty without a ledger."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
@@ -99,6 +101,7 @@ class Release:
             ),
             ("Named when", f"{self.threshold}."),
             ("Mechanism", f"{self.mechanism} ({parameters}); epsilon by the {self.bound} bound."),
+            *([("Budget", f"{self.charge}.")] if self.charge else []),
             ("Made", f"{self.time:%Y-%m-%d %H:%M:%S} UTC by topsecret {self.version}."),
         )
 

@@ -3,6 +3,8 @@
 from topsecret.cli import top  # isort: skip
 from topsecret.cli import demo  # isort: skip
 from topsecret.cli import verify  # isort: skip
+from topsecret.cli import budget  # isort: skip
+from topsecret.cli import ledger  # isort: skip
 from topsecret.cli.app import app
 
-__all__ = ["app", "demo", "top", "verify"]
+__all__ = ["app", "budget", "demo", "ledger", "top", "verify"]

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from topsecret.cli.app import app
+from topsecret.cli.place import LedgerOption, open_ledger
 
 
 @app.command()
@@ -18,12 +19,23 @@ def top(
     person: Annotated[
         str, typer.Option(help="The column that tells persons apart.", metavar="COLUMN")
     ],
-    epsilon: Annotated[float, typer.Option(help="Privacy budget: smaller protects more.")],
+    epsilon: Annotated[
+        float | None,
+        typer.Option(help="Privacy budget: smaller protects more. A metered budget sets it."),
+    ] = None,
     k: Annotated[int, typer.Option("-k", "--k", help="How many items to name at most.")] = 10,
     delta: Annotated[float, typer.Option(help="Probability that the guarantee fails.")] = 1e-6,
     k_bar: Annotated[
         int | None,
         typer.Option(help="How many leading items may be looked at.", show_default="20 times k"),
+    ] = None,
+    dataset: Annotated[
+        str | None, typer.Option(help="Pay from this data set's budget (see topsecret budget).")
+    ] = None,
+    ledger: LedgerOption = None,
+    analyst: Annotated[str | None, typer.Option(help="Pay from this analyst's allowance.")] = None,
+    request_id: Annotated[
+        str | None, typer.Option(help="Your name for this request: a retry is not charged again.")
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
 ) -> None:
@@ -32,10 +44,24 @@ def top(
     topsecret top checkins.csv --item place --person user -k 10 --epsilon 1
 
     topsecret top events.parquet --item word --person author --epsilon 0.5 --json
+
+    topsecret top checkins.csv --item place --person user -k 10 --dataset checkins
     """
     from topsecret.query import top_k
 
-    release = top_k(file, item=item, person=person, k=k, epsilon=epsilon, delta=delta, k_bar=k_bar)
+    release = top_k(
+        file,
+        item=item,
+        person=person,
+        k=k,
+        epsilon=epsilon,
+        delta=delta,
+        k_bar=k_bar,
+        ledger=None if dataset is None and ledger is None else open_ledger(ledger),
+        dataset=dataset,
+        analyst=analyst,
+        request_id=request_id,
+    )
     if json:
         typer.echo(release.to_json())
         return

@@ -16,8 +16,9 @@ from topsecret.ledger.account import Account, Allowance, Pending
 from topsecret.ledger.audit import Fault, Report
 from topsecret.ledger.budget import Bargain, Flexible, Metered, Picks, Price
 from topsecret.ledger.chain import Entry
-from topsecret.ledger.ledger import Ledger, Request, Reservation, Stored
+from topsecret.ledger.ledger import Ledger
 from topsecret.ledger.payment import paid
+from topsecret.ledger.request import Request, Reservation, Stored
 
 __all__ = [
     "Account",

@@ -118,6 +118,11 @@ def what_is_left(left: Amounts, limits: Amounts) -> str:
     )
 
 
+def in_words(amounts: Amounts) -> str:
+    """What was spent, rounded up."""
+    return " and ".join(described(name, value, needed=True) for name, value in amounts.items())
+
+
 def described(name: str, value: Fraction, *, needed: bool) -> str:
     """An amount in words: what is needed is rounded up, what is left down."""
     if name in NOUNS:

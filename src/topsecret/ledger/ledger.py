@@ -20,7 +20,6 @@ import os
 import secrets
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Connection, RowMapping, exc, select
@@ -30,8 +29,9 @@ from topsecret.ledger import rows, statements
 from topsecret.ledger.account import Account, Allowance, Pending, described
 from topsecret.ledger.amounts import Amounts, as_text, least, minus, plus, shortages
 from topsecret.ledger.audit import Report, audit
-from topsecret.ledger.budget import Bargain, Flexible, Metered, Price
+from topsecret.ledger.budget import Flexible, Metered
 from topsecret.ledger.chain import GENESIS, Entry, canonical, digest
+from topsecret.ledger.request import Request, Reservation, Stored
 from topsecret.ledger.rows import DatasetRow, allowances, amounts
 from topsecret.ledger.schema import ALLOWANCES, DATASETS, ENTRIES, RESERVATIONS
 from topsecret.ledger.store import Store, default_place
@@ -39,39 +39,6 @@ from topsecret.unit import PrivacyUnit
 
 WAIT = 10.0
 """Seconds to wait for the same request or question that another client has under way."""
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """A question to be paid for. All of it is public."""
-
-    dataset: str
-    price: Price
-    question: Mapping[str, object]
-    """Everything that the answer's law depends on but the data: equal questions, equal laws."""
-    unit: PrivacyUnit
-    analyst: str | None = None
-    request_id: str | None = None
-    bargain: Bargain | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Reservation:
-    """The worst case of a question, durably spent: the data may be read now."""
-
-    id: str
-    request: Request
-    budget: Metered | Flexible
-
-
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """An answer that was paid for: it may be shown."""
-
-    answer: dict[str, object]
-    cost: Amounts
-    position: int
-    """Of the reservation's entry."""
 
 
 class Ledger:
@@ -278,7 +245,7 @@ class Ledger:
             values = {"reservation": found["id"], "answer": text}
             connection.execute(statements.ADD_ANSWER, values)
             row.end(found, "settled", cost, symbols=symbols, answer=digest(text))
-        return Stored(json.loads(text), cost, found["position"])
+        return Stored(json.loads(text), cost, found["position"], fresh=True)
 
     def fail(self, reservation: Reservation) -> None:
         """The query ended without an answer: it stays charged."""

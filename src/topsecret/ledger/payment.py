@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from topsecret.errors import DataIndependentFailure
-from topsecret.ledger.ledger import Ledger, Request, Stored
+from topsecret.ledger.ledger import Ledger
+from topsecret.ledger.request import Request, Stored
 
 Drawn = tuple[Mapping[str, object], int]
 """An answer and how many symbols it has."""

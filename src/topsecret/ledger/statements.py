@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import BindParameter, bindparam, select
 
 from topsecret.ledger.schema import ALLOWANCES, ANSWERS, DATASETS, ENTRIES, RESERVATIONS
 
 # Parameters in a WHERE carry the prefix: an UPDATE sets columns under their own names.
-_DATASET = bindparam("the_dataset")
-_ANALYST = bindparam("the_analyst")
-_ID = bindparam("the_id")
+_DATASET: BindParameter[str] = bindparam("the_dataset")
+_ANALYST: BindParameter[str] = bindparam("the_analyst")
+_ID: BindParameter[str] = bindparam("the_id")
 
 LOCK_DATASET = select(DATASETS).where(DATASETS.c.name == _DATASET).with_for_update()
 MOVE_DATASET = (
