@@ -142,7 +142,7 @@ def test_a_mistake_is_one_line(opened: Run, words: list[str], message: str) -> N
     assert done.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("columns", ["30", "80", "200"])
+@pytest.mark.parametrize("columns", ["40", "80", "200"])
 def test_every_width(opened: Run, columns: str) -> None:
     for words in (["budget", "show"], ["budget", "--help"], ["budget", "open", "--help"]):
         lines = opened(*words, COLUMNS=columns).stdout.splitlines()
