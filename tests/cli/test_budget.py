@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine, text
 
+from topsecret.ledger import Ledger, Metered
+
+METERED = Metered.of(epsilon=1, delta=1e-6, queries=4, picks=20)
 Run = Callable[..., subprocess.CompletedProcess[str]]
 ASK = ["--item", "place", "--person", "user", "--dataset", "checkins"]
 
@@ -35,33 +38,36 @@ def run(tmp_path: Path) -> Run:
 
 
 @pytest.fixture
-def opened(run: Run) -> Run:
-    terms = ["--person", "user", "--epsilon", "1", "--queries", "4", "--picks", "20"]
-    done = run("budget", "open", "checkins", *terms)
-    assert done.stdout == "checkins: 20 of 20 items left, 4 of 4 queries left\n", done.stderr
+def opened(run: Run, tmp_path: Path) -> Run:
+    ledger = Ledger(tmp_path / "ledger.db")
+    ledger.open_budget("checkins", METERED, person="user")
+    ledger.close()
     return run
 
 
-def test_a_metered_budget_from_opening_to_closing(opened: Run) -> None:
-    assert opened(
-        "budget", "allow", "checkins", "ann", "--queries", "2", "--picks", "9"
-    ).stdout == ("ann may ask checkins\n")
-    asked = opened("top", "events.csv", *ASK, "-k", "5", "--analyst", "ann")
+def test_a_metered_budget_from_opening_to_closing(run: Run) -> None:
+    terms = ["--person", "user", "--epsilon", "1", "--queries", "4", "--picks", "20"]
+    done = run("budget", "open", "checkins", *terms)
+    assert done.stdout == "checkins: 20 of 20 items left, 4 of 4 queries left\n", done.stderr
+    assert run("budget", "allow", "checkins", "ann", "--queries", "2", "--picks", "9").stdout == (
+        "ann may ask checkins\n"
+    )
+    asked = run("top", "events.csv", *ASK, "-k", "5", "--analyst", "ann")
     assert "2 items and 1 query of data set 'checkins' (entry 3)." in asked.stdout
-    shown = opened("budget", "show", COLUMNS="80").stdout
+    shown = run("budget", "show", COLUMNS="80").stdout
     assert "checkins (metered)" in shown
     assert "18 of 20 items left" in shown
     assert "3 of 4 queries left" in shown
     assert "█" in shown
     assert "ann: 7 of 9 items left, 1 of 2 queries left" in shown
-    record = json.loads(opened("budget", "show", "checkins", "--json").stdout)
+    record = json.loads(run("budget", "show", "checkins", "--json").stdout)
     assert record["left"] == {"picks": "18", "queries": "3"}
-    history = opened("budget", "history", "checkins").stdout.splitlines()
+    history = run("budget", "history", "checkins").stdout.splitlines()
     assert [line.split()[3] for line in history] == ["opened", "allowed", "reserved", "settled"]
-    assert len(json.loads(opened("budget", "history", "checkins", "--json").stdout)) == 4
-    assert opened("budget", "close", "checkins").stdout == "checkins: closed\n"
-    assert "checkins (metered, closed)" in opened("budget", "show").stdout
-    checked = opened("ledger", "check")
+    assert len(json.loads(run("budget", "history", "checkins", "--json").stdout)) == 4
+    assert run("budget", "close", "checkins").stdout == "checkins: closed\n"
+    assert "checkins (metered, closed)" in run("budget", "show").stdout
+    checked = run("ledger", "check")
     assert checked.returncode == 0
     assert "5 entries checked: all is as it was written" in checked.stdout
 
