@@ -34,6 +34,19 @@ MAY_USE: dict[str, set[str]] = {
     "record": {"release", "unit"},
     "ledger": {"errors", "rounding", "accounting", "unit"},
     "demo": {"errors"},
+    # What can answer a question and at what price: public numbers only, hence no sources.
+    "catalogue": {"errors", "rounding", "accounting", "mechanisms", "release", "selection"},
+    # Plans simulate on made-up counts, hence noise and histograms, and never on a source.
+    "planning": {
+        "errors",
+        "rounding",
+        "noise",
+        "accounting",
+        "histogram",
+        "mechanisms",
+        "catalogue",
+        "release",
+    },
     "verify": {
         "errors",
         "rounding",
@@ -46,25 +59,36 @@ MAY_USE: dict[str, set[str]] = {
     "query": {
         "errors",
         "rounding",
-        "accounting",
         "histogram",
+        "catalogue",
         "ledger",
-        "mechanisms",
+        "planning",
         "record",
         "release",
         "sources",
         "unit",
         "",
     },
-    "cli": {"errors", "ledger", "release", "query", "demo", "verify", ""},
+    "cli": {
+        "errors",
+        "ledger",
+        "release",
+        "query",
+        "planning",
+        "accounting",
+        "demo",
+        "verify",
+        "",
+    },
     "__main__": {"cli"},
-    "": {"histogram", "query", "selection"},
+    "": {"histogram", "planning", "query", "selection"},
 }
 ONLY_IN = {
     "duckdb": {"sources"},
     "sqlglot": {"sources"},
     "typer": {"cli"},
     "rich": {"cli", "sources"},
+    "matplotlib": {"planning"},
     "sqlalchemy": {"ledger", "sources"},
     "psycopg": {"ledger"},
     "platformdirs": {"ledger"},
@@ -128,8 +152,17 @@ def test_a_file_holds_one_idea(part: str, path: Path) -> None:
     assert len(path.read_text(encoding="utf-8").splitlines()) <= 400
 
 
+CHOOSING = {"mechanisms", "catalogue", "planning"}
+
+
 @pytest.mark.parametrize(
-    "pair", [{"sources", "mechanisms"}, {"sources", "ledger"}, {"mechanisms", "ledger"}]
+    ("one", "others"),
+    [
+        ("sources", CHOOSING),
+        ("sources", {"ledger"}),
+        ("ledger", {"mechanisms", "catalogue"}),
+    ],
 )
-def test_source_mechanism_and_ledger_meet_in_one_place(pair: set[str]) -> None:
-    assert {part for part, uses in MAY_USE.items() if pair <= uses} == {"query"}
+def test_source_mechanism_and_ledger_meet_in_one_place(one: str, others: set[str]) -> None:
+    meeting = {part for part, uses in MAY_USE.items() if one in uses and uses & others}
+    assert meeting == {"query"}

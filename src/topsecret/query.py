@@ -8,29 +8,21 @@ parameters is found before the data are touched.
 
 from __future__ import annotations
 
-import math
-import operator
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, SupportsIndex
+from typing import TYPE_CHECKING, Literal
 
 from topsecret.errors import InvalidParameter
-from topsecret.release import Public, Release, rounded_up
-from topsecret.rounding import Number, ball, down, exact, up
+from topsecret.release import Release
+from topsecret.rounding import Number, down, exact
 from topsecret.sources import CountQuery, Source
 from topsecret.unit import PrivacyUnit
 
 if TYPE_CHECKING:
-    from topsecret.ledger import Flexible, Ledger, Metered, Price, Request
-    from topsecret.mechanisms.mechanism import Mechanism
-
-K_BAR_FACTOR = 20
-"""k_bar defaults to 20·k: on five real data sets within 2% of the best recall for any k_bar,
-while k_bar = k loses up to half of it. A public rule: it looks at k alone."""
-
-LARGEST_K_BAR = 1_000_000
+    from topsecret.catalogue import Prepared
+    from topsecret.ledger import Bargain, Flexible, Ledger, Metered, Price, Request
 
 
 def top_k(
@@ -38,11 +30,11 @@ def top_k(
     *,
     item: str,
     person: str,
-    k: int,
+    k: int | Literal["auto"],
     epsilon: Number | None = None,
     delta: Number = 1e-6,
     k_bar: int | None = None,
-    mechanism: str = "limited-domain",
+    mechanism: str = "auto",
     ledger: Ledger | None = None,
     dataset: str | None = None,
     analyst: str | None = None,
@@ -52,33 +44,25 @@ def top_k(
 
     ``source`` is a file with one row per event (CSV, TSV, JSON lines or Parquet), ``item`` the
     column to rank, ``person`` the column that tells persons apart. ``k_bar`` is how many leading
-    items may be looked at, ``20 * k`` by default.
+    items may be looked at, ``20 * k`` by default. ``k="auto"`` names as many items as the counts
+    set apart clearly, as a set. ``mechanism="auto"`` follows the public rule of ``plan``, which
+    looks at the numbers given here and never at the data.
 
     With a ``ledger`` the answer is paid for from the budget of ``dataset``, in the name of
     ``analyst`` if it has allowances. A metered budget sets the price: leave ``epsilon`` out. The
     same question again returns the stored answer for nothing; a ``request_id`` of your choice
     makes it safe to repeat a call whose outcome you did not see.
 
-    *Guarantee.* The returned items and whether the list is complete are together
+    *Guarantee.* The returned items and how the list ended are together
     (``epsilon``, ``delta``)-differentially private under adding or removing one person with all
     their rows, however many. The release states what is proven, never more than was asked for.
     """
     unit = PrivacyUnit(person=person)
-    k, k_bar = _sizes(k, k_bar)
-    if mechanism not in _MECHANISMS:
-        raise InvalidParameter(f"mechanism={mechanism!r} must be one of: {', '.join(_MECHANISMS)}")
-    account = _account(ledger, dataset)
-    if account is not None and account.kind == "metered":
-        prepared, failure = _metered(k, k_bar, account, epsilon, mechanism)
-        bargain = None
-    else:
-        budget, failure = _budget(_needed(epsilon), delta)
-        bargain = budget
-        prepared = _calibrated(mechanism, k, k_bar, budget, failure)
-    query = CountQuery(item=item, person=unit.person, rows=k_bar + 1)
+    budget = _budget(ledger, dataset)
+    prepared = _prepared(budget, k, epsilon, delta, k_bar, unit.max_items, mechanism)
+    question, loss = prepared.question, prepared.mechanism.loss
+    query = CountQuery(item=item, person=unit.person, rows=prepared.rows)
     opened = _open(source)
-    loss = prepared.mechanism.loss
-    proven, bound = loss.epsilon(failure), loss.bound_used(failure)
 
     def read_and_draw() -> tuple[Release, int]:
         from topsecret.histogram import Histogram
@@ -87,49 +71,79 @@ def top_k(
         selection = prepared.mechanism.select(counts)
         release = Release(
             items=selection.items,
-            complete=selection.complete,
+            complete=selection.complete and (k == "auto" or len(selection.items) == question.k),
             ordered=selection.ordered,
-            k=k,
-            epsilon=proven,
-            delta=failure,
-            mechanism=mechanism,
+            k=question.k,
+            epsilon=loss.epsilon(question.delta),
+            delta=question.delta,
+            mechanism=prepared.name,
             parameters=prepared.parameters,
-            bound=bound,
-            threshold=prepared.threshold,
+            bound=loss.bound_used(question.delta),
+            threshold=prepared.named_when,
             unit=unit,
             source=opened.name,
             item=item,
             version=_version(),
             time=datetime.now(UTC),
+            chosen=selection.chosen,
+            told=prepared.told(selection),
         )
         return release, len(selection.outcome)
 
     if ledger is None or dataset is None:
         return read_and_draw()[0]
-    from topsecret.ledger import Bargain, Request
+    from topsecret.ledger import Request
 
-    def price_at(other: float) -> Price:
-        return _price(_calibrated(mechanism, k, k_bar, other, failure).mechanism)
-
-    # Names alone would miss a parameter: the objects that decide the answer's law are asked.
-    asked = {
-        "source": opened.name,
-        "version": str(getattr(opened, "version", "")),
-        "counted": repr(query),
-        "unit": repr(unit),
-        "mechanism": repr(prepared.mechanism),
-        "k": k,
-    }
     request = Request(
         dataset=dataset,
-        price=_price(prepared.mechanism),
-        question=asked,
+        price=_price(prepared),
+        # Names alone would miss a parameter: the objects that decide the answer's law are asked.
+        question={
+            "source": opened.name,
+            "version": str(getattr(opened, "version", "")),
+            "counted": repr(query),
+            "unit": repr(unit),
+            "asked": question.to_dict(),
+            "mechanism": repr(prepared.mechanism),
+        },
         unit=unit,
         analyst=analyst,
         request_id=request_id,
-        bargain=None if bargain is None else Bargain(bargain, price_at),
+        bargain=_bargain(prepared),
     )
     return _paid(ledger, request, read_and_draw)
+
+
+def _prepared(
+    budget: Metered | Flexible | None,
+    k: int | Literal["auto"],
+    epsilon: Number | None,
+    delta: Number,
+    k_bar: int | None,
+    max_items: int | None,
+    mechanism: str,
+) -> Prepared:
+    """The mechanism, calibrated to (ε, δ) or at the price that a metered budget fixed."""
+    from topsecret.catalogue import Question, prepare, prepare_at
+
+    if budget is not None and budget.kind == "metered":
+        if epsilon is not None:
+            raise InvalidParameter(
+                f"epsilon={epsilon} must be left out: the data set's budget is metered, with "
+                f"{float(budget.price):.4g} per item"
+            )
+        total, failure = down(budget.epsilon), down(budget.delta)
+        question = Question.of(k=k, epsilon=total, delta=failure, k_bar=k_bar, max_items=max_items)
+        name = "limited-domain" if mechanism == "auto" else mechanism
+        return prepare_at(name, question, down(budget.price), down(budget.query_delta))
+    if epsilon is None:
+        raise InvalidParameter("epsilon is missing; 1 is a common choice")
+    question = Question.of(k=k, epsilon=epsilon, delta=delta, k_bar=k_bar, max_items=max_items)
+    if mechanism == "auto":
+        from topsecret.planning.rule import recommend
+
+        mechanism = recommend(question).name
+    return prepare(mechanism, question)
 
 
 def _paid(
@@ -154,7 +168,7 @@ def _paid(
     return replace(from_record(stored.answer), charge=charge)
 
 
-def _account(ledger: Ledger | None, dataset: str | None) -> Metered | Flexible | None:
+def _budget(ledger: Ledger | None, dataset: str | None) -> Metered | Flexible | None:
     if ledger is None and dataset is None:
         return None
     if ledger is None:
@@ -164,141 +178,26 @@ def _account(ledger: Ledger | None, dataset: str | None) -> Metered | Flexible |
     return ledger.account(dataset).budget
 
 
-def _price(mechanism: Mechanism) -> Price:
-    """What a mechanism costs: these two pay by the symbol, all others in full."""
+def _price(prepared: Prepared) -> Price:
+    from topsecret.catalogue import paid_by_symbol
     from topsecret.ledger import Picks, Price
-    from topsecret.mechanisms import LimitedDomain, OptimalThreshold
 
-    if isinstance(mechanism, LimitedDomain | OptimalThreshold):
-        per_pick, share = exact(mechanism.epsilon_per_pick), exact(mechanism.delta)
-        return Price(mechanism.loss, Picks(mechanism.k, per_pick, share))
-    return Price(mechanism.loss)
-
-
-def _metered(
-    k: int, k_bar: int, budget: Metered | Flexible, epsilon: Number | None, mechanism: str
-) -> tuple[_Prepared, float]:
-    """The mechanism at the price that the data set's owner fixed."""
-    from topsecret.ledger import Metered
-
-    assert isinstance(budget, Metered)
-    if epsilon is not None:
-        raise InvalidParameter(
-            f"epsilon={epsilon} must be left out: the data set's budget is metered, with "
-            f"{float(budget.price):.4g} per item"
-        )
-    if mechanism != "limited-domain":
-        raise InvalidParameter(
-            f"mechanism={mechanism!r} must be 'limited-domain': the data set's budget is metered"
-        )
-    price, share = down(budget.price), down(budget.query_delta)
-    return _limited_domain_at(k, k_bar, price, share), down(budget.delta)
+    terms = paid_by_symbol(prepared)
+    if terms is None:
+        return Price(prepared.mechanism.loss)
+    symbols, epsilon, share = terms
+    return Price(prepared.mechanism.loss, Picks(symbols, exact(epsilon), exact(share)))
 
 
-def _needed(epsilon: Number | None) -> Number:
-    if epsilon is None:
-        raise InvalidParameter("epsilon is missing; 1 is a common choice")
-    return epsilon
+def _bargain(prepared: Prepared) -> Bargain:
+    """The same mechanism for another ε, to say which would have fitted."""
+    from topsecret.catalogue import prepare
+    from topsecret.ledger import Bargain
 
-
-def _calibrated(mechanism: str, k: int, k_bar: int, epsilon: float, delta: float) -> _Prepared:
-    """The mechanism that spends (ε, δ), checked."""
-    prepared = _MECHANISMS[mechanism](k, k_bar, epsilon, delta)
-    if not prepared.mechanism.loss.epsilon(delta) <= epsilon:
-        raise InvalidParameter(
-            f"epsilon={epsilon} with delta={delta} cannot be met by {mechanism}; "
-            "raise epsilon or delta, or lower k"
-        )
-    return prepared
-
-
-@dataclass(frozen=True, slots=True)
-class _Prepared:
-    """A mechanism that spends the budget, and how to describe it. All public."""
-
-    mechanism: Mechanism
-    parameters: Mapping[str, Public]
-    threshold: str
-
-
-def _limited_domain(k: int, k_bar: int, epsilon: float, delta: float) -> _Prepared:
-    from topsecret.accounting import calibrate_limited_domain
-
-    per_pick, threshold_delta = calibrate_limited_domain(k, k_bar, epsilon, delta)
-    if per_pick <= 0:
-        raise InvalidParameter(
-            f"epsilon={epsilon} is too small to be divided among k={k} picks; "
-            "raise epsilon or lower k"
-        )
-    return _limited_domain_at(k, k_bar, per_pick, threshold_delta)
-
-
-def _limited_domain_at(k: int, k_bar: int, per_pick: float, threshold_delta: float) -> _Prepared:
-    from topsecret.mechanisms import LimitedDomain
-
-    ahead = 1 + (ball(exact(k_bar) / exact(threshold_delta))).log() / ball(exact(per_pick))
-    return _Prepared(
-        LimitedDomain(k, k_bar, per_pick, threshold_delta),
-        {"k_bar": k_bar, "epsilon_per_pick": per_pick, "threshold_delta": threshold_delta},
-        f"its noisy count beats a noisy threshold of {rounded_up(up(ahead), 4)} persons more "
-        f"than the item of rank {k_bar + 1} has "
-        "(1 + ln(k_bar / threshold_delta) / epsilon_per_pick)",
+    question = prepared.question
+    return Bargain(
+        question.epsilon, lambda epsilon: _price(prepare(prepared.name, question.at(epsilon)))
     )
-
-
-_MECHANISMS: dict[str, Callable[[int, int, float, float], _Prepared]] = {
-    "limited-domain": _limited_domain,
-}
-
-
-def _sizes(k: SupportsIndex, k_bar: SupportsIndex | None) -> tuple[int, int]:
-    wanted = _whole("k", k)
-    if wanted < 1:
-        raise InvalidParameter(f"k={wanted} must be at least 1; ask for one item or more")
-    if k_bar is None:
-        if wanted * K_BAR_FACTOR > LARGEST_K_BAR:
-            raise InvalidParameter(
-                f"k={wanted} must be at most {LARGEST_K_BAR // K_BAR_FACTOR}; ask for fewer items"
-            )
-        return wanted, wanted * K_BAR_FACTOR
-    looked_at = _whole("k_bar", k_bar)
-    if looked_at < wanted:
-        raise InvalidParameter(
-            f"k_bar={looked_at} must be at least k={wanted}; raise k_bar or lower k"
-        )
-    if looked_at > LARGEST_K_BAR:
-        raise InvalidParameter(f"k_bar={looked_at} must be at most {LARGEST_K_BAR}; lower k_bar")
-    return wanted, looked_at
-
-
-def _whole(name: str, value: SupportsIndex) -> int:
-    if not isinstance(value, bool):
-        try:
-            return operator.index(value)
-        except TypeError:
-            pass
-    raise InvalidParameter(f"{name}={value!r} must be a whole number; write {name}=10")
-
-
-def _budget(epsilon: Number, delta: Number) -> tuple[float, float]:
-    budget, failure = _spendable("epsilon", epsilon), _spendable("delta", delta)
-    if budget <= 0:
-        raise InvalidParameter(f"epsilon={epsilon} must be above 0; 1 is a common choice")
-    if not 0 < failure < 1:
-        raise InvalidParameter(
-            f"delta={delta} must be above 0 and below 1; "
-            "1e-6 is the default, well below one over the number of persons"
-        )
-    return budget, failure
-
-
-def _spendable(name: str, value: Number) -> float:
-    """The number as a float, rounded down: never spend more than was given."""
-    if isinstance(value, str | bytes | bool):
-        raise InvalidParameter(f"{name}={value!r} must be a number; write {name}=0.5")
-    if isinstance(value, float) and not math.isfinite(value):
-        raise InvalidParameter(f"{name}={value} must be a finite number; write {name}=0.5")
-    return down(exact(value, name))
 
 
 def _open(source: str | os.PathLike[str] | Source) -> Source:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from topsecret import top_k
+from topsecret.catalogue import Question, prepare_at
 from topsecret.errors import (
     BudgetExceeded,
     DataIndependentFailure,
@@ -18,7 +19,6 @@ from topsecret.errors import (
     UnknownColumn,
 )
 from topsecret.ledger import Flexible, Ledger, Metered
-from topsecret.mechanisms import OptimalThreshold
 from topsecret.query import _price
 from topsecret.release import Release
 from topsecret.sources import CountQuery, LeadingCounts
@@ -220,8 +220,10 @@ def test_a_written_off_query_shows_nothing(ledger: Ledger) -> None:
 def test_choosing_k_bar_costs_one_pick(ledger: Ledger) -> None:
     from topsecret import Histogram
 
-    mechanism = OptimalThreshold(4, 40, float(METERED.price), float(METERED.query_delta))
-    price = _price(mechanism)
+    question = Question.of(k=3, epsilon=2, k_bar=40)
+    price_and_share = float(METERED.price), float(METERED.query_delta)
+    prepared = prepare_at("optimal-threshold", question, *price_and_share)
+    mechanism, price = prepared.mechanism, _price(prepared)
     assert METERED.worst(price) == {"picks": 4, "queries": 1}
     selection = mechanism.select(Histogram.of({"park": 10**6}))
     # k̄, park, NOTHING

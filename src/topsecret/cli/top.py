@@ -23,12 +23,17 @@ def top(
         float | None,
         typer.Option(help="Privacy budget: smaller protects more. A metered budget sets it."),
     ] = None,
-    k: Annotated[int, typer.Option("-k", "--k", help="How many items to name at most.")] = 10,
+    k: Annotated[
+        str, typer.Option("-k", "--k", help="How many items to name at most, or auto.")
+    ] = "10",
     delta: Annotated[float, typer.Option(help="Probability that the guarantee fails.")] = 1e-6,
     k_bar: Annotated[
         int | None,
         typer.Option(help="How many leading items may be looked at.", show_default="20 times k"),
     ] = None,
+    mechanism: Annotated[
+        str, typer.Option(help="How to choose; auto follows the public rule of topsecret plan.")
+    ] = "auto",
     dataset: Annotated[
         str | None, typer.Option(help="Pay from this data set's budget (see topsecret budget).")
     ] = None,
@@ -47,16 +52,18 @@ def top(
 
     topsecret top checkins.csv --item place --person user -k 10 --dataset checkins
     """
+    from topsecret.cli.length import length
     from topsecret.query import top_k
 
     release = top_k(
         file,
         item=item,
         person=person,
-        k=k,
+        k=length(k),
         epsilon=epsilon,
         delta=delta,
         k_bar=k_bar,
+        mechanism=mechanism,
         ledger=None if dataset is None and ledger is None else open_ledger(ledger),
         dataset=dataset,
         analyst=analyst,

@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Context
 from fractions import Fraction
-from typing import ClassVar, Protocol
+from typing import ClassVar, Literal, Protocol
 
 from topsecret.accounting import Loss, calibrate_picks, calibrate_zcdp, picks, zcdp
 from topsecret.errors import InvalidParameter
@@ -119,7 +119,7 @@ class Metered:
     is a choice that depends on released symbols alone.
     """
 
-    kind: ClassVar[str] = "metered"
+    kind: ClassVar[Literal["metered"]] = "metered"
     epsilon: Fraction
     delta: Fraction
     queries: int
@@ -227,7 +227,7 @@ class Flexible:
     left undone were never taken. δ and slack are not given back.
     """
 
-    kind: ClassVar[str] = "flexible"
+    kind: ClassVar[Literal["flexible"]] = "flexible"
     epsilon: Fraction
     delta: Fraction
     rho: Fraction
