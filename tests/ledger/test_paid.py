@@ -83,7 +83,8 @@ def test_the_reservation_is_durable_before_the_data_are_read(ledger: Ledger) -> 
 
 
 def test_a_flexible_query_brings_its_own_parameters(ledger: Ledger) -> None:
-    release = ask(ledger, dataset="f", epsilon=0.5, delta=1e-7)
+    asked = {"dataset": "f", "epsilon": 0.5, "delta": 1e-7, "mechanism": "limited-domain"}
+    release = ask(ledger, **asked)  # type: ignore[arg-type]
     per_pick = Fraction(release.parameters["epsilon_per_pick"] or 0)
     spent = ledger.account("f").spent
     assert 4 * per_pick**2 / 8 <= spent["rho"] < 4 * per_pick**2 / 8 * Fraction(1_000_001, 10**6)
@@ -255,3 +256,42 @@ def test_a_crash_leaves_the_reservation_in_doubt(ledger: Ledger) -> None:
     ledger.write_off(pending.id)
     assert ask(ledger, request_id="r").items == ("park", "pier", 7)
     assert ledger.account("m").left == {"picks": 16, "queries": 3}
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "k"),
+    [
+        ("tested", 5),
+        ("limited-domain", 5),
+        ("optimal-threshold", 5),
+        ("fixed-threshold", 5),
+        ("top-stable", 5),
+        ("stable-fixed-k", 5),
+        ("stable", "auto"),
+    ],
+)
+def test_a_flexible_budget_pays_for_every_mechanism(
+    ledger: Ledger, mechanism: str, k: object
+) -> None:
+    asked = {"dataset": "f", "k": k, "epsilon": 0.2, "delta": 1e-7, "mechanism": mechanism}
+    first = ask(ledger, **asked)  # type: ignore[arg-type]
+    again = ask(ledger, **asked)  # type: ignore[arg-type]
+    assert first.charge.startswith("rho 0.0")
+    assert again.charge.startswith("nothing: this is the stored answer")
+    assert again.to_dict() | {"receipt": None} == first.to_dict() | {"receipt": None}
+    spent = ledger.account("f").spent
+    assert 0 < spent["rho"] < FLEXIBLE.rho
+    assert 0 < spent["delta"] <= Fraction(1e-7)
+    assert ledger.check().faults == ()
+
+
+def test_a_metered_budget_names_the_mechanisms_that_it_pays_for(ledger: Ledger) -> None:
+    with pytest.raises(InvalidParameter) as caught:
+        ask(ledger, mechanism="tested")
+    assert str(caught.value) == (
+        "mechanism='tested' must be 'limited-domain' or 'optimal-threshold': "
+        "the data set's budget is metered"
+    )
+    ask(ledger, mechanism="optimal-threshold")
+    # k̄, three items and NOTHING
+    assert ledger.account("m").left == {"picks": 15, "queries": 3}
