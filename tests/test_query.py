@@ -209,7 +209,7 @@ def test_k_auto_is_a_set_of_as_many_as_stand_out() -> None:
     assert (release.mechanism, release.k) == ("stable", "auto")  # type: ignore[attr-defined]
     assert set(release.items) == {name for name, _ in CLEAR}  # type: ignore[attr-defined]
     assert release.title.startswith("Most common values of 'place'")  # type: ignore[attr-defined]
-    assert "holds 4 items: the counts drop clearly after them." in str(release).replace(
+    assert "holds 4 items; after that the counts drop clearly." in str(release).replace(
         "\n" + " " * 17, " "
     )
     nothing = ask(Fixed(("pond", 1)), k="auto", delta=1e-9)
