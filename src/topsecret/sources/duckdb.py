@@ -127,6 +127,13 @@ class DuckSession:
         # Raised outside the handler, so that DuckDB's text is not even the error's context.
         raise self._failed(kind)
 
+    def forget(self) -> None:
+        """Drop the temporary tables: needed only where the connection goes on."""
+        for number in range(1, self._kept + 1):
+            name = table("temp", "main", f"topsecret kept {number}")
+            self.ask(exp.Drop(this=name, kind="TABLE", exists=True).sql("duckdb"), [])
+        self._kept = 0
+
     def _create(self, select: exp.Select, values: list[Any]) -> exp.Expression:
         self._kept += 1
         name = f"topsecret kept {self._kept}"

@@ -99,6 +99,8 @@ class SqlSource:
             yield SqlSession(connection, self._dialect, self._parts, self.name)
         finally:
             with contextlib.suppress(exc.SQLAlchemyError):
+                if self._dialect == "sqlite":
+                    connection.exec_driver_sql("PRAGMA case_sensitive_like = OFF")
                 connection.rollback()
                 connection.close()
             if self._mine:
@@ -115,6 +117,7 @@ class SqlSource:
                 connection.exec_driver_sql("SET TRANSACTION READ ONLY")
             if backend == "sqlite":
                 _give_md5(connection)
+                connection.exec_driver_sql("PRAGMA case_sensitive_like = ON")
             return connection
         except (exc.SQLAlchemyError, OSError):
             pass

@@ -120,6 +120,7 @@ class OpenConnection(_Asked):
         self._connection = connection
         self._relation: exp.Expression = table(*table_parts(name))
         self.name = ".".join(table_parts(name))
+        self._shared = False
 
     @classmethod
     def of_ibis(cls, expression: Any) -> OpenConnection:
@@ -130,8 +131,9 @@ class OpenConnection(_Asked):
                 f"an ibis table of {backend.name} cannot be read; pass the database's URL and "
                 "table= instead"
             )
-        backend._register_in_memory_tables(expression)
+        backend._run_pre_execute_hooks(expression)
         opened = cls(backend.con, "ibis")
+        opened._shared = True  # a table in memory is known to this very connection alone
         compiled: Any = sqlglot.parse_one(str(backend.compile(expression)), read="duckdb")
         opened._relation = compiled.subquery()
         opened.name = str(expression.get_name()) if hasattr(expression, "get_name") else "ibis"
@@ -143,6 +145,13 @@ class OpenConnection(_Asked):
     @contextmanager
     def session(self, query: CountQuery) -> Iterator[DuckSession]:
         """A connection of its own to the same database, in one transaction."""
+        if self._shared:
+            session = DuckSession(self._connection, self._events, self._failed, self._other)
+            try:
+                yield session
+            finally:
+                session.forget()
+            return
         cursor = None
         try:
             cursor = self._connection.cursor()
