@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from topsecret.errors import SourceError
 from topsecret.sources.dialects import descending
-from topsecret.sources.domain import Domain, Interval
+from topsecret.sources.domain import Interval
 from topsecret.sources.members import members
 from topsecret.sources.session import Engine, Session
 from topsecret.sources.source import CountQuery, Item, LeadingCounts
@@ -161,25 +161,30 @@ class CountedDomain:
 
 
 @contextmanager
-def counted_domain(engine: Engine, query: CountQuery) -> Iterator[CountedDomain]:
-    """Count the query's public domain in one session."""
-    with engine.session(query) as session:
-        events, schema = session.events(query.columns)
-        if isinstance(query.domain, Interval):
-            observed = item_counts(events, query, schema, session.dialect)
-            yield CountedDomain(session, query, session.keep(observed), query.domain.size)
-            return
-        public = session.keep(members(session, query, schema))
-        narrow = query.max_items is not None or query.home is not None
-        counts = item_counts(events, query, schema, session.dialect, public if narrow else None)
-        kept = session.keep(_joined(public, counts, item_names(query)))
-        yield CountedDomain(session, query, kept, _size(session, public))
+def counted_domains(
+    engine: Engine, queries: Sequence[CountQuery]
+) -> Iterator[list[CountedDomain]]:
+    """Count the public domain of each query, all in one session."""
+    with engine.session(queries[0]) as session:
+        yield [_counted(session, query) for query in queries]
 
 
-def domain_size(engine: Engine, query: CountQuery, domain: Domain) -> int:
+def _counted(session: Session, query: CountQuery) -> CountedDomain:
+    events, schema = session.events(query.columns)
+    if isinstance(query.domain, Interval):
+        observed = item_counts(events, query, schema, session.dialect)
+        return CountedDomain(session, query, session.keep(observed), query.domain.size)
+    public = session.keep(members(session, query, schema))
+    narrow = query.max_items is not None or query.home is not None
+    counts = item_counts(events, query, schema, session.dialect, public if narrow else None)
+    kept = session.keep(_joined(public, counts, item_names(query)))
+    return CountedDomain(session, query, kept, _size(session, public))
+
+
+def domain_size(engine: Engine, query: CountQuery) -> int:
     """How many items the domain has. Public: no event is read."""
-    if isinstance(domain, Interval):
-        return domain.size
+    if isinstance(query.domain, Interval):
+        return query.domain.size
     with engine.session(query) as session:
         _, schema = session.events(query.columns)
         return _size(session, members(session, query, schema).subquery())

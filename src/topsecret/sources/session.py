@@ -77,6 +77,12 @@ def leading_counts(engine: Engine, query: CountQuery) -> LeadingCounts:
         return query.items(session.run(statement(session, query)))
 
 
+def leading_counts_of(engine: Engine, queries: Sequence[CountQuery]) -> list[LeadingCounts]:
+    """The leading counts of several questions about one moment of the data."""
+    with engine.session(queries[0]) as session:
+        return [query.items(session.run(statement(session, query))) for query in queries]
+
+
 def sql(engine: Engine, query: CountQuery) -> str:
     """The statement that the engine is asked, for reading."""
     with engine.session(query) as session:
