@@ -43,6 +43,10 @@ test: $(VENV)/.test postgres
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -n auto
 
+# 2,000 requests of 64 clients with random kills of workers and of the PostgreSQL server.
+soak: $(VENV)/.test postgres
+	$(BIN)/python -m pytest tests/ledger/soak.py
+
 bench: $(VENV)/.test
 	$(BIN)/python -m pip install --quiet 'opendp==0.16.*'
 	$(BIN)/python -m benchmarks
