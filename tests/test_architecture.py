@@ -32,6 +32,19 @@ MAY_USE: dict[str, set[str]] = {
     "sources": {"errors", "unit"},
     "release": {"errors", "rounding", "selection", "unit"},
     "demo": {"errors"},
+    # What can answer a question and at what price: public numbers only, hence no sources.
+    "catalogue": {"errors", "rounding", "accounting", "mechanisms", "release", "selection"},
+    # Plans simulate on made-up counts, hence noise and histograms, and never on a source.
+    "planning": {
+        "errors",
+        "rounding",
+        "noise",
+        "accounting",
+        "histogram",
+        "mechanisms",
+        "catalogue",
+        "release",
+    },
     "verify": {
         "errors",
         "rounding",
@@ -44,23 +57,24 @@ MAY_USE: dict[str, set[str]] = {
     "query": {
         "errors",
         "rounding",
-        "accounting",
         "histogram",
-        "mechanisms",
+        "catalogue",
+        "planning",
         "release",
         "sources",
         "unit",
         "",
     },
-    "cli": {"errors", "release", "query", "demo", "verify", ""},
+    "cli": {"errors", "release", "query", "planning", "accounting", "demo", "verify", ""},
     "__main__": {"cli"},
-    "": {"histogram", "query", "selection"},
+    "": {"histogram", "planning", "query", "selection"},
 }
 ONLY_IN = {
     "duckdb": {"sources"},
     "sqlglot": {"sources"},
     "typer": {"cli"},
     "rich": {"cli", "sources"},
+    "matplotlib": {"planning"},
     "random": {"demo"},
     "logging": set(),
     "warnings": set(),
@@ -122,5 +136,9 @@ def test_a_file_holds_one_idea(part: str, path: Path) -> None:
 
 
 def test_source_and_mechanism_meet_in_one_place() -> None:
-    meeting = {part for part, uses in MAY_USE.items() if {"sources", "mechanisms"} <= uses}
+    meeting = {
+        part
+        for part, uses in MAY_USE.items()
+        if "sources" in uses and uses & {"mechanisms", "catalogue", "planning"}
+    }
     assert meeting == {"query"}

@@ -15,6 +15,7 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from decimal import ROUND_CEILING, Context, Decimal
 from types import MappingProxyType
+from typing import Literal
 
 from topsecret.unit import PrivacyUnit
 
@@ -36,10 +37,10 @@ class Release:
     items: tuple[Hashable, ...]
     """The released items, best first when ``ordered``."""
     complete: bool
-    """False when NOTHING ended the list: the rest is too close to call."""
+    """True when all items that were asked for are named; False when NOTHING stands for some."""
     ordered: bool
-    k: int
-    """How many items were asked for."""
+    k: int | Literal["auto"]
+    """How many items were asked for; "auto" for as many as the counts set apart."""
     epsilon: float
     delta: float
     mechanism: str
@@ -56,6 +57,10 @@ class Release:
     """The column that named the items."""
     version: str
     time: datetime
+    chosen: int | None = None
+    """A number that the mechanism chose on the way and released too: a length, or a k̄."""
+    told: str = ""
+    """How the list ended in the mechanism's words, going on after "The list"; may be empty."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
@@ -67,11 +72,14 @@ class Release:
     @property
     def title(self) -> str:
         """What was asked, in one line."""
-        return f"Top {self.k} of {self.item!r} in {self.source}, by number of distinct persons"
+        top = "Most common values" if self.k == "auto" else f"Top {self.k}"
+        return f"{top} of {self.item!r} in {self.source}, by number of distinct persons"
 
     @property
     def ending(self) -> str:
         """How the list ended, as a sentence that begins with "The list"."""
+        if self.told or self.k == "auto":
+            return self.told
         if self.complete:
             return f"is complete: {self.k} {_items(self.k)} asked for, {self.k} named."
         return (
@@ -155,6 +163,7 @@ class Release:
             "complete": self.complete,
             "ordered": self.ordered,
             "k": self.k,
+            "chosen": self.chosen,
             "epsilon": self.epsilon,
             "delta": self.delta,
             "mechanism": self.mechanism,

@@ -1,7 +1,6 @@
 """Calibration: the target is met without tolerance, and little of it is left."""
 
 import math
-import time
 from fractions import Fraction
 
 import pytest
@@ -26,18 +25,6 @@ def test_reference_values(n, largest):
     found = calibrate_picks(n, 1, 1e-6)
     assert found == pytest.approx(largest, rel=2e-3)
     assert picks(n, found).epsilon(1e-6) <= 1
-
-
-def test_fifty_picks_take_less_than_three_seconds():
-    started = time.perf_counter()
-    calibrate_picks(50, 1.01, 1e-6)
-    assert time.perf_counter() - started < 3
-
-
-def test_ten_limited_picks_take_less_than_half_a_second():
-    started = time.perf_counter()
-    calibrate_limited_domain(10, 200, 1.01, 1e-6)
-    assert time.perf_counter() - started < 0.5
 
 
 @settings(max_examples=12, deadline=None)

@@ -277,14 +277,14 @@ class _ShiftedTest:
 class PrintedAlgorithm3(StableFixedK):
     """Zhu & Wang, read as ε_EM = 2√ρ for each of the n picks."""
 
-    def _scale(self, count):
+    def scale_of(self, count):
         return root_up(1 / (4 * exact(self.rho)))
 
 
 class PureBudgetAlgorithm3(StableFixedK):
     """Zhu & Wang, read literally: ε_EM = 2√ρ in all, so ε_EM/n for each pick."""
 
-    def _scale(self, count):
+    def scale_of(self, count):
         return count * root_up(1 / (4 * exact(self.rho)))
 
 
@@ -295,5 +295,5 @@ class PicksOnAllItems(StableFixedK):
         found = super()._completion(histogram, rows, length)
         if length is None or length >= self.k:
             return found
-        short = type(found.mechanism)(self.k - length, self._scale(self.k - length))
+        short = type(found.mechanism)(self.k - length, self.scale_of(self.k - length))
         return type(found)(found.kept, histogram, short, self.k)

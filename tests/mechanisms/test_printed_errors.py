@@ -120,7 +120,7 @@ def test_the_pure_budget_of_alg_3_is_private_and_only_wasteful():
     """ε_EM/n for each of n picks costs ρ/(2n): more noise than 2√(ρ/n) needs."""
     wasteful = printed.PureBudgetAlgorithm3(2, 3, 1.0, 0.01, 0.5)
     check_privacy(wasteful, items=4, max_count=3).require()
-    assert wasteful._scale(2) > StableFixedK(2, 3, 1.0, 0.01, 0.5)._scale(2)
+    assert wasteful.scale_of(2) > StableFixedK(2, 3, 1.0, 0.01, 0.5).scale_of(2)
 
 
 def test_picks_on_all_items_are_private_and_give_fewer_than_k():

@@ -25,11 +25,16 @@ ROUGH_GRID = 5e-3
 
 
 def calibrate(
-    loss_of: Callable[[float], Loss], epsilon: Number, delta: Number, start: float = 1.0
+    loss_of: Callable[[float], Loss],
+    epsilon: Number,
+    delta: Number,
+    start: float = 1.0,
+    tolerance: float = FINE,
 ) -> float:
     """The largest parameter, or nearly, whose loss keeps to (epsilon, delta).
 
     ``loss_of`` must not fall as its parameter grows; 0 when even the smallest is too much.
+    ``tolerance`` is the share of epsilon that may be left unspent, never overspent.
 
     >>> from topsecret.accounting import gaussian
     >>> mu_squared = calibrate(gaussian, 1, 1e-6)
@@ -37,7 +42,7 @@ def calibrate(
     True
     """
     epsilon, delta = _target(epsilon, delta)
-    return _largest(lambda value: loss_of(value).epsilon(delta), epsilon, start, FINE)
+    return _largest(lambda value: loss_of(value).epsilon(delta), epsilon, start, tolerance)
 
 
 def calibrate_picks(n: int, epsilon: Number, delta: Number) -> float:

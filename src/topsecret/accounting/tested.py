@@ -22,8 +22,10 @@ from topsecret.accounting.classical import Run
 from topsecret.accounting.profile import Profile, gaussian_profile, maximum
 from topsecret.rounding import Number, ball, exact
 
-_FINE = 12
+FINE = 32
 """Grid cells for the largest step: the chords then cost less than 10⁻³ of epsilon."""
+ROUGH = 12
+"""For searching: within half a percent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +77,12 @@ class TestedSteps:
         worst = max(branch.rho() for branch in self.branches)
         return self.choice**2 / 8 + worst + self.mu_squared / 2
 
-    def profile(self, delta: Number, fineness: int = _FINE) -> Profile:
+    def profile(self, delta: Number, fineness: int = FINE) -> Profile:
         """A bound on the whole for every x, on a grid that serves deltas near ``delta``."""
         level = math.floor(2 * math.log10(float(exact(delta))))
         return _profile(self, level, fineness)
 
-    def delta(self, x: Number, expected: Number, fineness: int = _FINE) -> float:
+    def delta(self, x: Number, expected: Number, fineness: int = FINE) -> float:
         """The bound at x, rounded up, given roughly how large it will be."""
         return self.profile(expected, fineness).delta(x)
 

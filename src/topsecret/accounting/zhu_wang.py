@@ -62,11 +62,22 @@ class ChargeTable:
         )
 
 
-@lru_cache(maxsize=2)
-def table(adjacency: Literal["add-remove", "replace"] = "add-remove") -> ChargeTable:
-    """Every charge of the run; a gap moves by 1 under add-remove and by 2 under replace."""
-    if adjacency not in ("add-remove", "replace"):
+Relation = Literal["add-remove", "replace"]
+
+
+def relations(adjacency: str | None = None) -> tuple[Relation, ...]:
+    """The neighbouring relation of that name, or both."""
+    known: tuple[Relation, ...] = ("add-remove", "replace")
+    found = tuple(relation for relation in known if adjacency in (None, relation))
+    if not found:
         raise InvalidParameter(f"adjacency={adjacency!r} must be 'add-remove' or 'replace'")
+    return found
+
+
+@lru_cache(maxsize=2)
+def table(adjacency: Relation = "add-remove") -> ChargeTable:
+    """Every charge of the run; a gap moves by 1 under add-remove and by 2 under replace."""
+    relations(adjacency)
     moves = 1 if adjacency == "add-remove" else 2
     left = DELTA - QUERIES * TEST_FAILURE
     variance = Fraction(SELECTION_SIGMA**2)

@@ -1,8 +1,10 @@
 """All commands, registered by importing their modules. The order is that of ``--help``."""
 
 from topsecret.cli import top  # isort: skip
+from topsecret.cli import plan  # isort: skip
 from topsecret.cli import demo  # isort: skip
 from topsecret.cli import verify  # isort: skip
+from topsecret.cli import account  # isort: skip
 from topsecret.cli.app import app
 
-__all__ = ["app", "demo", "top", "verify"]
+__all__ = ["account", "app", "demo", "plan", "top", "verify"]

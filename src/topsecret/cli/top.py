@@ -19,12 +19,17 @@ def top(
         str, typer.Option(help="The column that tells persons apart.", metavar="COLUMN")
     ],
     epsilon: Annotated[float, typer.Option(help="Privacy budget: smaller protects more.")],
-    k: Annotated[int, typer.Option("-k", "--k", help="How many items to name at most.")] = 10,
+    k: Annotated[
+        str, typer.Option("-k", "--k", help="How many items to name at most, or auto.")
+    ] = "10",
     delta: Annotated[float, typer.Option(help="Probability that the guarantee fails.")] = 1e-6,
     k_bar: Annotated[
         int | None,
         typer.Option(help="How many leading items may be looked at.", show_default="20 times k"),
     ] = None,
+    mechanism: Annotated[
+        str, typer.Option(help="How to choose; auto follows the public rule of topsecret plan.")
+    ] = "auto",
     json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
 ) -> None:
     """Name the items with the most distinct persons, with a receipt.
@@ -33,9 +38,19 @@ def top(
 
     topsecret top events.parquet --item word --person author --epsilon 0.5 --json
     """
+    from topsecret.cli.length import length
     from topsecret.query import top_k
 
-    release = top_k(file, item=item, person=person, k=k, epsilon=epsilon, delta=delta, k_bar=k_bar)
+    release = top_k(
+        file,
+        item=item,
+        person=person,
+        k=length(k),
+        epsilon=epsilon,
+        delta=delta,
+        k_bar=k_bar,
+        mechanism=mechanism,
+    )
     if json:
         typer.echo(release.to_json())
         return

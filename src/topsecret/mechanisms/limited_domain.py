@@ -44,7 +44,7 @@ from fractions import Fraction
 import numpy as np
 from flint import arb, ctx
 
-from topsecret.accounting import Loss, failure, picks, slack
+from topsecret.accounting import Loss, limited_domain_loss
 from topsecret.histogram import Histogram
 from topsecret.mechanisms import parameters
 from topsecret.mechanisms.plackett_luce import as_floats, plackett_luce
@@ -53,7 +53,7 @@ from topsecret.noise.distributions import GUMBEL
 from topsecret.noise.race import EXTRA, race
 from topsecret.noise.reals import Log
 from topsecret.noise.screening import Field
-from topsecret.rounding import Number, ball, exact, precision, up
+from topsecret.rounding import Number, ball, exact, precision
 from topsecret.selection import Outcome, Selection
 
 
@@ -90,10 +90,7 @@ class LimitedDomain:
     @property
     def loss(self) -> Loss:
         """k picks, the slack of the common normaliser, and the threshold's failure."""
-        delta = exact(self.delta)
-        with precision(128):
-            excess = up(self.k * ball(1 + delta).log())
-        return picks(self.k, self.epsilon_per_pick) + slack(excess) + failure(delta)
+        return limited_domain_loss(self.k, self.epsilon_per_pick, self.delta)
 
     @property
     def _directions(self) -> int:

@@ -69,7 +69,8 @@ class PrunedTopK:
         return True
 
     @property
-    def _prunes(self) -> int:
+    def prunes(self) -> int:
+        """How many picked items are removed again, on a domain that is large enough."""
         return -(-self.k // _ONE_IN)
 
     @property
@@ -77,16 +78,17 @@ class PrunedTopK:
         return exact(self.epsilon_per_pick)
 
     @property
-    def _levels(self) -> Levels:
-        return rising(self.k + self._prunes, self._price, _LEVELS, _EXPONENT)
+    def levels(self) -> Levels:
+        """The rising prices of the picks."""
+        return rising(self.k + self.prunes, self._price, _LEVELS, _EXPONENT)
 
     @property
     def loss(self) -> Loss:
         """The rising picks in order, then the prunes."""
         total = picks(0, 0)
-        for count, price in self._levels:
+        for count, price in self.levels:
             total += picks(count, price)
-        return total + picks(self._prunes, self._price)
+        return total + picks(self.prunes, self._price)
 
     def select(self, histogram: Histogram, bits: BitSource | None = None) -> Selection:
         """Draw the hidden picks and prunes, and name what is left."""
@@ -95,8 +97,8 @@ class PrunedTopK:
         field = histogram.field()
         if field.sizes is None:
             field = Field(field.scores, np.ones(len(field.scores), dtype=np.int64))
-        picked = pick(field, self._levels, bits)
-        removals = min(self._prunes, size - self.k)
+        picked = pick(field, self.levels, bits)
+        removals = min(self.prunes, size - self.k)
         kept = prune(field.scores[picked], removals, self._price, bits)
         return Selection(histogram.names([picked[turn] for turn in kept], bits), complete=True)
 
@@ -105,10 +107,10 @@ class PrunedTopK:
         size = histogram.require_domain("PrunedTopK", self.k)
         scores = histogram.scores()
         best = max(score for _, score in scores)
-        removals = min(self._prunes, size - self.k)
+        removals = min(self.prunes, size - self.k)
         with precision(max(128, ctx.prec)):
             leads = [score - best for _, score in scores]
-            hidden = survivor_law(leads, 0, self._levels, removals, self._price)
+            hidden = survivor_law(leads, 0, self.levels, removals, self._price)
         return {tuple(scores[place][0] for place in kept): p for kept, p in hidden.items()}
 
     def distribution(self, histogram: Histogram) -> dict[Outcome, float]:

@@ -118,8 +118,8 @@ class StableFixedK:
             excess = up(self.k * ball(1 + delta).log())
         return loss + slack(excess) + failure(delta)
 
-    def _scale(self, count: int) -> Fraction:
-        """1/ε₀ = √(n/ρ)/2, rounded up."""
+    def scale_of(self, count: int) -> Fraction:
+        """The noise of ``count`` picks: 1/ε₀ = √(n/ρ)/2, rounded up."""
         return root_up(count / (4 * exact(self.rho)))
 
     def _rows(self, histogram: Histogram) -> Rows:
@@ -132,17 +132,17 @@ class StableFixedK:
         kept = tuple(item for item, _ in rows[: length or 0])
         if len(kept) > self.k:
             released = Histogram.of(dict(rows[:length]), as_a_set(kept))
-            return _Completion((), released, GumbelTopK(self.k, self._scale(self.k)), self.k)
+            return _Completion((), released, GumbelTopK(self.k, self.scale_of(self.k)), self.k)
         if length is not None and length >= self.k:
             return _Completion(kept, histogram, None, 0)
         count = self.k - (length or 0)
         if self.delta is None:
             # Of k picks among all items at most k̃ are released ones; the others, in their
             # order, are the noisy ranking of the other items alone.
-            picks = GumbelTopK(self.k, self._scale(count))
+            picks = GumbelTopK(self.k, self.scale_of(count))
             return _Completion(kept, histogram, picks, self.k - len(kept))
         others = Histogram.leading(rows[length or 0 :])
-        price = 1 / self._scale(count)
+        price = 1 / self.scale_of(count)
         limited = LimitedDomain(count, self.k_bar - (length or 0), price, exact(self.delta))
         return _Completion(kept, others, limited, count)
 

@@ -16,7 +16,7 @@ from functools import lru_cache
 from flint import arb
 
 from topsecret.accounting import calibrate, gaussian
-from topsecret.accounting.tested import Branch, TestedSteps
+from topsecret.accounting.tested import ROUGH, Branch, TestedSteps
 from topsecret.mechanisms.pick_and_prune import Levels, rising
 from topsecret.rounding import ball, down, precision, up
 
@@ -114,9 +114,17 @@ def picks_of(size: int, price: Fraction, constants: Constants = CONSTANTS) -> Le
 
 @lru_cache(maxsize=256)
 def schedule(
-    k: int, epsilon: Fraction, delta: Fraction, private_length: bool, constants: Constants
+    k: int,
+    epsilon: Fraction,
+    delta: Fraction,
+    private_length: bool,
+    constants: Constants = CONSTANTS,
+    known: tuple[float, ...] | None = None,
 ) -> Schedule:
-    """The schedule that spends (epsilon, delta): every price as large as the budget allows."""
+    """The schedule that spends (epsilon, delta): every price as large as the budget allows.
+
+    ``known`` prices, from the table that comes with the package, spare the search.
+    """
     failure = Fraction(down(delta * constants.test_failure))
     budget = delta - failure
     mu_squared = Fraction(calibrate(gaussian, epsilon, budget))
@@ -129,19 +137,32 @@ def schedule(
     if len(wanted) > 1:
         choice = Fraction(down(2 * ball(constants.length_share * mu_squared).sqrt()))
     mu = Fraction(1) / sigma**2
+    if known is not None:
+        priced = zip(wanted, map(Fraction, known), strict=True)
+        lengths = tuple(_length(m, price, sigma, quantile, constants) for m, price in priced)
+        return Schedule(lengths, choice, sigma, quantile, failure)
     remaining = (1 - share - (constants.length_share if choice else 0)) * mu_squared / 2
     prices = [_price(size, remaining, choice, mu, epsilon, budget, constants) for size in wanted]
-    # One branch at a time fits; their maximum may exceed the budget by a little: shrink until not.
-    shrink = Fraction(1)
-    while True:
+
+    def scaled(factor: float) -> Schedule:
+        """All prices times the factor: one branch at a time fits, their maximum may not."""
         lengths = tuple(
-            _length(size, Fraction(down(price * shrink)), sigma, quantile, constants)
+            _length(size, Fraction(float(price) * factor), sigma, quantile, constants)
             for size, price in zip(wanted, prices, strict=True)
         )
-        found = Schedule(lengths, choice, sigma, quantile, failure)
-        if found.steps.delta(epsilon, budget) <= budget:
-            return found
-        shrink *= Fraction(9995, 10000)
+        return Schedule(lengths, choice, sigma, quantile, failure)
+
+    factor, target = 1.0, float(epsilon)
+    for _ in range(12):
+        found = scaled(factor)
+        spent = found.steps.profile(budget).epsilon(budget)
+        if spent <= epsilon and (spent >= target * (1 - 2e-4) or factor < 0.5):
+            break
+        factor *= (target * (1 - 1e-4) / spent) ** 1.2
+    while found.steps.profile(budget).epsilon(budget) > epsilon:
+        factor *= 0.998
+        found = scaled(factor)
+    return found
 
 
 def _length(
@@ -168,7 +189,7 @@ def _price(
         branch = picks_of(size, price, constants)
         whole = Branch((*branch.levels, (branch.prunes, price)))
         steps = TestedSteps(choice, (whole,), mu_squared)
-        return steps.profile(budget).epsilon(budget)
+        return steps.profile(budget, ROUGH).epsilon(budget)
 
     unit = picks_of(size, Fraction(1), constants)
     start = float(remaining / Branch((*unit.levels, (unit.prunes, Fraction(1)))).rho()) ** 0.5
@@ -178,11 +199,11 @@ def _price(
         value = spent(Fraction(price))
         if value <= target:
             low = max(low, price)
-            if value >= target * (1 - 1e-4):
+            if value >= target * (1 - 1e-3):
                 break
         slope = target / value
         # epsilon grows a little faster than the price, whose part of the budget is about .7
-        price *= slope ** (1.3 if math.isfinite(value) else 1) * (1 - 2e-5)
+        price *= slope ** (1.3 if math.isfinite(value) else 1) * (1 - 2e-4)
     while low == 0.0 or spent(Fraction(low)) > target:
         low = price = price * 0.98
     return Fraction(low)

@@ -37,7 +37,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal
 
@@ -61,12 +60,14 @@ from topsecret.mechanisms.tested_schedule import (
     length_scores,
     schedule,
 )
+from topsecret.mechanisms.tested_table import known_prices
 from topsecret.noise.bits import BitSource, SystemBits
 from topsecret.noise.distributions import GUMBEL
 from topsecret.noise.integers import distinct_below
 from topsecret.noise.race import race
 from topsecret.noise.reals import bernoulli
 from topsecret.noise.screening import Field
+from topsecret.rounding import Number, exact
 from topsecret.selection import Outcome, Selection
 
 
@@ -122,8 +123,8 @@ class TestedTopK:
     __test__ = False  # not a test case, whatever its name begins with
 
     k: int
-    epsilon: float
-    delta: float
+    epsilon: Number
+    delta: Number
     k_bar: int | None = None
     lengths: Literal["private", "fixed"] = "private"
 
@@ -155,13 +156,9 @@ class TestedTopK:
     @cached_property
     def schedule(self) -> Schedule:
         """All public numbers, from k, epsilon and delta alone."""
-        return schedule(
-            self.k,
-            Fraction(self.epsilon),
-            Fraction(self.delta),
-            self.lengths == "private",
-            CONSTANTS,
-        )
+        budget = (self.k, exact(self.epsilon), exact(self.delta))
+        private = self.lengths == "private"
+        return schedule(*budget, private, known=known_prices(*budget) if private else None)
 
     @property
     def loss(self) -> Loss:

@@ -62,7 +62,7 @@ from topsecret.rounding import Number, ball, exact, precision
 from topsecret.selection import Outcome, Selection
 
 _SHARE = Fraction(37, 100)  # ε₁/ε of the paper
-_RATIO = 2 * _SHARE / (1 - _SHARE)  # c = 74/63: it is not 1, and no power of δ_q meets another
+RATIO = 2 * _SHARE / (1 - _SHARE)  # c = 74/63: it is not 1, and no power of δ_q meets another
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class TopStable:
 
     def _stop(self, leads: list[Fraction], bits: BitSource) -> int:
         """The i at which the sparse vector stops; 0 when it never does."""
-        level = Noisy(self._threshold(), LAPLACE, 1 / _RATIO, bits)
+        level = Noisy(self._threshold(), LAPLACE, 1 / RATIO, bits)
         for length in range(self.k_bar, 0, -1):
             value = Noisy(Rational(leads[length - 1]), LAPLACE, Fraction(1), bits)
             if is_less(level, value):
@@ -162,7 +162,7 @@ class TopStable:
         values = [at(lead) for lead in leads]
         law: dict[int, arb] = {}
         with precision(max(128, ctx.prec) + guard_bits([centre, *values], 2 * len(values))):
-            going_on = laplace_density(centre, 1 / _RATIO)
+            going_on = laplace_density(centre, 1 / RATIO)
             for length in range(self.k_bar, 0, -1):
                 below = laplace_cdf(values[length - 1])
                 law[length] = (going_on * (constant(1) - below)).integral().limit()
@@ -211,5 +211,5 @@ def tail_argument(limit: Fraction) -> Fraction:
 
 def _tail(x: Fraction) -> arb:
     """P[Lap(2/ε₂) − Lap(1/ε₁) > (2/ε₂)·ln(1/x)]."""
-    square = ball(_RATIO**2)
-    return (square * ball(x) - (ball(_RATIO) * ball(x).log()).exp()) / (2 * (square - 1))
+    square = ball(RATIO**2)
+    return (square * ball(x) - (ball(RATIO) * ball(x).log()).exp()) / (2 * (square - 1))

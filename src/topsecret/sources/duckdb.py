@@ -18,16 +18,26 @@ from pathlib import Path
 import duckdb
 from sqlglot import exp
 
-from topsecret.errors import SourceError
+from topsecret.errors import DataIndependentFailure, SourceError
 from topsecret.sources.files import EventFile, check_columns, literal_pattern
 from topsecret.sources.progress import watch
-from topsecret.sources.source import CountQuery, LeadingCounts
+from topsecret.sources.source import CountQuery, Kind, LeadingCounts, Schema
 from topsecret.sources.sql import leading_counts
 
 # Kept as they are; every other type is counted under its text, which always exists: a timestamp
 # may be out of Python's range, a list is not hashable, and neither may make a query fail.
 INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
-PLAIN_TYPES = {"VARCHAR", "BOOLEAN", *INTEGERS, *(f"U{name}" for name in INTEGERS)}
+KINDS: dict[str, Kind] = {
+    "VARCHAR": "text",
+    "BOOLEAN": "boolean",
+    **dict.fromkeys(INTEGERS, "integer"),
+    **dict.fromkeys((f"U{name}" for name in INTEGERS), "integer"),
+}
+
+
+def kind_of(type_name: str) -> Kind:
+    """What a column of this DuckDB type holds."""
+    return KINDS.get(type_name, "other")
 
 
 class FileSource:
@@ -46,14 +56,25 @@ class FileSource:
         """The file's name, without its directory."""
         return self._file.path.name
 
+    @property
+    def version(self) -> str:
+        """Changes when the file is written anew: when, not what, so it is public."""
+        try:
+            return str(self._file.path.stat().st_mtime_ns)
+        except OSError:
+            return ""  # the missing file is found, and named, when it is read
+
     def __repr__(self) -> str:
         return f"FileSource({str(self._file.path)!r})"
 
     def leading_counts(self, query: CountQuery) -> LeadingCounts:
         """Count distinct persons per item in one query and return the leading rows."""
+        if not self._file.path.is_file():
+            raise DataIndependentFailure(f"{self.name} does not exist any more; check the path")
         with closed_engine(self._file.path) as engine:
             select = self._select(query, engine)
-            return [] if select is None else self._run(engine, select.sql("duckdb"))
+            rows = [] if select is None else self._run(engine, select.sql("duckdb"))
+            return query.items(rows)
 
     def sql(self, query: CountQuery) -> str:
         """The query that DuckDB is asked, for reading."""
@@ -62,18 +83,19 @@ class FileSource:
             return "" if select is None else select.sql("duckdb", pretty=True)
 
     def _select(self, query: CountQuery, engine: duckdb.DuckDBPyConnection) -> exp.Select | None:
-        wanted = (query.item, query.person)
+        wanted = query.columns
         if self._file.format == "Parquet":
             scan = self._file.scan(wanted, ())
             types = self._types(scan, engine)
             check_columns(self._file, wanted, tuple(types))
-            as_text = types[query.item] not in PLAIN_TYPES
-            return leading_counts(scan, query, item_as_text=as_text)
+            schema: Schema = {name: kind_of(types[name]) for name in wanted}
+            return leading_counts(scan, query, schema)
         columns = self._file.text_columns()
         if columns is None:
             return None
         check_columns(self._file, wanted, columns)
-        return leading_counts(self._file.scan(wanted, columns), query)
+        schema = dict.fromkeys(wanted, "text")
+        return leading_counts(self._file.scan(wanted, columns), query, schema)
 
     def _types(self, scan: exp.Table, engine: duckdb.DuckDBPyConnection) -> dict[str, str]:
         describe = exp.Describe(this=exp.select("*").from_(scan))

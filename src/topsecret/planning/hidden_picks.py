@@ -1,0 +1,46 @@
+"""Hidden picks and prunes in the scene: how many of the wrong items are left."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topsecret.mechanisms.pick_and_prune import Levels
+
+
+def unwanted_left(
+    k: int, others: int, levels: Levels, prunes: int, lead: int, prune_lead: float
+) -> NDArray[np.float64]:
+    """The law of the number of other items that survive picks and prunes.
+
+    k items lead ``others`` items by ``lead`` persons. A pick of price ε prefers a leading item
+    by e^(ε·lead); a prune prefers another item by e^(prune_lead). A state is the number of
+    others among the picked: how many leading ones there are follows from it.
+
+    >>> from fractions import Fraction
+    >>> unwanted_left(1, 1, ((1, Fraction(1)),), 0, 0, 0.0).tolist()
+    [0.5, 0.5]
+    """
+    total = sum(count for count, _ in levels)
+    wrong = np.arange(total + 1)
+    law = np.zeros(total + 1)
+    law[0] = 1.0
+    made = 0
+    for count, price in levels:
+        shrink = np.exp(-float(price) * lead)
+        for _ in range(count):
+            leading = np.maximum(k - (made - wrong), 0)
+            rest = np.maximum(others - wrong, 0) * shrink
+            with np.errstate(invalid="ignore"):
+                miss = np.where(leading + rest > 0, rest / (leading + rest), 0.0)
+            if np.all((leading + rest)[: made + 1] <= 0):
+                break
+            law[1:] = law[1:] * (1 - miss[1:]) + law[:-1] * miss[:-1]
+            law[0] *= 1 - miss[0]
+            made += 1
+    for removed in range(prunes):
+        leading = np.maximum(made - removed - wrong, 0) * np.exp(-prune_lead)
+        with np.errstate(invalid="ignore"):
+            hit = np.where(leading + wrong > 0, wrong / (leading + wrong), 0.0)
+        law = law * (1 - hit) + np.append(law[1:] * hit[1:], 0.0)
+    return law

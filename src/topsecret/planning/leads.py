@@ -1,0 +1,68 @@
+"""The lead that an item needs: the fewest persons more than the rest that make naming it likely."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from topsecret.catalogue import PUBLIC_DOMAIN, Prepared, Question, prepare
+from topsecret.planning import chances
+
+LIKELY = 0.95
+"""The probability that a needed lead gives."""
+
+_FARTHEST = 2**62
+
+
+@dataclass(frozen=True, slots=True)
+class Leads:
+    """Needed leads over the rest, in persons; None when no lead is enough."""
+
+    one: int | None
+    """For a given item of the top k to be named with 95% probability."""
+    every: int | None
+    """For all k items to be named with 95% probability."""
+
+
+@lru_cache(maxsize=256)
+def needed(name: str, question: Question) -> Leads:
+    """The leads that the mechanism needs at these public numbers.
+
+    >>> needed("limited-domain", Question.of(k=1, epsilon=1.0))
+    Leads(one=21, every=21)
+    """
+    prepared = prepare(name, question)
+    return Leads(
+        smallest(lambda lead: chance(prepared, lead).one),
+        smallest(lambda lead: chance(prepared, lead).every),
+    )
+
+
+def chance(prepared: Prepared, lead: int) -> chances.Chances:
+    """The chances in the scene: k items lead the rest by ``lead`` persons."""
+    question = prepared.question
+    if question.k == "auto":  # which k has the gap makes no difference
+        return chances.of(prepared.mechanism, lead, 1, question.k_bar)
+    if prepared.name in PUBLIC_DOMAIN and question.domain_size is not None:
+        rest = question.domain_size - question.k
+    else:
+        rest = question.k_bar - question.k
+    return chances.of(prepared.mechanism, lead, question.k, rest)
+
+
+def smallest(likely: Callable[[int], float]) -> int | None:
+    """The smallest lead that is likely enough; chances grow with the lead."""
+    high = 1
+    while likely(high) < LIKELY:
+        high *= 2
+        if high > _FARTHEST:
+            return None
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        if likely(middle) >= LIKELY:
+            high = middle
+        else:
+            low = middle
+    return high

@@ -1,0 +1,169 @@
+"""The public rule behind mechanism="auto": the smallest needed lead wins.
+
+Only mechanisms that answer the same question compete: ordered lists that measure an item against
+the same rest. On an unknown domain these are ``limited-domain``, ``tested`` and, under a cap,
+``limited-domain-laplace``; on a public domain those that may name any item. k="auto" is always
+``stable``. The data are never asked.
+
+>>> recommend(Question.of(k=1, epsilon=1.0)).name
+'limited-domain'
+>>> recommend(Question.of(k="auto", epsilon=1.0)).name
+'stable'
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+from topsecret.catalogue import PUBLIC_DOMAIN, Question, applicable
+from topsecret.errors import InvalidParameter
+from topsecret.planning.leads import LIKELY, Leads, needed, smallest
+from topsecret.planning.tested import rough_schedule, tested_chances
+
+UNKNOWN = ("limited-domain-laplace", "limited-domain", "tested")
+PUBLIC = ("gumbel", "pruned", "permute-and-flip", "oneshot-exponential")
+"""In the order of preference when needed leads are equal."""
+
+SMALLEST_EPSILON, LARGEST_EPSILON = 1e-4, 100.0
+"""Where the reverse question is answered; ``tested`` competes in this range only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recommendation:
+    """The mechanism that "auto" uses, and why."""
+
+    name: str
+    why: str
+
+
+def competing(question: Question) -> tuple[str, ...]:
+    """The mechanisms that the rule compares."""
+    rivals = UNKNOWN if question.domain_size is None else PUBLIC
+    names = [name for name in rivals if name in applicable(question)]
+    if not SMALLEST_EPSILON <= question.epsilon <= LARGEST_EPSILON and "tested" in names:
+        names.remove("tested")
+    return tuple(names)
+
+
+@lru_cache(maxsize=256)
+def recommend(question: Question) -> Recommendation:
+    """The mechanism with the smallest needed lead among those that compete."""
+    if question.k == "auto":
+        return Recommendation("stable", "k='auto' leaves the length of the answer to the counts.")
+    leads: dict[str, int] = {}
+    skipped = None
+    for name in competing(question):
+        best = min(leads.values(), default=None)
+        if name == "tested" and best is not None and best <= _least_lead_of_tested(question):
+            skipped = _least_lead_of_tested(question)
+            continue  # its calibration is the slowest, and it cannot win
+        if (lead := needed(name, question).one) is not None:
+            leads[name] = lead
+    if not leads:
+        raise InvalidParameter(
+            f"no mechanism can answer k={question.k} at epsilon={question.epsilon}; "
+            "raise epsilon or lower k"
+        )
+    winner = min(leads, key=leads.__getitem__)
+    others = [f"{name} {lead}" for name, lead in leads.items() if name != winner]
+    if skipped is not None:
+        others.append(f"tested at least {skipped}")
+    return Recommendation(winner, _why(question, winner, leads[winner], others))
+
+
+def _why(question: Question, winner: str, lead: int, others: list[str]) -> str:
+    compared = f" ({', '.join(others)})" if others else ""
+    over = (
+        f"the rest of the {question.domain_size} public items"
+        if winner in PUBLIC_DOMAIN
+        else f"the item of rank {question.k_bar + 1}"
+    )
+    return (
+        f"an item is named with {LIKELY:.0%} probability when it has {lead} persons more than "
+        f"{over}; {'the others need more' if others else 'nothing else competes'}{compared}."
+    )
+
+
+def _least_lead_of_tested(question: Question) -> int:
+    """A lead below which the test alone passes with less than 95%: Φ((lead − 1)/σ − z)."""
+    schedule = rough_schedule(question.length, question.epsilon, question.delta)
+    # The rough sigma is within 1% of the calibrated one; 1.64 is below Φ⁻¹(.95).
+    return math.floor(0.99 * float(schedule.sigma) * (float(schedule.quantile) + 1.64))
+
+
+def rough_lead(name: str, question: Question) -> int | None:
+    """The needed lead, for a search: ``tested`` without its calibration."""
+    if name != "tested":
+        return _lead(needed(name, question))
+    schedule = rough_schedule(question.length, question.epsilon, question.delta)
+    k, slots = question.length, question.k_bar
+    return smallest(lambda lead: tested_chances(schedule, slots, lead, k)[0])
+
+
+def _lead(leads: Leads) -> int | None:
+    return leads.one
+
+
+def smallest_epsilon(question: Question, lead: int) -> float:
+    """The smallest epsilon of two digits at which the recommended mechanism needs at most this.
+
+    Needed leads fall as epsilon grows. ``tested`` is looked for with rough numbers and then
+    checked with the calibrated ones.
+    """
+    names = ("stable",) if question.k == "auto" else competing(question.at(1.0))
+    found = [step for name in names if (step := _smallest_step(name, question, lead)) is not None]
+    if not found:
+        raise InvalidParameter(
+            f"needed_lead={lead} cannot be reached with epsilon up to {LARGEST_EPSILON:g}; "
+            "raise needed_lead, raise delta or lower k"
+        )
+    step = min(found)
+    while not _reached(question.at(_epsilon(step)), lead):
+        step += 1
+    return _epsilon(step)
+
+
+def _reached(question: Question, lead: int) -> bool:
+    reached = needed(recommend(question).name, question).one
+    return reached is not None and reached <= lead
+
+
+_LAST = 90 * 6
+"""Steps of two digits from 10⁻⁴ to 100: 10, 11, …, 99 in each of six decades, then 100."""
+
+
+def _epsilon(step: int) -> float:
+    decade, digits = divmod(step, 90)
+    return float(f"{digits + 10}e{decade - 5}")
+
+
+def _smallest_step(name: str, question: Question, lead: int) -> int | None:
+    def enough(step: int) -> bool:
+        reached = rough_lead(name, question.at(_epsilon(step)))
+        return reached is not None and reached <= lead
+
+    if not enough(_LAST):
+        return None
+    # Leads are nearly proportional to 1/epsilon: from any step the next guess is close.
+    low, high, guess = -1, _LAST, 90 * 4
+    while high - low > 1:
+        guess = min(max(guess, low + 1), high - 1)
+        epsilon = _epsilon(guess)
+        reached = rough_lead(name, question.at(epsilon))
+        if reached is not None and reached <= lead:
+            high = guess
+        else:
+            low = guess
+        aim = epsilon * (reached / lead if reached is not None else 16.0)
+        near = _step(aim)
+        guess = near if low < near < high and near != guess else (low + high) // 2
+    return high
+
+
+def _step(epsilon: float) -> int:
+    """The step nearest below an epsilon."""
+    decade = math.floor(math.log10(max(epsilon, SMALLEST_EPSILON)) + 1e-12)
+    digits = int(epsilon / 10.0 ** (decade - 1) + 1e-9)
+    return (decade + 4) * 90 + digits - 10

@@ -1,0 +1,86 @@
+"""Expected recall on an example shape: the real mechanisms, drawn again and again."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from topsecret.catalogue import PUBLIC_DOMAIN, Prepared, Question, prepare
+from topsecret.errors import InvalidParameter
+from topsecret.histogram import Histogram
+from topsecret.noise.bits import BitSource, SystemBits
+
+Progress = Callable[[str, int, int], None]
+"""Told what is being done, how many steps are done, and of how many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """What one mechanism found of the true top k, over several runs.
+
+    With k="auto" there is no true top k: ``mean`` is the share of runs that answered a set.
+    """
+
+    name: str
+    mean: float
+    error: float
+    """The standard error of the mean."""
+    named: float
+    """How many items were named, on average."""
+
+
+def simulate(
+    question: Question,
+    names: Sequence[str],
+    counts: Sequence[int],
+    *,
+    runs: int,
+    bits: BitSource | None = None,
+    progress: Progress | None = None,
+) -> tuple[Recall, ...]:
+    """The recall of each mechanism on these public counts, most common first."""
+    if isinstance(runs, bool) or not isinstance(runs, int) or runs < 2:
+        raise InvalidParameter(f"runs={runs!r} must be a whole number of at least 2")
+    if question.domain_size is not None and len(counts) > question.domain_size:
+        raise InvalidParameter(
+            f"the shape has {len(counts)} items and the public domain {question.domain_size}; "
+            "raise domain_size or shorten the shape"
+        )
+    total = runs * len(names)
+    found = []
+    for turn, name in enumerate(names):
+        prepared = prepare(name, question)
+        histogram = _histogram(prepared, counts)
+        scores, named = [], 0
+        for run in range(runs):
+            if progress is not None:
+                progress(f"simulating {name}", turn * runs + run, total)
+            chosen = prepared.mechanism.select(histogram, SystemBits() if bits is None else bits)
+            named += len(chosen.items)
+            scores.append(_score(question, chosen.items, counts))
+        mean = math.fsum(scores) / runs
+        spread = math.fsum((score - mean) ** 2 for score in scores) / (runs - 1)
+        found.append(Recall(name, mean, math.sqrt(spread / runs), named / runs))
+    return tuple(found)
+
+
+def _histogram(prepared: Prepared, counts: Sequence[int]) -> Histogram:
+    """Items are named by their places, so that the first k are the true top k."""
+    observed = {place: count for place, count in enumerate(counts) if count > 0}
+    size = prepared.question.domain_size
+    if size is not None and (prepared.name in PUBLIC_DOMAIN or prepared.name == "stable-fixed-k"):
+        return Histogram.of(observed, domain=range(size))
+    return Histogram.leading(list(observed.items())[: prepared.rows], limit=prepared.rows)
+
+
+def _score(question: Question, items: Sequence[object], counts: Sequence[int]) -> float:
+    if question.k == "auto":
+        return float(bool(items))
+    k = question.k
+    least = counts[k - 1] if len(counts) >= k else 0
+    right = sum(
+        isinstance(item, int) and item < len(counts) and counts[item] >= max(least, 1)
+        for item in items
+    )
+    return min(right, k) / k
