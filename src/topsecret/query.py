@@ -86,6 +86,10 @@ def _open(source: str | os.PathLike[str] | Source) -> Source:
         return FileSource(source)
     if isinstance(source, Source):
         return source
+    if any(kind.__module__.startswith("pyspark.") for kind in type(source).__mro__):
+        from topsecret.sources.spark import SparkSource
+
+        return SparkSource(source)
     raise InvalidParameter(
         f"source must be the path of a file or a source; found a {type(source).__name__}"
     )

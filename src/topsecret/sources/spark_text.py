@@ -21,7 +21,6 @@ from sqlglot.dialects.spark import Spark
 
 from topsecret.errors import InvalidParameter
 
-
 SparkGenerator: Any = Spark.Generator  # a nested class or a variable, by sqlglot's version
 
 

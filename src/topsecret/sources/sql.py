@@ -36,7 +36,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from topsecret.sources.dialects import as_text, counted, descending, digest
+from topsecret.sources.dialects import counted, descending, digest, named
 from topsecret.sources.expressions import is_whole
 from topsecret.sources.filters import holds
 from topsecret.sources.source import CountQuery, Schema
@@ -133,11 +133,11 @@ def _value(
     """An item's value as it is counted, and what must not be NULL for it."""
     if isinstance(part, str):
         raw: exp.Expression = column(part, EVENTS)
-        return counted(raw, schema[part], dialect), raw.copy()
+        return named(raw, schema[part], dialect), raw.copy()
     raw = holds(part, schema, dialect)[0]
     if is_whole(part.tree):
         return exp.cast(raw, exp.DataType.Type.BIGINT), raw.copy()
-    return as_text(raw, dialect), raw.copy()
+    return named(raw, "other", dialect), raw.copy()
 
 
 def _capped(pairs: exp.Select, query: CountQuery, dialect: str) -> exp.Select:
