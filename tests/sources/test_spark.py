@@ -4,7 +4,6 @@ import logging
 import random
 import secrets
 import threading
-import time
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -186,15 +185,17 @@ def test_a_query_can_be_ended(spark: SparkSession, group: str) -> None:
     frame = spark.range(10**15).selectExpr("id AS user", "id % 3 AS place")
     context = spark.sparkContext
 
+    ended = threading.Event()
+
     def end() -> None:
-        while not context.statusTracker().getJobIdsForGroup(group):
-            time.sleep(0.05)
-        context.cancelJobGroup(group)
+        while not ended.wait(0.2):  # again, should it come before the job
+            context.cancelJobGroup(group)
 
     ending = threading.Thread(target=end)
     ending.start()
     with pytest.raises(SourceError, match="could not be counted by Spark"):
         SparkSource(frame).leading_counts(QUERY)
+    ended.set()
     ending.join()
     assert not spark.catalog.tableExists(group)
 
