@@ -25,7 +25,7 @@ $(VENV)/.demo: pyproject.toml $(VENV)/.pip
 
 $(VENV)/.test: pyproject.toml $(VENV)/.pip
 	@echo "Installing topsecret and its tests' tools into $(VENV) …"
-	@$(BIN)/python -m pip install --quiet --editable '.[accounting,ledger,postgres,spark]' --group dev
+	@$(BIN)/python -m pip install --quiet --editable '.[accounting,ledger,plot,postgres,spark]' --group dev
 	@touch $(VENV)/.demo $@
 
 demo: $(VENV)/.demo
@@ -50,6 +50,10 @@ test: $(VENV)/.test postgres java
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -n auto --dist loadgroup # tests of one cluster share a process
+
+# 2,000 requests of 64 clients with random kills of workers and of the PostgreSQL server.
+soak: $(VENV)/.test postgres
+	$(BIN)/python -m pytest tests/ledger/soak.py
 
 bench: $(VENV)/.test
 	$(BIN)/python -m pip install --quiet 'opendp==0.16.*'

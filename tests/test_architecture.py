@@ -31,6 +31,8 @@ MAY_USE: dict[str, set[str]] = {
     },
     "sources": {"errors", "unit"},
     "release": {"errors", "rounding", "selection", "unit"},
+    "record": {"release", "unit"},
+    "ledger": {"errors", "rounding", "accounting", "unit"},
     "demo": {"errors"},
     # What can answer a question and at what price: public numbers only, hence no sources.
     "catalogue": {"errors", "rounding", "accounting", "mechanisms", "release", "selection"},
@@ -59,13 +61,25 @@ MAY_USE: dict[str, set[str]] = {
         "rounding",
         "histogram",
         "catalogue",
+        "ledger",
         "planning",
+        "record",
         "release",
         "sources",
         "unit",
         "",
     },
-    "cli": {"errors", "release", "query", "planning", "accounting", "demo", "verify", ""},
+    "cli": {
+        "errors",
+        "ledger",
+        "release",
+        "query",
+        "planning",
+        "accounting",
+        "demo",
+        "verify",
+        "",
+    },
     "__main__": {"cli"},
     "": {"histogram", "planning", "query", "selection"},
 }
@@ -75,8 +89,12 @@ ONLY_IN = {
     "typer": {"cli"},
     "rich": {"cli", "sources"},
     "matplotlib": {"planning"},
+    "sqlalchemy": {"ledger", "sources"},
+    "psycopg": {"ledger"},
+    "platformdirs": {"ledger"},
     "random": {"demo"},
-    "logging": set(),
+    "logging": {"sources"},  # to silence PySpark, whose loggers print rows
+    "pyspark": {"sources"},
     "warnings": set(),
 }
 
@@ -135,10 +153,17 @@ def test_a_file_holds_one_idea(part: str, path: Path) -> None:
     assert len(path.read_text(encoding="utf-8").splitlines()) <= 400
 
 
-def test_source_and_mechanism_meet_in_one_place() -> None:
-    meeting = {
-        part
-        for part, uses in MAY_USE.items()
-        if "sources" in uses and uses & {"mechanisms", "catalogue", "planning"}
-    }
+CHOOSING = {"mechanisms", "catalogue", "planning"}
+
+
+@pytest.mark.parametrize(
+    ("one", "others"),
+    [
+        ("sources", CHOOSING),
+        ("sources", {"ledger"}),
+        ("ledger", {"mechanisms", "catalogue"}),
+    ],
+)
+def test_source_mechanism_and_ledger_meet_in_one_place(one: str, others: set[str]) -> None:
+    meeting = {part for part, uses in MAY_USE.items() if one in uses and uses & others}
     assert meeting == {"query"}

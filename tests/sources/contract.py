@@ -26,7 +26,7 @@ text = st.text(
 people = st.sampled_from(["ann", "bob", "cy", "Bob", "dé", "e", "1", "01"])
 tables = st.lists(st.tuples(people, text), max_size=25)
 RELAXED = settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 

@@ -30,9 +30,12 @@ _COMPARISONS: dict[str, Any] = {
 
 def holds(where: Where, schema: Schema, dialect: str) -> list[exp.Expression]:
     """What the rows must fulfil, over a table called ``events``; all of it."""
-    if isinstance(where, Expression):
-        return [exp.paren(_rebuilt(where, schema, dialect), copy=False)]
-    return [_condition(condition, schema[condition.column], dialect) for condition in where]
+    return [
+        exp.paren(rebuilt(one, schema, dialect), copy=False)
+        if isinstance(one, Expression)
+        else _condition(one, schema[one.column], dialect)
+        for one in where
+    ]
 
 
 def _condition(condition: Condition, kind: Kind, dialect: str) -> exp.Expression:
@@ -111,7 +114,7 @@ def _literal(value: Scalar, dialect: str) -> exp.Expression:
     return plain  # type: ignore[no-any-return]  # sqlglot's own classes differ by version
 
 
-def _rebuilt(expression: Expression, schema: Schema, dialect: str) -> exp.Expression:
+def rebuilt(expression: Expression, schema: Schema, dialect: str) -> exp.Expression:
     """The checked tree with qualified columns and casts that do not fail, where there are such."""
 
     def rewritten(node: exp.Expression) -> exp.Expression:
@@ -119,7 +122,7 @@ def _rebuilt(expression: Expression, schema: Schema, dialect: str) -> exp.Expres
             column = _events(node.name)
             return counted(column, "text", dialect) if schema[node.name] == "text" else column
         if type(node) is exp.Cast and tries(dialect):
-            return exp.TryCast(**node.args)
+            return exp.TryCast(**{**node.args, "safe": True})
         return node
 
     tree = expression.tree.copy()

@@ -22,9 +22,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from topsecret.errors import InvalidParameter
+from topsecret.sources.domain import Domain, Value
 from topsecret.sources.where import Condition, Expression, Where, conditions
 
-Value = str | int | bool
 Item = Value | tuple[Value, ...]
 """Items are text, integers or booleans, or tuples of these when several columns name the item; a
 column of another type is counted under its text."""
@@ -42,13 +42,29 @@ SALT_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True)
+class Home:
+    """One of several public groups of rows, with each person kept in one of them alone.
+
+    A person with rows in several groups stays in the one with the least hash of salt, person and
+    group; so one person more or less changes the counts of one group only.
+    """
+
+    column: str
+    groups: tuple[Value, ...]
+    group: Value
+
+
+@dataclass(frozen=True, slots=True)
 class CountQuery:
     """Which column names the item, which the person, and how many leading rows are wanted.
 
     >>> CountQuery(item="place", person="user", rows=201)
     CountQuery(item='place', person='user', rows=201)
 
-    ``where`` keeps the rows that meet all conditions. ``max_items`` keeps that many items of each
+    ``where`` keeps the rows that meet all conditions. ``domain`` is the public list of items that
+    may be named, where there is one; other items are left out before anything is chosen or
+    counted. ``home`` asks about one group of rows, each person being in one group only.
+    ``max_items`` keeps that many items of each
     person, chosen by a hash of ``salt``, person and item; the salt is fresh from the operating
     system unless given.
 
@@ -62,6 +78,8 @@ class CountQuery:
     rows: int
     where: Where = ()
     max_items: int | None = None
+    domain: Domain | None = None
+    home: Home | None = None
     salt: bytes = field(default=b"", repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -86,6 +104,10 @@ class CountQuery:
             shown.append(f"where={self.where!r}")
         if self.max_items is not None:
             shown.append(f"max_items={self.max_items}")
+        if self.domain is not None:
+            shown.append(f"domain={self.domain!r}")
+        if self.home is not None:
+            shown.append(f"home={self.home!r}")
         return f"CountQuery({', '.join(shown)})"
 
     @property
@@ -100,16 +122,14 @@ class CountQuery:
         for part in self.item_columns:
             wanted += part.columns if isinstance(part, Expression) else (part,)
         wanted.append(self.person)
-        if isinstance(self.where, Expression):
-            wanted += self.where.columns
-        else:
-            wanted += [condition.column for condition in self.where]
+        for one in self.where:
+            wanted += one.columns if isinstance(one, Expression) else (one.column,)
+        if self.home is not None:
+            wanted.append(self.home.column)
         return tuple(dict.fromkeys(wanted))
 
     def only(self, *more: Condition) -> CountQuery:
         """The same question about fewer rows, with the same salt."""
-        if isinstance(self.where, Expression):
-            raise InvalidParameter("where must be conditions here; write them as tuples")
         return replace(self, where=(*self.where, *more))
 
     def items(self, rows: Sequence[Sequence[Any]]) -> LeadingCounts:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
-from topsecret.errors import SourceError, TopSecretError
+from topsecret.errors import TopSecretError
 from topsecret.sources.progress import watch
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def quiet() -> Iterator[None]:
             logger.removeFilter(is_of_others)
 
 
-def attempt(work: Callable[[], T], failure: SourceError) -> T:
+def attempt(work: Callable[[], T], failure: TopSecretError) -> T:
     """What ``work`` gives, or ``failure`` in the place of any error of Spark's."""
     with quiet():
         try:

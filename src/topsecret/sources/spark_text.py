@@ -1,31 +1,41 @@
 """SQL for Spark that holds none of the caller's words.
 
 Spark replaces ``${…}`` anywhere in a query's text, also inside quotes, by settings and
-environment variables; it may read a quoted column name as a regular expression; and a setting
-changes what a backslash in a literal means. So columns go by their position and text by a named
-parameter, and what is sent is the same whatever a session's settings are.
+environment variables; it may read a quoted column name as a regular expression, and takes names
+that differ in case for one; and a setting changes what a backslash in a literal means. So text
+goes as a named parameter, and a name goes as it is only if it is plain. What is sent is the same
+whatever a session's settings are.
 
 >>> from sqlglot import parse_one
->>> text = "SELECT e.`a b` FROM v AS e WHERE e.`${x}` = '${HOME}'"
->>> numbered(parse_one(text, dialect="spark"), "e", ["a b", "${x}"])
-('SELECT e.`c0` FROM v AS e WHERE e.`c1` = :v0', {'v0': '${HOME}'})
+>>> text = "SELECT e.`a b` FROM v AS e WHERE e.place = '${HOME}'"
+>>> worded(parse_one(text, dialect="spark"))
+('SELECT e.`hex_612062` FROM v AS e WHERE e.place = :v0', {'v0': '${HOME}'})
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
 from typing import Any
 
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 
-from topsecret.errors import InvalidParameter
+PLAIN = re.compile(r"(?!hex_)[a-z][a-z0-9_]*")
 
 SparkGenerator: Any = Spark.Generator  # a nested class or a variable, by sqlglot's version
 
 
-class BindingGenerator(SparkGenerator):  # type: ignore[misc]
-    """Spark's SQL, with every text literal handed over beside it."""
+def plain(name: str) -> str:
+    """A name of small letters, digits and underscores, another for every name.
+
+    >>> [plain(name) for name in ("place", "Place", "hex_")]
+    ['place', 'hex_506c616365', 'hex_6865785f']
+    """
+    return name if PLAIN.fullmatch(name) else "hex_" + name.encode("utf-8").hex()
+
+
+class WordlessGenerator(SparkGenerator):  # type: ignore[misc]
+    """Spark's SQL with plain names, and every text literal handed over beside it."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(dialect="spark", **options)
@@ -39,23 +49,14 @@ class BindingGenerator(SparkGenerator):  # type: ignore[misc]
         self.values[name] = expression.this
         return f":{name}"
 
+    def identifier_sql(self, expression: exp.Identifier) -> str:
+        """The plain name."""
+        quoted = bool(expression.args.get("quoted"))
+        return str(super().identifier_sql(exp.to_identifier(plain(expression.this), quoted=quoted)))
 
-def position(index: int) -> str:
-    """What the column at this place is called in a query."""
-    return f"c{index}"
 
-
-def numbered(
-    question: exp.Expression, table: str, columns: Sequence[str], *, pretty: bool = False
-) -> tuple[str, dict[str, str]]:
-    """The query's text and its values; columns of ``table`` are named by their places."""
-    question = question.copy()
-    for column in list(question.find_all(exp.Column)):
-        if column.table == table:
-            name = position(columns.index(column.name))
-            column.set("this", exp.to_identifier(name, quoted=True))
-    generator = BindingGenerator(pretty=pretty)
+def worded(question: exp.Expression, *, pretty: bool = False) -> tuple[str, dict[str, str]]:
+    """The query's text, and the values of its parameters."""
+    generator = WordlessGenerator(pretty=pretty)
     text = generator.generate(question)
-    if "${" in text:
-        raise InvalidParameter("Spark would replace ${ in an expression; leave it out")
     return text, generator.values

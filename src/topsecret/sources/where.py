@@ -117,32 +117,31 @@ class Expression:
         return columns(self.tree)
 
 
-Where = tuple[Condition, ...] | Expression
+Where = tuple[Condition | Expression, ...]
+"""What a row must fulfil, all of it."""
 
 
 def conditions(given: Any) -> Where:
     """What a caller may pass as ``where``, checked: an expression, or a list of conditions."""
-    if isinstance(given, Expression):
-        return given
-    if isinstance(given, str):
-        return Expression(given) if given.strip() else ()
-    if isinstance(given, Condition):
-        return (given,)
-    if given is None:
+    if given is None or (isinstance(given, str) and not given.strip()):
         return ()
+    if isinstance(given, str | Expression | Condition):
+        return (_one(given),)
     if isinstance(given, tuple) and len(given) == 3 and isinstance(given[0], str):
         return (Condition(*given),)
     if not isinstance(given, Iterable):
         raise _not_conditions(given)
-    result = []
-    for one in given:
-        if isinstance(one, Condition):
-            result.append(one)
-        elif isinstance(one, tuple | list) and len(one) == 3:
-            result.append(Condition(*one))
-        else:
-            raise _not_conditions(one)
-    return tuple(result)
+    return tuple(_one(one) for one in given)
+
+
+def _one(given: Any) -> Condition | Expression:
+    if isinstance(given, Condition | Expression):
+        return given
+    if isinstance(given, str):
+        return Expression(given)
+    if isinstance(given, tuple | list) and len(given) == 3:
+        return Condition(*given)
+    raise _not_conditions(given)
 
 
 def _not_conditions(given: object) -> InvalidParameter:

@@ -99,15 +99,11 @@ SELECT
   COUNT(*) AS `persons`
 FROM (
   SELECT DISTINCT
-    CAST((
-      EXTRACT(HOUR FROM `events`.`time`)
-    ) AS INT64) AS `item`,
+    CAST(EXTRACT(HOUR FROM `events`.`time`) AS INT64) AS `item`,
     `events`.`user` AS `person`
   FROM `public`.`visits` AS `events`
   WHERE
-    NOT (
-      EXTRACT(HOUR FROM `events`.`time`)
-    ) IS NULL
+    NOT EXTRACT(HOUR FROM `events`.`time`) IS NULL
     AND NOT `events`.`user` IS NULL
     AND (
       LOWER(COLLATE(CAST(`events`.`city` AS STRING), '')) = 'bonn'

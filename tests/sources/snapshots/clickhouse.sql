@@ -117,16 +117,12 @@ SELECT
   COUNT(*) AS "persons"
 FROM (
   SELECT DISTINCT
-    CAST((
-      EXTRACT(HOUR FROM "events"."time")
-    ) AS Nullable(Int64)) AS "item",
+    CAST(EXTRACT(HOUR FROM "events"."time") AS Nullable(Int64)) AS "item",
     "events"."user" AS "person"
   FROM "public"."visits" AS "events"
   WHERE
     NOT (
-      (
-        EXTRACT(HOUR FROM "events"."time")
-      ) IS NULL
+      EXTRACT(HOUR FROM "events"."time") IS NULL
     )
     AND NOT (
       "events"."user" IS NULL

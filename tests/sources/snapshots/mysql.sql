@@ -114,15 +114,11 @@ SELECT
   COUNT(*) AS `persons`
 FROM (
   SELECT DISTINCT
-    CAST((
-      EXTRACT(HOUR FROM `events`.`time`)
-    ) AS SIGNED) AS `item`,
+    CAST(EXTRACT(HOUR FROM `events`.`time`) AS SIGNED) AS `item`,
     `events`.`user` AS `person`
   FROM `public`.`visits` AS `events`
   WHERE
-    NOT (
-      EXTRACT(HOUR FROM `events`.`time`)
-    ) IS NULL
+    NOT EXTRACT(HOUR FROM `events`.`time`) IS NULL
     AND NOT `events`.`user` IS NULL
     AND (
       LOWER(

@@ -95,15 +95,11 @@ SELECT
   COUNT(*) AS "persons"
 FROM (
   SELECT DISTINCT
-    CAST((
-      DATE_PART(HOUR, "events"."time")
-    ) AS BIGINT) AS "item",
+    CAST(DATE_PART(HOUR, "events"."time") AS BIGINT) AS "item",
     "events"."user" AS "person"
   FROM "public"."visits" AS "events"
   WHERE
-    NOT (
-      DATE_PART(HOUR, "events"."time")
-    ) IS NULL
+    NOT DATE_PART(HOUR, "events"."time") IS NULL
     AND NOT "events"."user" IS NULL
     AND (
       LOWER(COLLATE(CAST("events"."city" AS VARCHAR), 'utf8')) = 'bonn'

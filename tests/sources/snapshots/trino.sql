@@ -107,15 +107,11 @@ SELECT
   COUNT(*) AS "persons"
 FROM (
   SELECT DISTINCT
-    CAST((
-      EXTRACT(HOUR FROM "events"."time")
-    ) AS BIGINT) AS "item",
+    CAST(EXTRACT(HOUR FROM "events"."time") AS BIGINT) AS "item",
     "events"."user" AS "person"
   FROM "public"."visits" AS "events"
   WHERE
-    NOT (
-      EXTRACT(HOUR FROM "events"."time")
-    ) IS NULL
+    NOT EXTRACT(HOUR FROM "events"."time") IS NULL
     AND NOT "events"."user" IS NULL
     AND (
       LOWER(CAST("events"."city" AS VARCHAR)) = 'bonn'
