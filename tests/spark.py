@@ -30,6 +30,7 @@ SETTINGS = {
     # Planned once, in two partitions: half the time of a tiny query. Tests of the plan set both.
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "2",
+    "spark.task.maxFailures": "1",  # what fails here is meant to
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }

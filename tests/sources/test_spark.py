@@ -1,9 +1,11 @@
 """What is Spark's alone: its settings, its types, its errors, its several machines."""
 
+import _thread
 import logging
 import random
 import secrets
 import threading
+import time
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy
 from contract import SALT, UNICODE, by_hand, ranked
 from events import write
 from pyspark.errors import PySparkException
@@ -29,6 +32,7 @@ from topsecret.sources import CountQuery
 from topsecret.sources.duckdb import FileSource
 from topsecret.sources.spark import SparkSource
 from topsecret.sources.spark_jobs import LOGGERS, finished, quiet, run
+from topsecret.sources.sqlalchemy import SqlSource
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
@@ -89,13 +93,21 @@ def test_several_executors_exchange_data(spark: SparkSession) -> None:
 
 
 @pytest.mark.parametrize("cap", [None, 1, 3])
-def test_the_same_histogram_as_duckdb(spark: SparkSession, tmp_path: Path, cap: int | None) -> None:
+def test_the_same_histogram_as_duckdb_and_postgresql(
+    spark: SparkSession, tmp_path: Path, postgres_url: str, cap: int | None
+) -> None:
     rows = events(3000)
     query = CountQuery("place", "user", rows=50, max_items=cap, salt=SALT)
     frame = spark.createDataFrame(rows, SCHEMA).repartition(5)
     counted = SparkSource(frame).leading_counts(query)
     assert counted == ranked(by_hand(rows, cap), 50)
     assert counted == FileSource(write(tmp_path / "e.parquet", rows)).leading_counts(query)
+    database = sqlalchemy.create_engine(postgres_url)
+    with database.begin() as connection:
+        connection.exec_driver_sql('CREATE TABLE visits ("user" text, place text)')
+        connection.exec_driver_sql("INSERT INTO visits VALUES (%s, %s)", rows)
+    assert counted == SqlSource(database, "visits").leading_counts(query)
+    database.dispose()
 
 
 @pytest.mark.parametrize("ansi", ["true", "false"])
@@ -180,24 +192,27 @@ def test_the_driver_gets_the_leading_rows_and_no_others(spark: SparkSession, gro
     assert last.numTasks == 1
 
 
-def test_a_query_can_be_ended(spark: SparkSession, group: str) -> None:
-    """As Ctrl-C does: its jobs end, its view is gone, its error is one of ours."""
+def test_ctrl_c_ends_a_query(spark: SparkSession, group: str) -> None:
+    """Its jobs end and its views are gone."""
     frame = spark.range(10**15).selectExpr("id AS user", "id % 3 AS place")
-    context = spark.sparkContext
+    tracker = spark.sparkContext.statusTracker()
 
-    ended = threading.Event()
+    def press() -> None:
+        while not tracker.getJobIdsForGroup(group):
+            time.sleep(0.05)
+        _thread.interrupt_main()
 
-    def end() -> None:
-        while not ended.wait(0.2):  # again, should it come before the job
-            context.cancelJobGroup(group)
-
-    ending = threading.Thread(target=end)
-    ending.start()
-    with pytest.raises(SourceError, match="could not be counted by Spark"):
+    pressing = threading.Thread(target=press)
+    pressing.start()
+    with pytest.raises(KeyboardInterrupt):
         SparkSource(frame).leading_counts(QUERY)
-    ended.set()
-    ending.join()
-    assert not [one for one in spark.catalog.listTables() if one.name.startswith("topsecret")]
+    pressing.join()
+    assert not tracker.getActiveJobsIds()
+    assert not own_views(spark)
+
+
+def own_views(spark: SparkSession) -> list[str]:
+    return [one.name for one in spark.catalog.listTables() if one.name.startswith("topsecret")]
 
 
 @pytest.mark.parametrize("item", ["place", "twice"])
@@ -209,7 +224,7 @@ def test_the_view_is_dropped(spark: SparkSession, visits: DataFrame, item: str) 
     else:
         with pytest.raises(SourceError):
             SparkSource(failing).leading_counts(query)
-    assert not [one for one in spark.catalog.listTables() if one.name.startswith("topsecret")]
+    assert not own_views(spark)
 
 
 class Printed(logging.Handler):

@@ -24,6 +24,9 @@ T = TypeVar("T")
 LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 """Through these PySpark prints every error of a query, whoever catches it."""
 
+AGAIN = 0.2
+"""Seconds after which jobs that were told to end are told again."""
+
 
 @contextmanager
 def quiet() -> Iterator[None]:
@@ -66,18 +69,24 @@ def run(session: SparkSession, work: Callable[[], T], label: str) -> T:
         return work()  # a remote session has no context; its client ends a query by itself
     context = session.sparkContext
 
+    ended = threading.Event()
+
     def in_its_thread() -> T:
         context.setJobGroup(label, "topsecret: counting", interruptOnCancel=False)
-        with quiet():
-            return work()
+        try:
+            with quiet():
+                return work()
+        finally:
+            ended.set()
+
+    def end() -> None:
+        context.cancelJobGroup(label)
+        while not ended.wait(AGAIN):  # the first may have come before the job
+            context.cancelJobGroup(label)
 
     # The settings of the caller's thread, such as its scheduler pool, go along.
     inheriting: Callable[[], T] = inheritable_thread_target(session)(in_its_thread)
-    return watch(
-        inheriting,
-        fraction=lambda: finished(context, label),
-        interrupt=lambda: context.cancelJobGroup(label),
-    )
+    return watch(inheriting, fraction=lambda: finished(context, label), interrupt=end)
 
 
 def finished(context: SparkContext, group: str) -> float:
