@@ -3,6 +3,7 @@
 import _thread
 import logging
 import random
+import re
 import secrets
 import threading
 import time
@@ -343,3 +344,24 @@ def test_top_k_takes_a_data_frame(spark: SparkSession) -> None:
     # The gaps of 300 and more are over 50 times the noise's scale.
     assert release.items == ("park", "pier")
     assert release.source == "Spark data frame"
+
+
+def test_the_documentation_runs(spark: SparkSession, visits: DataFrame) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "spark.md").read_text(encoding="utf-8")
+    [code] = re.findall(r"^```python\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL)
+    spark.sql("CREATE DATABASE sales")
+    visits.write.saveAsTable("sales.visits")
+    try:
+        exec(code, {"visits": visits, "spark": spark})
+    finally:
+        spark.sql("DROP DATABASE sales CASCADE")
+
+
+def test_what_is_neither_frame_nor_session(spark: SparkSession) -> None:
+    with pytest.raises(InvalidParameter, match=r"or Spark; found a SparkContext$"):
+        top_k(spark.sparkContext, item="place", person="user", k=2, epsilon=1.0)
+    with pytest.raises(InvalidParameter) as caught:
+        SparkSource(42)  # type: ignore[arg-type]
+    assert str(caught.value) == (
+        "events must be a Spark data frame or the name of a table; found a int"
+    )

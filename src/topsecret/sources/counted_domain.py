@@ -161,9 +161,7 @@ class CountedDomain:
 
 
 @contextmanager
-def counted_domains(
-    engine: Engine, queries: Sequence[CountQuery]
-) -> Iterator[list[CountedDomain]]:
+def counted_domains(engine: Engine, queries: Sequence[CountQuery]) -> Iterator[list[CountedDomain]]:
     """Count the public domain of each query, all in one session."""
     with engine.session(queries[0]) as session:
         yield [_counted(session, query) for query in queries]

@@ -35,6 +35,11 @@ class Listed:
         digest = hashlib.sha256(repr(self.items).encode()).hexdigest()[:8]
         return f"Listed({len(self.items)} items, {digest})"
 
+    @property
+    def described(self) -> str:
+        """In words."""
+        return f"a list of {len(self.items)} items"
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Interval:
@@ -46,6 +51,12 @@ class Interval:
 
     def __repr__(self) -> str:
         return f"Interval({range(self.low, self.low + self.size * self.step, self.step)!r})"
+
+    @property
+    def described(self) -> str:
+        """In words."""
+        every = f", every {self.step}th" if self.step > 1 else ""
+        return f"the whole numbers from {self.low} to {self.high}{every}"
 
     @property
     def high(self) -> int:
@@ -70,6 +81,12 @@ class Column:
         object.__setattr__(self, "table", table)
         object.__setattr__(self, "columns", columns)
 
+    @property
+    def described(self) -> str:
+        """In words."""
+        name = self.table if isinstance(self.table, str) else ".".join(self.table)
+        return f"column {', '.join(self.columns)} of the table {name}"
+
 
 @dataclass(frozen=True, slots=True)
 class FileColumn:
@@ -78,6 +95,11 @@ class FileColumn:
     path: Path
     columns: tuple[str, ...] = ()
     """The columns; none for a text file, or to take the item's own column names."""
+
+    @property
+    def described(self) -> str:
+        """In words."""
+        return f"the file {self.path.name}"
 
 
 Domain = Listed | Interval | Column | FileColumn

@@ -137,11 +137,8 @@ class DuckSession:
     def _create(self, select: exp.Select, values: list[Any]) -> exp.Expression:
         self._kept += 1
         name = f"topsecret kept {self._kept}"
-        create = exp.Create(
-            this=table("temp", "main", name),
-            kind="TABLE",
-            expression=select,
-        )
+        temporary = exp.Properties(expressions=[exp.TemporaryProperty()])
+        create = exp.Create(this=table(name), kind="TABLE", expression=select, properties=temporary)
         self.ask(create.sql("duckdb"), values)
         return table("temp", "main", name)
 

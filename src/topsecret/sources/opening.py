@@ -56,7 +56,7 @@ def _object(source: Any, table: Table | None) -> Source:
         if hasattr(source, "collect_schema") and not hasattr(source, "height"):
             raise InvalidParameter("a lazy frame has no rows yet; pass frame.collect()")
         return FrameSource(source)
-    if package == "pyspark":
+    if package == "pyspark" and type(source).__name__ in {"DataFrame", "SparkSession"}:
         return _spark(source, table)
     if package == "ibis":
         from topsecret.sources.tables import OpenConnection

@@ -78,6 +78,10 @@ class Condition:
     def __repr__(self) -> str:
         return f"Condition({self.column!r}, {self.operator!r}, {self.value!r})"
 
+    def __str__(self) -> str:
+        shown = "no value" if self.value is None else repr(self.value)
+        return f"{self.column} {self.operator} {shown}"
+
     @property
     def values(self) -> tuple[Scalar, ...]:
         """The value, or all of them."""
@@ -101,6 +105,9 @@ class Expression:
 
     def __repr__(self) -> str:
         return f"Expression({self.text!r})"
+
+    def __str__(self) -> str:
+        return " ".join(self.text.split())
 
     @cached_property
     def tree(self) -> exp.Expression:
