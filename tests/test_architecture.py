@@ -113,7 +113,8 @@ ONLY_IN = {
     "psycopg": {"ledger"},
     "platformdirs": {"ledger"},
     "random": {"demo"},
-    "logging": set(),
+    "logging": {"sources"},  # to silence PySpark, whose loggers print rows
+    "pyspark": {"sources"},
     "warnings": set(),
 }
 
