@@ -9,6 +9,7 @@
     ├── MissingExtra (ImportError)         an optional package is not installed
     ├── SourceError (OSError)              the data cannot be reached or read
     │   └── UnknownColumn (SourceError)    a named column does not exist
+    ├── BudgetExceeded (ValueError)        a query does not fit into what is left of a budget
     └── VerificationFailed (AssertionError) a mechanism breaks its own claim
 
 A message says what was given, the rule and the fix. It is built from public parameters alone:
@@ -16,6 +17,9 @@ nothing that a person's data can influence appears in it or decides that it is r
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
 
 
 class TopSecretError(Exception):
@@ -44,6 +48,23 @@ class SourceError(TopSecretError, OSError):
 
 class UnknownColumn(SourceError):
     """A column that was named does not exist in the source."""
+
+
+class BudgetExceeded(TopSecretError, ValueError):
+    """A query does not fit into what is left of a budget. Nothing was spent or read."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        dataset: str = "",
+        needed: Mapping[str, Fraction] | None = None,
+        left: Mapping[str, Fraction] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.dataset = dataset
+        self.needed = dict(needed or {})
+        self.left = dict(left or {})
 
 
 class VerificationFailed(TopSecretError, AssertionError):
