@@ -80,13 +80,8 @@ def cut_ballots(ballots: Ballots | NDArray[Any], max_votes: int) -> Ballots:
     cuts its own ballot before it sends it (see ``surest``).
     """
     rows = np.asarray(ballots)
-    flags = np.ascontiguousarray(rows if rows.dtype == np.bool_ else rows != 0)
-    votes = np.flatnonzero(flags)  # ballot by ballot, in the order of the labels
-    teacher = votes // flags.shape[1]
-    before = np.searchsorted(teacher, np.arange(len(flags)))  # votes on the ballots before
-    cut = np.zeros_like(flags)
-    cut.ravel()[votes[np.arange(len(votes)) - before[teacher] < max_votes]] = True
-    return cut
+    flags = rows if rows.dtype == np.bool_ else rows != 0
+    return flags & (np.cumsum(flags, axis=1, dtype=np.int32) <= max_votes)
 
 
 def surest(scores: NDArray[Any], ballots: Ballots, max_votes: int) -> Ballots:
