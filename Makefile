@@ -25,7 +25,7 @@ $(VENV)/.demo: pyproject.toml $(VENV)/.pip
 
 $(VENV)/.test: pyproject.toml $(VENV)/.pip
 	@echo "Installing topsecret and its tests' tools into $(VENV) …"
-	@$(BIN)/python -m pip install --quiet --editable '.[accounting]' --group dev
+	@$(BIN)/python -m pip install --quiet --editable '.[accounting,pate,ranking]' --group dev
 	@touch $(VENV)/.demo $@
 
 demo: $(VENV)/.demo

@@ -6,9 +6,10 @@
 training rows, 500 other training rows are the public queries, the student is scored on the test
 rows. *Simulated votes*: CelebA's true attributes (40 labels, 9 per image), no images at hand, so
 each of 400 teachers errs on a label independently with a probability that is itself drawn from
-Beta(1, 9) for each image and label, 10% on average; the released labels are scored.
-Under ``replace`` unless the name says add-remove (the paper's relation). Noise is calibrated to each epsilon at delta = 1e-6. The grid and the
-alignment look at the true labels: a comparison, not a release.
+Beta(1, 9) for each image and label, 10% on average; the released labels are scored. Under
+``replace`` unless the name says add-remove (the paper's relation). Noise is calibrated to each
+epsilon at delta = 1e-6. The grid and the alignment look at the true labels: a comparison, not a
+release.
 """
 
 from __future__ import annotations
@@ -182,9 +183,7 @@ def simulated(seed: int) -> Iterator[list[object]]:
     ]
     for method in METHODS:
         for epsilon in EPSILONS:
-            sets, answered = answers(
-                rule_of(method, truth.shape[1], epsilon), polls, epsilon, seed
-            )
+            sets, answered = answers(rule_of(method, truth.shape[1], epsilon), polls, epsilon, seed)
             kept = answered if answered.any() else ~answered
             accuracy = float((sets[kept] == truth[kept]).mean())
             quality = f1(truth[kept], sets[kept])

@@ -5,9 +5,9 @@ is evaluated in balls at 96 orders and rounded up; after n steps
 
     epsilon(n) = min over alpha of n·curve(alpha) + constant(alpha) + ln(1/delta_n)/(alpha − 1),
 
-constant(alpha) = ln(1 − 1/alpha) − ln(alpha)/(alpha − 1) (Canonne, Kamath & Steinke 2020, Prop. 12),
-is a few additions of floats. Every order is valid, so a table of orders loses a little and breaks
-nothing. delta_n is delta less the failures of n steps, an exact fraction.
+constant(alpha) = ln(1 − 1/alpha) − ln(alpha)/(alpha − 1) (Canonne, Kamath & Steinke 2020, Prop.
+12), is a few additions of floats. Every order is valid, so a table of orders loses a little and
+breaks nothing. delta_n is delta less the failures of n steps, an exact fraction.
 
 **Rounding.** The floats curve, constant, 1/(alpha − 1) and ln(1/delta_n) are each rounded up. Two
 products and two additions of floats follow, each with a relative error of at most u = 2⁻⁵³ of
@@ -89,7 +89,7 @@ def _tables(step: Loss) -> tuple[Floats, Floats, Floats]:
 
 
 def most_steps(step: Loss, epsilon: Number, delta: Number, limit: int = 10**9) -> int:
-    """How many steps of one loss keep to (epsilon, delta): the largest number found, never too many.
+    """How many steps of one loss keep to (epsilon, delta): never too many.
 
     The Rényi table gives a number that surely fits; the full accountant is then asked at a few
     larger numbers. What is returned was itself evaluated. ``limit`` bounds the answer.

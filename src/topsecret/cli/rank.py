@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -32,9 +32,12 @@ def rank(
         str, typer.Option(help="counting (wins) or spectral (wins weighed by the loser).")
     ] = "counting",
     teleport: Annotated[
-        float,
-        typer.Option(help="For spectral: how often the walk starts anew; 0 if all pairs met."),
-    ] = 0.3,
+        float | None,
+        typer.Option(
+            help="For spectral: how often the walk starts anew; 0 works if all pairs met.",
+            show_default="0.3",
+        ),
+    ] = None,
     delta: Annotated[
         float | None, typer.Option(help="For spectral: probability that the guarantee fails.")
     ] = None,
@@ -46,48 +49,26 @@ def rank(
 
     topsecret rank matches.csv --winner winner --loser loser -k 10 --epsilon 1
     """
-    ranking = _rank(file, winner, loser, tie, k, epsilon, method, teleport, delta)
+    from topsecret.contest import rank_file
+
+    chosen: Any = method  # checked by rank_file
+    ranking = rank_file(
+        file,
+        winner=winner,
+        loser=loser,
+        epsilon=epsilon,
+        k=k,
+        tie=tie,
+        method=chosen,
+        teleport=teleport,
+        delta=delta,
+    )
     if json:
         import json as json_text
 
         typer.echo(json_text.dumps(ranking.to_dict(), indent=2, ensure_ascii=False))
         return
     _show(ranking)
-
-
-def _rank(
-    file: str,
-    winner: str,
-    loser: str,
-    tie: str | None,
-    k: int | None,
-    epsilon: float,
-    method: str,
-    teleport: float,
-    delta: float | None,
-) -> Ranking:
-    from topsecret.errors import InvalidParameter
-    from topsecret.ranking import Comparisons, counting, spectral
-    from topsecret.sources.matches import MatchFile
-
-    if method not in ("counting", "spectral"):
-        raise InvalidParameter(f"method={method!r} must be 'counting' or 'spectral'")
-    if method == "spectral" and k is None:
-        raise InvalidParameter("spectral needs -k: its noise grows with the length of the list")
-    if method == "counting" and delta is not None:
-        raise InvalidParameter("counting has no delta; leave it out")
-    read = MatchFile(file).read(winner, loser, tie)
-    comparisons = Comparisons.from_codes(
-        read.winners,
-        read.losers,
-        items=read.items,
-        ties=read.ties,
-        counts=read.counts,
-        schedule="public",
-    )
-    if k is None or method == "counting":
-        return counting(comparisons, k=k, epsilon=epsilon)
-    return spectral(comparisons, k=k, epsilon=epsilon, delta=delta, teleport=teleport)
 
 
 def _show(ranking: Ranking) -> None:

@@ -55,4 +55,4 @@ def winners(
             runner.lower, runner.upper = float(lower[row, place]), float(upper[row, place])
             runners.append(runner)
         best[row] = min(runners).group
-    return best.astype(np.int64)
+    return np.asarray(best, dtype=np.int64)

@@ -40,7 +40,7 @@ def as_ballots(votes: Any, teachers: int, labels: int) -> Ballots:
         raise InvalidParameter(
             f"votes must be truth values or numbers; found an array of {array.dtype}"
         )
-    return array != 0
+    return np.asarray(array != 0, dtype=np.bool_)
 
 
 def as_counts(counts: Any, teachers: int, labels: int) -> Counts:

@@ -100,7 +100,11 @@ def _largest(
         middle = (low + high) / 2
         low, high = (middle, high) if roughly(2.0**middle) else (low, middle)
     found = calibrate(
-        lambda value: queries * loss_of(value), epsilon, delta, start=1.1 * 2.0**low, tolerance=ENOUGH
+        lambda value: queries * loss_of(value),
+        epsilon,
+        delta,
+        start=1.1 * 2.0**low,
+        tolerance=ENOUGH,
     )
     if found <= 0:
         raise InvalidParameter(

@@ -39,8 +39,7 @@ try:
     from sklearn.base import BaseEstimator, clone
 except ImportError:
     raise MissingExtra(
-        "topsecret.pate.pipeline needs scikit-learn; install it with: "
-        "pip install 'topsecret[pate]'"
+        "topsecret.pate.pipeline needs scikit-learn; install it with: pip install 'topsecret[pate]'"
     ) from None
 
 T = TypeVar("T")
@@ -88,7 +87,12 @@ class PateClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         self.progress = progress
 
     def fit(
-        self, X: Any, y: Any, *, public: Any, groups: Sequence[Hashable] | None = None  # noqa: N803
+        self,
+        X: Any,  # noqa: N803
+        y: Any,
+        *,
+        public: Any,
+        groups: Sequence[Hashable] | None = None,
     ) -> PateClassifier:
         """Train teachers on (X, y), label rows of ``public`` privately, train the student."""
         private, public = _matrix(X), _matrix(public)
@@ -99,7 +103,9 @@ class PateClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
                 "column of 0 and 1 for each label"
             )
         count = parameters.whole(self.teachers, "teachers")
-        asked = public.shape[0] if self.queries is None else parameters.whole(self.queries, "queries")
+        asked = (
+            public.shape[0] if self.queries is None else parameters.whole(self.queries, "queries")
+        )
         parameters.at_most(asked, "queries", public.shape[0], "the number of public rows")
         rule = self._rule(truth.shape[1], count, asked)
         training.rehearse(clone(self.estimator), public, truth.shape[1])
@@ -125,7 +131,11 @@ class PateClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         return self
 
     def _rule(self, labels: int, teachers: int, queries: int) -> VoteRule:
-        budget = {"queries": queries, "epsilon": self.epsilon, "delta": self.delta}
+        budget: dict[str, Any] = {
+            "queries": queries,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+        }
         parameters.one_of(self.method, "method", ("stable", "pate", "pate-tau"))
         if (self.method == "pate-tau") != (self.max_votes is not None):
             raise InvalidParameter(

@@ -9,11 +9,11 @@ or remove a teacher instead; ``adjacency="add-remove"`` is kept to reproduce the
   proof in ``mechanisms/stability.py``). Gap sensitivity s = 2 under replace, 1 under add-remove.
   One answer costs picks(1, 2s/τ) + gaussian((s/σ)²) + failure(δ_t), with no dependence on c.
 - `NoisyMajority`: every label whose count + N(0, σ²) exceeds half the teachers. The c noisy counts
-  are a Gaussian mechanism of L2 sensitivity √c: gaussian(c/σ²). With ``max_votes`` = τ (PATE-τ) each
-  ballot is cut to τ labels first: at most τ counts move under add-remove, at most 2τ under replace
-  (τ votes go, τ come), so the L2 sensitivity is √min(c, 2τ).
-  *Only the bits are drawn.* count + N(0, σ²) > n/2 has probability Φ((count − n/2)/σ), so each label
-  is a coin of known chance (``noise/coins.py``): the noise itself is never drawn.
+  are a Gaussian mechanism of L2 sensitivity √c: gaussian(c/σ²). With ``max_votes`` = τ (PATE-τ)
+  each ballot is cut to τ labels first: at most τ counts move under add-remove, at most 2τ under
+  replace (τ votes go, τ come), so the L2 sensitivity is √min(c, 2τ). *Only the bits are drawn.*
+  count + N(0, σ²) > n/2 has probability Φ((count − n/2)/σ), so each label is a coin of known chance
+  (``noise/coins.py``): the noise itself is never drawn.
 
 The label set is all that is released; which of the c − 1 gaps was chosen stays hidden unless it
 passes, and how sure an answer was is not told.

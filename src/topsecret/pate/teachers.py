@@ -3,8 +3,8 @@
 **Why one record reaches one teacher.** Which teacher a row belongs to is drawn before anything is
 looked at: from the row's position, or from a keyed hash of the row's group (a person, say), so that
 all rows of a group meet in one teacher and no other group's place depends on them. With the split
-and the estimators' own randomness held fixed, replacing one record (or one group's rows) changes one
-teacher's training set, hence one ballot per query. Averaging over that randomness keeps this.
+and the estimators' own randomness held fixed, replacing one record (or one group's rows) changes
+one teacher's training set, hence one ballot per query. Averaging over that randomness keeps this.
 
 **Failure is data-independent.** What an estimator raises or warns about depends on the rows that
 it sees, so both end here: a teacher that cannot be trained, or cannot predict, votes for nothing.
@@ -74,7 +74,7 @@ def ballots(teacher: Any | None, features: Any, labels: int, max_votes: int | No
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            votes = np.asarray(teacher.predict(features)) != 0
+            votes: Ballots = np.asarray(np.asarray(teacher.predict(features)) != 0, np.bool_)
             if votes.shape != nothing.shape:
                 return nothing
             if max_votes is None:

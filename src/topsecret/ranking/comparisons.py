@@ -3,8 +3,8 @@
 Neighbours differ in the *outcome of one comparison*. So the items, the pairs that met and how often
 they met, the **schedule**, are the same for all neighbours and count as public. A table of results
 shows its schedule too: whoever makes comparisons out of one declares that schedule public by saying
-``schedule="public"``, and the receipt repeats it. Where taking part is itself the secret, this is the
-wrong tool.
+``schedule="public"``, and the receipt repeats it. Where taking part is itself the secret, this is
+the wrong tool.
 
 A tie is half a win for each side. Leaving ties out would make the schedule depend on outcomes.
 
@@ -67,7 +67,9 @@ class Comparisons:
         winners, losers = list(winners), list(losers)
         items = sorted(set(winners) | set(losers), key=canonical_key)
         places = {item: place for place, item in enumerate(items)}
-        codes = [np.array([places[name] for name in names], np.int64) for names in (winners, losers)]
+        codes = [
+            np.array([places[name] for name in names], np.int64) for names in (winners, losers)
+        ]
         return cls.from_codes(*codes, items=items, ties=ties, schedule=schedule)
 
     @classmethod
@@ -106,7 +108,9 @@ class Comparisons:
         rows = np.concatenate([won[apart], lost[both]])
         columns = np.concatenate([lost[apart], won[both]])
         values = np.concatenate([(np.where(tied, 1, 2) * repeats)[apart], repeats[both]])
-        if len(rows) and (min(rows.min(), columns.min()) < 0 or max(rows.max(), columns.max()) >= size):
+        if len(rows) and (
+            min(rows.min(), columns.min()) < 0 or max(rows.max(), columns.max()) >= size
+        ):
             raise InvalidParameter(f"places must lie between 0 and {size - 1}, one for each item")
         # Adding the loser's 0 keeps the stored pattern that of the schedule, not of the outcomes.
         rows, columns, values = (
@@ -252,4 +256,3 @@ def _checked(half_wins: Any) -> Any:
     np.clip(half_wins.data, 0, _MOST, out=half_wins.data)
     half_wins.sum_duplicates()
     return half_wins
-

@@ -8,7 +8,8 @@
 ('ada', 'bob', 'eve')
 
 - **counting** ranks by wins with Lap(2/ε): ε-DP on every schedule, for the whole list at once
-  (``mechanisms/laplace_ranking.py``). Items that met often collect more wins: fair on even schedules.
+  (``mechanisms/laplace_ranking.py``). Items that met often collect more wins: fair on even
+  schedules.
 - **spectral** ranks by the stationary distribution π of the walk to winners (Qiao, Su & Zhang 2021,
   Alg. 3), which weighs a win by the loser's strength. One comparison moves π by at most
   S (``sensitivity.py``), its float version by S + 2η (``stationary.py``); π is not monotone, so all
