@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from topsecret.noise.bits import BitSource, Uniform
 from topsecret.noise.reals import Real, is_less
 from topsecret.noise.screening import WORD, draw_words
+from topsecret.rounding import precision
 
 _LAST_WORD = 2**WORD - 1
 _TABLE_BITS = 128
@@ -85,7 +86,8 @@ def words_around(chance: arb) -> tuple[int, int]:
     >>> words_around(arb(0.5)) == (2**63, 2**63)
     True
     """
-    lower, upper = _fraction(chance.lower()), _fraction(chance.upper())
+    with precision(2 * _TABLE_BITS):  # the ends of a ball are rounded to the working precision
+        lower, upper = _fraction(chance.lower()), _fraction(chance.upper())
     low = math.floor(max(lower, Fraction(0)) * 2**WORD)
     high = math.ceil(min(upper, Fraction(1)) * 2**WORD)
     return min(low, 2**WORD), max(high, 0)

@@ -27,6 +27,7 @@ from fractions import Fraction
 from typing import Literal
 
 from topsecret.accounting import calibrate_picks
+from topsecret.accounting.explanation import shown
 from topsecret.errors import InvalidParameter
 from topsecret.histogram import Histogram
 from topsecret.mechanisms import (
@@ -68,19 +69,19 @@ class Ranking:
     @property
     def receipt(self) -> tuple[tuple[str, str], ...]:
         """The receipt as pairs of a label and a text in plain words."""
-        shown = ", ".join(
-            f"{name}={value:.6g}" if isinstance(value, float) else f"{name}={value}"
+        listed = ", ".join(
+            f"{name}={shown(value)}" if isinstance(value, float) else f"{name}={value}"
             for name, value in self.parameters.items()
         )
         lines = [
             ("Protected", "who won any one comparison. Somebody who decided b of them is "
              "protected at b times epsilon."),
             ("Public", f"who met whom and how often, as declared by the caller: {self.schedule}."),
-            ("Guarantee", f"epsilon = {self.epsilon:.6g} and delta = {self.delta:.3g}: had one "
+            ("Guarantee", f"epsilon = {shown(self.epsilon)} and delta = {shown(self.delta)}: had one "
              "comparison ended otherwise, no ranking would be more than e^epsilon times as "
              "likely, except for a failure of probability delta."),
             ("Order", "best first." if self.ordered else "the set has no order."),
-            ("Method", f"{self.method} ({shown})."),
+            ("Method", f"{self.method} ({listed})."),
         ]  # fmt: skip
         if self.assumption is not None:
             lines.append(("ASSUMED", f"{self.assumption}."))
@@ -175,7 +176,7 @@ def spectral(
         mixing = promised(comparisons.most_games, promise)
     found = stationary(comparisons, theta, mixing)
     moves = up(mixing.sensitivity + 2 * found.error)
-    mechanism = _mechanism(k, epsilon, delta, moves, answer)
+    mechanism = top_mechanism(k, epsilon, delta, moves, answer)
     selection = mechanism.select(Histogram.from_counts(found.scores), bits)
     failure = Fraction(0) if delta is None else exact(delta)
     return Ranking(
@@ -195,10 +196,10 @@ def spectral(
     )
 
 
-def _mechanism(
+def top_mechanism(
     k: int, epsilon: Number, delta: Number | None, moves: float, answer: str
 ) -> Mechanism:
-    """π may move in both directions: s = 2 always."""
+    """What names the k best scores of which each moves by at most ``moves``, in any direction."""
     if answer == "set":
         share = None if delta is None else float(delta)
         return OneshotLaplace(k, epsilon, share, moves, "replace")  # type: ignore[arg-type]
