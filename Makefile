@@ -25,7 +25,7 @@ $(VENV)/.demo: pyproject.toml $(VENV)/.pip
 
 $(VENV)/.test: pyproject.toml $(VENV)/.pip
 	@echo "Installing topsecret and its tests' tools into $(VENV) …"
-	@$(BIN)/python -m pip install --quiet --editable '.[accounting,ledger,plot,postgres,spark]' --group dev
+	@$(BIN)/python -m pip install --quiet --editable '.[accounting,ledger,pate,plot,postgres,ranking,spark]' --group dev
 	@touch $(VENV)/.demo $@
 
 demo: $(VENV)/.demo
