@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 SUDO   := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 APT    := $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get
 
-.PHONY: demo test soak bench verify postgres java clean
+.PHONY: demo test soak bench verify reproduce postgres java clean
 
 # A fresh Debian or Ubuntu has python3 without venv: ask the system for it only when it is missing.
 $(VENV)/.pip:
@@ -58,6 +58,10 @@ soak: $(VENV)/.test postgres
 bench: $(VENV)/.test
 	$(BIN)/python -m pip install --quiet 'opendp==0.16.*'
 	$(BIN)/python -m benchmarks
+
+reproduce: $(VENV)/.test
+	$(BIN)/python -m pip install --quiet 'opendp==0.16.*' 'matplotlib>=3.8'
+	$(BIN)/python -m experiments --processes 2
 
 verify: $(VENV)/.demo
 	$(BIN)/topsecret verify
