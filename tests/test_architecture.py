@@ -54,6 +54,7 @@ MAY_USE: dict[str, set[str]] = {
         "selection",
         "mechanisms",
     },
+    "interop": {"errors", "rounding", "histogram", "mechanisms"},
     "query": {
         "errors",
         "rounding",
@@ -75,6 +76,7 @@ ONLY_IN = {
     "typer": {"cli"},
     "rich": {"cli", "sources"},
     "matplotlib": {"planning"},
+    "opendp": {"interop"},
     "random": {"demo"},
     "logging": set(),
     "warnings": set(),

@@ -14,7 +14,6 @@ NARROW = WIDTH < 60
 
 app = typer.Typer(
     name="topsecret",
-    add_completion=False,
     no_args_is_help=True,
     # Boxes need room: below it, the plain help is easier to read.
     rich_markup_mode=None if NARROW else "rich",
