@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 SUDO   := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 APT    := $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get
 
-.PHONY: demo test bench verify clean
+.PHONY: demo test docs bench verify clean
 
 # A fresh Debian or Ubuntu has python3 without venv: ask the system for it only when it is missing.
 $(VENV)/.pip:
@@ -25,7 +25,7 @@ $(VENV)/.demo: pyproject.toml $(VENV)/.pip
 
 $(VENV)/.test: pyproject.toml $(VENV)/.pip
 	@echo "Installing topsecret and its tests' tools into $(VENV) …"
-	@$(BIN)/python -m pip install --quiet --editable '.[accounting,plot]' --group dev
+	@$(BIN)/python -m pip install --quiet --editable '.[all]' --group dev --group docs
 	@touch $(VENV)/.demo $@
 
 demo: $(VENV)/.demo
@@ -37,12 +37,17 @@ test: $(VENV)/.test
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -n auto
 
+# The site, in site/: open site/index.html. A warning is an error.
+docs: $(VENV)/.test
+	$(BIN)/python docs/pictures/draw.py
+	$(BIN)/python docs/site/commands.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
 bench: $(VENV)/.test
-	$(BIN)/python -m pip install --quiet 'opendp==0.16.*'
 	$(BIN)/python -m benchmarks
 
 verify: $(VENV)/.demo
 	$(BIN)/topsecret verify
 
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis dist demo
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis dist demo site

@@ -31,7 +31,12 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+ENDING = """Exit codes: 0 answered, 1 a check failed, 2 a mistake or refusal, with one line that helps.
+
+topsecret COMMAND --help has more examples."""
+
+
+@app.callback(epilog=ENDING)
 def topsecret(
     version: Annotated[
         bool,
@@ -40,7 +45,11 @@ def topsecret(
 ) -> None:
     """The most common items of your data, with a proven privacy guarantee.
 
-    Start with topsecret demo, or ask your own file:
+    Try it on made-up data, see what a budget buys, then ask your own file:
+
+    topsecret demo
+
+    topsecret plan -k 10 --epsilon 1
 
     topsecret top events.csv --item place --person user -k 10 --epsilon 1
     """
