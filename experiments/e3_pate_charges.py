@@ -50,13 +50,15 @@ def run(
 
 
 def _paint(figure, found) -> None:  # type: ignore[no-untyped-def]
-    axes = figure.subplots(1, len(found), sharey=True, squeeze=False)[0]
+    axes = figure.subplots(1, len(found), sharex=True, sharey=True, squeeze=False)[0]
     for axis, (kind, charges) in zip(axes, found.items(), strict=True):
         places = range(len(charges))
         colours = ["grey" if charge.valid else "tab:red" for charge in charges]
         axis.barh(places, [charge.epsilon for charge in charges], color=colours)
         axis.axvline(PRINTED, color="black", linestyle="--", label="printed")
         axis.set_xscale("log")
+        axis.set_xticks([3, 5, 10, 20, 50, 100], ["3", "5", "10", "20", "50", "100"])
+        axis.minorticks_off()
         axis.set_xlabel(f"ε at δ = 10⁻⁶, {kind}")
         axis.legend()
     axes[0].set_yticks(range(len(found["add-remove"])), WORDS)
