@@ -32,14 +32,16 @@ OURS = """
 import resource, sys, time
 from topsecret import top_k
 start = time.perf_counter()
-top_k(sys.argv[1], item="place", person="user", k=10, epsilon=1.0)
+top_k(sys.argv[1], item="place", person="user", k=10, epsilon=1.0, mechanism="limited-domain")
 print(time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 """
 PEER = """
 import resource, sys, time
 import duckdb
 start = time.perf_counter()
-duckdb.connect().execute(sys.argv[1]).fetchall()
+engine = duckdb.connect()
+engine.execute("SET enable_progress_bar = false")
+engine.execute(sys.argv[1]).fetchall()
 print(time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 """
 
