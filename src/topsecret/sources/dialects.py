@@ -57,7 +57,7 @@ _ENCODED: dict[str, Rewrite] = {
 DIALECTS = tuple(_BY_CODE_POINT)
 """The engines that the SQL is written for, by sqlglot's names."""
 
-_TRIES = {"duckdb", "bigquery", "trino"}
+_TRIES = {"duckdb", "bigquery", "spark", "trino"}
 """Engines where TRY_CAST makes NULL of what cannot be cast, as sqlglot renders it."""
 
 
@@ -85,6 +85,18 @@ def counted(value: exp.Expression, kind: Kind, dialect: str) -> exp.Expression:
     return as_text(value, dialect)
 
 
+def readable(value: exp.Expression, kind: Kind, dialect: str) -> exp.Expression:
+    """An item's value as it is counted, such that different items have different names.
+
+    Spark's text may hold bytes that are not UTF-8, which all look alike once they are read:
+    they become U+FFFD before they are counted.
+    """
+    value = counted(value, kind, dialect)
+    if dialect == "spark" and kind in {"text", "other"}:
+        return exp.Anonymous(this="MAKE_VALID_UTF8", expressions=[value])
+    return value
+
+
 def digest(text: exp.Expression, dialect: str) -> exp.Expression:
     """The MD5 of the text's UTF-8 bytes as 32 lower-case hexadecimal digits, ordered as such."""
     return exp.MD5(this=_ENCODED.get(dialect, _same)(text))
@@ -103,4 +115,4 @@ def tries(dialect: str) -> bool:
 
 def try_cast(value: exp.Expression, to: str) -> exp.Expression:
     """A cast that makes NULL of what cannot be cast; only where ``tries``."""
-    return exp.TryCast(this=value, to=exp.DataType.build(to))
+    return exp.TryCast(this=value, to=exp.DataType.build(to), safe=True)  # for Spark's sake

@@ -122,7 +122,7 @@ def rebuilt(expression: Expression, schema: Schema, dialect: str) -> exp.Express
             column = _events(node.name)
             return counted(column, "text", dialect) if schema[node.name] == "text" else column
         if type(node) is exp.Cast and tries(dialect):
-            return exp.TryCast(**node.args)
+            return exp.TryCast(**{**node.args, "safe": True})
         return node
 
     tree = expression.tree.copy()

@@ -56,6 +56,8 @@ def _object(source: Any, table: Table | None) -> Source:
         if hasattr(source, "collect_schema") and not hasattr(source, "height"):
             raise InvalidParameter("a lazy frame has no rows yet; pass frame.collect()")
         return FrameSource(source)
+    if package == "pyspark" and type(source).__name__ in {"DataFrame", "SparkSession"}:
+        return _spark(source, table)
     if package == "ibis":
         from topsecret.sources.tables import OpenConnection
 
@@ -63,8 +65,17 @@ def _object(source: Any, table: Table | None) -> Source:
         return OpenConnection.of_ibis(source)
     raise InvalidParameter(
         "source must be a file, a database's URL, an SQLAlchemy engine, a DuckDB connection, or a "
-        f"data frame of pandas, polars, pyarrow or ibis; found a {type(source).__name__}"
+        f"data frame of pandas, polars, pyarrow, ibis or Spark; found a {type(source).__name__}"
     )
+
+
+def _spark(source: Any, table: Table | None) -> Source:
+    from topsecret.sources.spark import SparkSource, is_data_frame
+
+    if is_data_frame(source):
+        _unneeded(table, "a data frame")
+        return SparkSource(source)
+    return SparkSource(_needed(table, "a Spark session"), source)
 
 
 def _needed(table: Table | None, what: str) -> Table:

@@ -39,7 +39,7 @@ from typing import Any
 from sqlglot import exp
 
 from topsecret.errors import InvalidParameter
-from topsecret.sources.dialects import as_text, counted, descending, digest, tries, try_cast
+from topsecret.sources.dialects import counted, descending, digest, readable, tries, try_cast
 from topsecret.sources.domain import Interval
 from topsecret.sources.expressions import is_whole
 from topsecret.sources.filters import holds, rebuilt
@@ -159,11 +159,11 @@ def _value(
         return _whole(part, query.domain, schema, dialect)
     if isinstance(part, str):
         raw: exp.Expression = column(part, EVENTS)
-        return counted(raw, schema[part], dialect), [_present(raw.copy())]
+        return readable(raw, schema[part], dialect), [_present(raw.copy())]
     raw = rebuilt(part, schema, dialect)
     if is_whole(part.tree):
         return exp.cast(raw, exp.DataType.Type.BIGINT), [_present(raw.copy())]
-    return as_text(raw, dialect), [_present(raw.copy())]
+    return readable(raw, "other", dialect), [_present(raw.copy())]
 
 
 def _whole(

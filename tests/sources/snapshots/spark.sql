@@ -4,7 +4,7 @@ SELECT
   COUNT(*) AS `persons`
 FROM (
   SELECT DISTINCT
-    CAST(`events`.`place` AS STRING) AS `item`,
+    MAKE_VALID_UTF8(CAST(`events`.`place` AS STRING)) AS `item`,
     `events`.`user` AS `person`
   FROM `public`.`visits` AS `events`
   WHERE
@@ -32,7 +32,7 @@ FROM (
     ) AS `choice`
   FROM (
     SELECT DISTINCT
-      CAST(`events`.`place` AS STRING) AS `item`,
+      MAKE_VALID_UTF8(CAST(`events`.`place` AS STRING)) AS `item`,
       `events`.`user` AS `person`
     FROM `public`.`visits` AS `events`
     WHERE
@@ -65,8 +65,8 @@ FROM (
     ) AS `choice`
   FROM (
     SELECT DISTINCT
-      CAST(`events`.`city` AS STRING) AS `item_1`,
-      CAST(`events`.`place` AS STRING) AS `item_2`,
+      MAKE_VALID_UTF8(CAST(`events`.`city` AS STRING)) AS `item_1`,
+      MAKE_VALID_UTF8(CAST(`events`.`place` AS STRING)) AS `item_2`,
       `events`.`user` AS `person`
     FROM `public`.`visits` AS `events`
     WHERE
