@@ -160,7 +160,7 @@ class SqlSession:
             )
         if self.dialect != "sqlite":
             quoted = [exp.to_identifier(name, quoted=True) for name in names]
-            listed: Any = exp.values(list(rows), alias="v", columns=quoted)
+            listed: Any = exp.values(list(rows), alias="v", columns=quoted)  # type: ignore[arg-type]
             return exp.select("*").from_(listed).subquery()
         shown = [
             named(exp.column(f"column{place}"), name) for place, name in enumerate(names, start=1)
