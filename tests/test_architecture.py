@@ -104,7 +104,6 @@ MAY_USE: dict[str, set[str]] = {
         "errors",
         "by_group",
         "noise",
-        "sources",
         "ledger",
         "release",
         "query",
@@ -118,7 +117,7 @@ MAY_USE: dict[str, set[str]] = {
         "",
     },
     "__main__": {"cli"},
-    "": {"by_group", "histogram", "planning", "query", "selection", "sources"},
+    "": {"by_group", "histogram", "planning", "query", "selection"},
 }
 ONLY_IN = {
     "duckdb": {"sources"},
