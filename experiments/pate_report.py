@@ -13,42 +13,7 @@ TARGETS = (0.42, 0.43, 0.45, 0.47)
 
 Cells = dict[tuple[str, str, str], list[dict[str, str]]]
 
-TEXT = """# Multi-label PATE (E3)
-
-Made by `python -m experiments.pate`. 400 teachers, 500 queries, δ = 10⁻⁶, five seeds; every ε is that of the optimal accountant for the noise that was drawn. Neighbours differ in one training record (`replace`) unless a row says add-remove, the relation of Zhu & Wang 2022.
-
-**Real data.** tmc2007-500 (22 labels, 2.2 per row): ridge classifiers as teachers on 52 rows each, another as student on the answered queries, scored on the 7,077 test rows by micro-averaged F1. (Per-label accuracy is nearly constant here: no label at all has .911, the true labels teach .924. It is in `pate.csv`.)
-
-![F1 of the student against epsilon](pate.png)
-
-## Epsilon at aligned F1
-
-Interpolated on the grid of ε; "–" where no ε of the grid reaches it.
-
-{aligned}
-
-## F1 of the student (mean ± standard deviation of five seeds)
-
-{scores}
-
-Without noise: {noiseless}.
-
-## What this says
-
-- **At a modest F1 StableTopK does not need less ε than PATE-τ** under `replace`: at F1 = .43 it needs {stable_43} against {tau_43} for PATE-τ (τ = 4) and {pate_43} for PATE. It answers only where the largest gap exceeds about 5½ standard deviations of its test (δ_t = 10⁻⁹), and that noise is doubled under `replace`, where a gap moves by 2. PATE-τ with a small τ has little noise per label, answers everything, and the student averages what is left of it.
-- **At a higher F1 StableTopK is the only one that arrives**: F1 = .45 costs {stable_45}, and neither baseline reaches it at any ε. Its labels are better without noise too (F1 of the student .473 against .438): the largest gap adapts to weak teachers, of whom fewer than half may name a label that is right, while the baselines ask for half of them.
-- **Under the paper's relation** (add-remove) StableTopK needs {stable_ar_43} at F1 = .43 against {pate_43} for PATE and {tau_ar_43} for PATE-τ: the paper's order against PATE holds, against PATE-τ it does not on these data.
-- Gaussian selection, which the paper uses, costs about twice the ε of Gumbel selection: its Rényi curve has a term in the number of labels.
-- These ε are large. With 21,000 rows for 400 teachers the gaps are small; the cost per query does not depend on the data, so more teachers, each as good, would lower every ε in proportion.
-
-## Simulated votes: CelebA's attributes
-
-No images, so no teachers: 40 true attributes (9 per image), 400 simulated teachers that err independently with a probability drawn from Beta(1, 9) per image and label. Share of correct labels among the answered queries, and the share of queries answered:
-
-{simulated}
-
-With many labels per record PATE-τ is held back by its cut whatever the budget, as in the paper; StableTopK is right on nearly all it answers, and answers few below ε = 16. PATE answers all with more errors. Independent errors are kind to everybody: nothing here says how real teachers would do.
-"""
+TEMPLATE = Path(__file__).with_name("pate_template.md")
 
 
 def write() -> None:
@@ -65,7 +30,7 @@ def write() -> None:
         f"{name.removesuffix(', no noise')} {average(cells, ('real', name, ''), 'student F1'):.3f}"
         for name in dict.fromkeys(row["method"] for row in rows if not row["epsilon"])
     )
-    text = TEXT.format(
+    text = TEMPLATE.read_text(encoding="utf-8").format(
         aligned=table(
             ["method", *(f"F1 = {target}" for target in TARGETS)],
             [[m, *(found[m, t] for t in TARGETS)] for m in methods],
