@@ -62,6 +62,7 @@ def _steam() -> Counts:
     with zipfile.ZipFile(folder() / "steam_200k" / "steam.zip") as archive:
         name = next(n for n in archive.namelist() if n.endswith("game_purchase.dat"))
         text = io.TextIOWrapper(archive.open(name), encoding="utf-8", errors="replace")
+        next(text)  # the header
         seen = {tuple(line.split()[:2]) for line in text if line.strip()}
     return _ranked(Counter(pair[1] for pair in seen).values())
 
