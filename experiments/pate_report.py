@@ -1,4 +1,4 @@
-"""docs/results/pate.md and pate.png from the rows that ``experiments.pate`` wrote."""
+"""docs/results/pate.md and pate.svg from the rows that ``experiments.pate`` wrote."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import math
 from collections import defaultdict
 from pathlib import Path
 from statistics import mean, stdev
+from typing import Any
 
-RESULTS = Path(__file__).parents[1] / "docs" / "results"
+from experiments.report import RESULTS, draw, write_verdict
+
 TARGETS = (0.42, 0.43, 0.45, 0.47)
 
 Cells = dict[tuple[str, str, str], list[dict[str, str]]]
@@ -16,16 +18,18 @@ Cells = dict[tuple[str, str, str], list[dict[str, str]]]
 TEMPLATE = Path(__file__).with_name("pate_template.md")
 
 
-def write() -> None:
-    """Draw and word what is in ``pate.csv``."""
-    with (RESULTS / "pate.csv").open(encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
+def write(rows: list[dict[str, str]]) -> str:
+    """Draw and word the rows; the verdict comes back."""
     cells: Cells = defaultdict(list)
     for row in rows:
         cells[row["votes"], row["method"], row["epsilon"]].append(row)
     methods = list(dict.fromkeys(row["method"] for row in rows if row["epsilon"]))
     epsilons = list(dict.fromkeys(row["epsilon"] for row in rows if row["epsilon"]))
     found = {(m, t): aligned(cells, m, epsilons, t) for m in methods for t in TARGETS}
+
+    def free(name: str, column: str = "student F1") -> str:
+        return f"{average(cells, ('real', name, ''), column):.3f}"
+
     noiseless = ", ".join(
         f"{name.removesuffix(', no noise')} {average(cells, ('real', name, ''), 'student F1'):.3f}"
         for name in dict.fromkeys(row["method"] for row in rows if not row["epsilon"])
@@ -44,6 +48,9 @@ def write() -> None:
             ["method", *(f"ε = {e}" for e in epsilons)],
             [[m, *(simulated(cells["simulated", m, e]) for e in epsilons)] for m in methods],
         ),
+        true_accuracy=free("the true labels", "accuracy"),
+        stable_free=free("StableTopK, no noise"),
+        pate_free=free("PATE, no noise"),
         stable_43=found["StableTopK", 0.43],
         tau_43=found["PATE-τ, τ = 4", 0.43],
         pate_43=found["PATE", 0.43],
@@ -51,8 +58,10 @@ def write() -> None:
         stable_ar_43=found["StableTopK, add-remove", 0.43],
         tau_ar_43=found["PATE-τ, τ = 4, add-remove", 0.43],
     )
-    (RESULTS / "pate.md").write_text(text, encoding="utf-8")
-    draw(cells, methods, epsilons)
+    write_verdict("pate", text)
+    draw("pate", lambda figure: _paint(figure, cells, methods, epsilons), 10, 4)
+    line = next(line for line in text.splitlines() if line.startswith("**Verdict.** "))
+    return line.removeprefix("**Verdict.** ")
 
 
 def average(cells: Cells, key: tuple[str, str, str], column: str) -> float:
@@ -93,11 +102,8 @@ def table(heads: list[str], rows: list[list[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def draw(cells: Cells, methods: list[str], epsilons: list[str]) -> None:
+def _paint(figure: Any, cells: Cells, methods: list[str], epsilons: list[str]) -> None:
     """Two panels: replace and add-remove."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(10, 4), layout="constrained")
     panels = figure.subplots(1, 2, sharey=True)
     for panel, wanted in zip(panels, (False, True), strict=True):
         for method in methods:
@@ -114,8 +120,8 @@ def draw(cells: Cells, methods: list[str], epsilons: list[str]) -> None:
         panel.legend(fontsize=8, loc="lower right")
     panels[0].set_ylabel("F1 of the student")
     panels[0].set_ylim(0.25, 0.54)
-    figure.savefig(RESULTS / "pate.png", dpi=110)
 
 
-if __name__ == "__main__":
-    write()
+if __name__ == "__main__":  # word the committed numbers anew
+    with (RESULTS / "pate.csv").open(encoding="utf-8") as file:
+        write(list(csv.DictReader(file)))
