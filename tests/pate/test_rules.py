@@ -144,6 +144,19 @@ def test_a_claim_that_forgets_the_number_of_labels_is_rejected() -> None:
     assert not check_privacy(mechanism, items=3, max_count=4, tall=4).passed  # type: ignore[arg-type]
 
 
+def test_a_threshold_that_follows_a_secret_number_of_teachers_would_break_the_cut() -> None:
+    """100 labels, one vote each: a teacher without votes moves the threshold for all of them."""
+    labels, sigma = 100, 10
+    claim = NoisyMajority(labels, 20, sigma, max_votes=1, adjacency="add-remove").loss.delta(0)
+    before, after = 0.5, 0.5 * math.erfc(-0.5 / sigma / math.sqrt(2))  # counts at the threshold
+
+    def law(chance: float, heads: int) -> float:
+        return math.comb(labels, heads) * chance**heads * (1 - chance) ** (labels - heads)
+
+    divergence = sum(max(0.0, law(after, k) - law(before, k)) for k in range(labels + 1))
+    assert divergence > 3 * claim
+
+
 def test_sensitivities() -> None:
     assert NoisyMajority(22, 9, 1).moved == 22
     assert NoisyMajority(22, 9, 1, max_votes=4).moved == 8
