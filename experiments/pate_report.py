@@ -55,6 +55,8 @@ def write(rows: list[dict[str, str]]) -> str:
         tau_43=found["PATE-τ, τ = 4", 0.43],
         pate_43=found["PATE", 0.43],
         stable_45=found["StableTopK", 0.45],
+        pate_45=found["PATE", 0.45],
+        tau_45=found["PATE-τ, τ = 4", 0.45],
         stable_ar_43=found["StableTopK, add-remove", 0.43],
         tau_ar_43=found["PATE-τ, τ = 4, add-remove", 0.43],
     )
