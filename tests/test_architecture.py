@@ -80,6 +80,7 @@ MAY_USE: dict[str, set[str]] = {
         "histogram",
         "mechanisms",
     },
+    "interop": {"errors", "rounding", "histogram", "mechanisms"},
     "query": {
         "errors",
         "rounding",
@@ -131,6 +132,7 @@ ONLY_IN = {
     "sqlalchemy": {"ledger", "sources"},
     "psycopg": {"ledger"},
     "platformdirs": {"ledger"},
+    "opendp": {"interop"},
     "random": {"demo"},
     "logging": {"sources"},  # to silence PySpark, whose loggers print rows
     "pyspark": {"sources"},
