@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 SUDO   := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 APT    := $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get
 
-.PHONY: demo test docs bench verify clean
+.PHONY: demo test docs soak bench verify reproduce postgres java clean
 
 # A fresh Debian or Ubuntu has python3 without venv: ask the system for it only when it is missing.
 $(VENV)/.pip:
@@ -31,11 +31,29 @@ $(VENV)/.test: pyproject.toml $(VENV)/.pip
 demo: $(VENV)/.demo
 	@$(BIN)/topsecret demo
 
-test: $(VENV)/.test
+# The ledger is tested on a real PostgreSQL: ask the system for it only when it is missing.
+postgres:
+	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || \
+	  { $(APT) update -q && $(APT) install -y -q --no-install-recommends postgresql; } || \
+	  { echo "PostgreSQL is missing; install it (on Debian and Ubuntu: apt install postgresql)."; exit 2; }
+
+# Spark needs Java 17 or newer; Debian 12 has 17, Debian 13 has 21, Ubuntu may have 11 by default.
+java:
+	@java -version 2>&1 | grep -Eq 'version "(1[7-9]|[2-9][0-9])' || \
+	  { $(APT) update -q && for package in openjdk-17-jre-headless openjdk-21-jre-headless default-jre-headless; do \
+	    $(APT) install -y -q --no-install-recommends $$package && break; done; }; \
+	  java -version 2>&1 | grep -Eq 'version "(1[7-9]|[2-9][0-9])' || \
+	  { echo "Java 17 or newer is missing; install it (on Debian: apt install default-jre-headless)."; exit 2; }
+
+test: $(VENV)/.test postgres java
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist loadgroup # tests of one cluster share a process
+
+# 2,000 requests of 64 clients with random kills of workers and of the PostgreSQL server.
+soak: $(VENV)/.test postgres
+	$(BIN)/python -m pytest tests/ledger/soak.py
 
 # The site, in site/: open site/index.html. A warning is an error.
 docs: $(VENV)/.test
@@ -45,6 +63,10 @@ docs: $(VENV)/.test
 
 bench: $(VENV)/.test
 	$(BIN)/python -m benchmarks
+
+reproduce: $(VENV)/.test
+	$(BIN)/python -m pip install --quiet 'opendp==0.16.*' 'matplotlib>=3.8'
+	$(BIN)/python -m experiments --processes 2
 
 verify: $(VENV)/.demo
 	$(BIN)/topsecret verify
