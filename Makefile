@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 SUDO   := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 APT    := $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get
 
-.PHONY: demo test bench verify clean
+.PHONY: demo test soak bench verify postgres clean
 
 # A fresh Debian or Ubuntu has python3 without venv: ask the system for it only when it is missing.
 $(VENV)/.pip:
@@ -25,13 +25,19 @@ $(VENV)/.demo: pyproject.toml $(VENV)/.pip
 
 $(VENV)/.test: pyproject.toml $(VENV)/.pip
 	@echo "Installing topsecret and its tests' tools into $(VENV) …"
-	@$(BIN)/python -m pip install --quiet --editable '.[accounting]' --group dev
+	@$(BIN)/python -m pip install --quiet --editable '.[accounting,ledger,postgres]' --group dev
 	@touch $(VENV)/.demo $@
 
 demo: $(VENV)/.demo
 	@$(BIN)/topsecret demo
 
-test: $(VENV)/.test
+# The ledger is tested on a real PostgreSQL: ask the system for it only when it is missing.
+postgres:
+	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || \
+	  { $(APT) update -q && $(APT) install -y -q --no-install-recommends postgresql; } || \
+	  { echo "PostgreSQL is missing; install it (on Debian and Ubuntu: apt install postgresql)."; exit 2; }
+
+test: $(VENV)/.test postgres
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

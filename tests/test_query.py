@@ -68,7 +68,7 @@ def ask(source: object, **changes: object) -> object:
             "1e-6 is the default, well below one over the number of persons",
         ),
         ({"delta": float("nan")}, "delta=nan must be a finite number; write delta=0.5"),
-        ({"mechanism": "guess"}, "mechanism='guess' must be one of: limited-domain"),
+        ({"mechanism": "guess"}, "mechanism='guess' must be one of: auto, tested"),
         ({"item": ""}, "item='' must be the name of a column; pass item='...'"),
         ({"person": None}, "person=None must be the name of a column; pass person='...'"),
         (

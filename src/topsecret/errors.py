@@ -6,9 +6,14 @@
     ├── InvalidParameter (ValueError)      a public parameter breaks a rule
     ├── DomainRequired (InvalidParameter)  the mechanism needs a public domain of items
     ├── TooLarge (InvalidParameter)        an exact enumeration was asked of too large a case
-    ├── MissingExtra (ImportError)         an optional package is not installed
     ├── SourceError (OSError)              the data cannot be reached or read
-    │   └── UnknownColumn (SourceError)    a named column does not exist
+    │   ├── UnknownColumn                  a named column does not exist
+    │   └── DataIndependentFailure         the failure is certain not to depend on any row
+    │       └── NotInSchema (UnknownColumn) a named column is not in a schema apart from the rows
+    ├── BudgetExceeded (ValueError)        a query does not fit into what is left of a budget
+    ├── LedgerError (OSError)              the ledger cannot be reached, read or written
+    │   └── InDoubt                        a reservation has no known end
+    ├── MissingExtra (ImportError)         an optional package is not installed
     └── VerificationFailed (AssertionError) a mechanism breaks its own claim
 
 A message says what was given, the rule and the fix. It is built from public parameters alone:
@@ -16,6 +21,9 @@ nothing that a person's data can influence appears in it or decides that it is r
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
 
 
 class TopSecretError(Exception):
@@ -34,16 +42,56 @@ class TooLarge(InvalidParameter):
     """An exact enumeration would be too large to finish."""
 
 
-class MissingExtra(TopSecretError, ImportError):
-    """An optional package is needed and not installed; the message says how to install it."""
-
-
 class SourceError(TopSecretError, OSError):
     """The data cannot be reached, read or counted."""
 
 
 class UnknownColumn(SourceError):
     """A column that was named does not exist in the source."""
+
+
+class DataIndependentFailure(SourceError):
+    """The source failed for a reason that no row can influence, before any row was read.
+
+    The only failure for which a ledger gives a reservation back, so be strict. It may be raised
+    when the source cannot be connected to, when the file does not exist or may not be opened, when
+    a column is not in the schema, when the engine cannot parse the *query*. It must not be raised
+    for anything met while reading rows: a malformed row, a full memory or disk, a time limit, a
+    connection that was lost on the way.
+    """
+
+
+class NotInSchema(UnknownColumn, DataIndependentFailure):
+    """A column that was named is not in the schema, which stands apart from all rows."""
+
+
+class BudgetExceeded(TopSecretError, ValueError):
+    """A query does not fit into what is left of a budget. Nothing was spent or read."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        dataset: str = "",
+        needed: Mapping[str, Fraction] | None = None,
+        left: Mapping[str, Fraction] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.dataset = dataset
+        self.needed = dict(needed or {})
+        self.left = dict(left or {})
+
+
+class LedgerError(TopSecretError, OSError):
+    """The ledger cannot be reached, read or written. No answer is shown without it."""
+
+
+class InDoubt(LedgerError):
+    """A reservation has no known end: it is under way elsewhere, or a crash cut it short."""
+
+
+class MissingExtra(TopSecretError, ImportError):
+    """An optional package is not installed; the message names the extra."""
 
 
 class VerificationFailed(TopSecretError, AssertionError):

@@ -61,6 +61,8 @@ class Release:
     """A number that the mechanism chose on the way and released too: a length, or a k̄."""
     told: str = ""
     """How the list ended in the mechanism's words, going on after "The list"; may be empty."""
+    charge: str = ""
+    """What the answer took from a budget, in words; empty without a ledger."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
@@ -107,6 +109,7 @@ class Release:
             ),
             ("Named when", f"{self.threshold}."),
             ("Mechanism", f"{self.mechanism} ({parameters}); epsilon by the {self.bound} bound."),
+            *([("Budget", f"{self.charge}.")] if self.charge else []),
             ("Made", f"{self.time:%Y-%m-%d %H:%M:%S} UTC by topsecret {self.version}."),
         )
 

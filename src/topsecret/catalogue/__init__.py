@@ -19,7 +19,17 @@ from topsecret.catalogue.prepared import Prepared
 from topsecret.catalogue.question import Question
 from topsecret.errors import DomainRequired, InvalidParameter
 
-__all__ = ["NAMES", "PUBLIC_DOMAIN", "Prepared", "Question", "applicable", "prepare"]
+limited_domain_at = unknown_domain.limited_domain_at
+
+__all__ = [
+    "NAMES",
+    "PUBLIC_DOMAIN",
+    "Prepared",
+    "Question",
+    "applicable",
+    "limited_domain_at",
+    "prepare",
+]
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,12 @@ def limited_domain(question: Question) -> Prepared:
     )
     if price <= 0:
         raise too_small(question)
+    return limited_domain_at(question, price, share)
+
+
+def limited_domain_at(question: Question, price: float, share: float) -> Prepared:
+    """`LimitedDomain` at a price per pick and a threshold delta that are fixed already."""
+    k, k_bar = question.length, question.k_bar
     reach = k_bar if question.max_items is None else min(question.max_items, k_bar)
     reached = "k_bar" if reach == k_bar else "max_items"
     return Prepared(

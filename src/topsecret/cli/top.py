@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from topsecret.cli.app import app
+from topsecret.cli.place import LedgerOption, open_ledger
 
 
 @app.command()
@@ -18,7 +19,10 @@ def top(
     person: Annotated[
         str, typer.Option(help="The column that tells persons apart.", metavar="COLUMN")
     ],
-    epsilon: Annotated[float, typer.Option(help="Privacy budget: smaller protects more.")],
+    epsilon: Annotated[
+        float | None,
+        typer.Option(help="Privacy budget: smaller protects more. A metered budget sets it."),
+    ] = None,
     k: Annotated[
         str, typer.Option("-k", "--k", help="How many items to name at most, or auto.")
     ] = "10",
@@ -30,6 +34,14 @@ def top(
     mechanism: Annotated[
         str, typer.Option(help="How to choose; auto follows the public rule of topsecret plan.")
     ] = "auto",
+    dataset: Annotated[
+        str | None, typer.Option(help="Pay from this data set's budget (see topsecret budget).")
+    ] = None,
+    ledger: LedgerOption = None,
+    analyst: Annotated[str | None, typer.Option(help="Pay from this analyst's allowance.")] = None,
+    request_id: Annotated[
+        str | None, typer.Option(help="Your name for this request: a retry is not charged again.")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
 ) -> None:
     """Name the items with the most distinct persons, with a receipt.
@@ -37,6 +49,8 @@ def top(
     topsecret top checkins.csv --item place --person user -k 10 --epsilon 1
 
     topsecret top events.parquet --item word --person author --epsilon 0.5 --json
+
+    topsecret top checkins.csv --item place --person user -k 10 --dataset checkins
     """
     from topsecret.cli.length import length
     from topsecret.query import top_k
@@ -50,6 +64,10 @@ def top(
         delta=delta,
         k_bar=k_bar,
         mechanism=mechanism,
+        ledger=None if dataset is None and ledger is None else open_ledger(ledger),
+        dataset=dataset,
+        analyst=analyst,
+        request_id=request_id,
     )
     if json:
         typer.echo(release.to_json())

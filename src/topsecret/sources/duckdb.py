@@ -18,7 +18,7 @@ from pathlib import Path
 import duckdb
 from sqlglot import exp
 
-from topsecret.errors import SourceError
+from topsecret.errors import DataIndependentFailure, SourceError
 from topsecret.sources.files import EventFile, check_columns, literal_pattern
 from topsecret.sources.progress import watch
 from topsecret.sources.source import CountQuery, LeadingCounts
@@ -46,11 +46,21 @@ class FileSource:
         """The file's name, without its directory."""
         return self._file.path.name
 
+    @property
+    def version(self) -> str:
+        """Changes when the file is written anew: when, not what, so it is public."""
+        try:
+            return str(self._file.path.stat().st_mtime_ns)
+        except OSError:
+            return ""  # the missing file is found, and named, when it is read
+
     def __repr__(self) -> str:
         return f"FileSource({str(self._file.path)!r})"
 
     def leading_counts(self, query: CountQuery) -> LeadingCounts:
         """Count distinct persons per item in one query and return the leading rows."""
+        if not self._file.path.is_file():
+            raise DataIndependentFailure(f"{self.name} does not exist any more; check the path")
         with closed_engine(self._file.path) as engine:
             select = self._select(query, engine)
             return [] if select is None else self._run(engine, select.sql("duckdb"))

@@ -1,0 +1,40 @@
+"""The ledger: what was asked, what it cost, what is left; durable, shared, paid in advance.
+
+>>> from topsecret.ledger import Metered
+>>> Metered.of(epsilon=1, delta=1e-6, queries=10, picks=50).limits
+{'picks': Fraction(50, 1), 'queries': Fraction(10, 1)}
+"""
+
+from importlib.util import find_spec
+
+from topsecret.errors import MissingExtra
+
+if find_spec("sqlalchemy") is None:
+    raise MissingExtra("the ledger needs SQLAlchemy: pip install 'topsecret[ledger]'")
+
+from topsecret.ledger.account import Account, Allowance, Pending
+from topsecret.ledger.audit import Fault, Report
+from topsecret.ledger.budget import Bargain, Flexible, Metered, Picks, Price
+from topsecret.ledger.chain import Entry
+from topsecret.ledger.ledger import Ledger
+from topsecret.ledger.payment import paid
+from topsecret.ledger.request import Request, Reservation, Stored
+
+__all__ = [
+    "Account",
+    "Allowance",
+    "Bargain",
+    "Entry",
+    "Fault",
+    "Flexible",
+    "Ledger",
+    "Metered",
+    "Pending",
+    "Picks",
+    "Price",
+    "Report",
+    "Request",
+    "Reservation",
+    "Stored",
+    "paid",
+]

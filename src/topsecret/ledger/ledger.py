@@ -1,0 +1,370 @@
+"""The ledger: budgets that hold across programs, analysts and crashes.
+
+>>> import tempfile, os
+>>> from topsecret.ledger import Flexible, Ledger
+>>> ledger = Ledger(os.path.join(tempfile.mkdtemp(), "ledger.db"))
+>>> ledger.open_budget("checkins", Flexible.of(epsilon=1, delta=1e-6), person="user")
+>>> ledger.account("checkins").state
+'open'
+
+Guarantee: see ``Metered`` and ``Flexible``. A reservation is durable before ``reserve`` returns,
+and an answer is stored in the same transaction in which its reservation is settled, so an answer
+that anybody has seen is in the ledger with its cost. Every decision depends on the ledger and on
+public parameters alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+
+from sqlalchemy import Connection, RowMapping, exc, select
+
+from topsecret.errors import BudgetExceeded, InDoubt, InvalidParameter
+from topsecret.ledger import rows, statements
+from topsecret.ledger.account import Account, Allowance, Pending, described
+from topsecret.ledger.amounts import Amounts, as_text, least, minus, plus, shortages
+from topsecret.ledger.audit import Report, audit
+from topsecret.ledger.budget import Flexible, Metered
+from topsecret.ledger.chain import GENESIS, Entry, canonical, digest
+from topsecret.ledger.request import Request, Reservation, Stored
+from topsecret.ledger.rows import DatasetRow, allowances, amounts
+from topsecret.ledger.schema import ALLOWANCES, DATASETS, ENTRIES, RESERVATIONS
+from topsecret.ledger.store import Store, default_place
+from topsecret.unit import PrivacyUnit
+
+WAIT = 10.0
+"""Seconds to wait for the same request or question that another client has under way."""
+
+
+class Ledger:
+    """Budgets in one SQLite file or PostgreSQL database; any number of programs may share it.
+
+    ``place`` is a path or an address ``postgresql://…``; without one, what ``TOPSECRET_LEDGER``
+    names, or a file in the platform's data directory.
+    """
+
+    def __init__(self, place: str | os.PathLike[str] | None = None) -> None:
+        self._store = Store(default_place() if place is None else place)
+
+    def __repr__(self) -> str:
+        return f"Ledger({self._store.name!r})"
+
+    @property
+    def name(self) -> str:
+        """The path or address, without a password."""
+        return self._store.name
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._store.close()
+
+    # The owner
+
+    def open_budget(
+        self,
+        dataset: str,
+        budget: Metered | Flexible,
+        *,
+        person: str,
+        adjacency: str = "add-remove",
+    ) -> None:
+        """Give a data set its budget, once, for the persons that ``person`` tells apart."""
+        _name("dataset", dataset)
+        unit = PrivacyUnit(person=person, adjacency=adjacency)  # type: ignore[arg-type]  # checked there
+        terms = canonical(budget.to_record())
+        try:
+            with self._store.writing() as connection:
+                empty = {"state": rows.OPEN, "spent": "{}", "entries": 0, "head": GENESIS}
+                public = {"terms": terms, "person": person, "adjacency": unit.adjacency}
+                connection.execute(DATASETS.insert().values(name=dataset, **public, **empty))
+                row = DatasetRow.locked(connection, dataset)
+                row.append("opened", public)
+        except exc.IntegrityError:
+            raise InvalidParameter(
+                f"data set {dataset!r} has a budget already; a second one would add to the first, "
+                "so choose another name only for other data"
+            ) from None
+
+    def allow(self, dataset: str, analyst: str, limits: Amounts) -> None:
+        """Give an analyst a share; from then on only analysts with an allowance may ask.
+
+        The data set's total binds whatever the allowances add up to. A second call replaces the
+        limits; what the analyst has spent stays.
+        """
+        _name("analyst", analyst)
+        with self._store.writing() as connection:
+            row = DatasetRow.locked(connection, dataset)
+            foreign = set(limits) ^ set(row.budget.limits)
+            if foreign or any(value < 0 for value in limits.values()):
+                raise InvalidParameter(
+                    f"an allowance from data set {dataset!r} states {', '.join(row.budget.limits)}"
+                )
+            spent: Amounts = {}
+            query = select(RESERVATIONS.c.cost).where(
+                RESERVATIONS.c.dataset == dataset, RESERVATIONS.c.analyst == analyst
+            )
+            for cost in connection.execute(query).scalars():
+                spent = plus(spent, amounts(cost))
+            key = {"dataset": dataset, "analyst": analyst}
+            connection.execute(
+                ALLOWANCES.delete().where(
+                    ALLOWANCES.c.dataset == dataset, ALLOWANCES.c.analyst == analyst
+                )
+            )
+            text = {"limits": canonical(as_text(limits)), "spent": canonical(as_text(spent))}
+            connection.execute(ALLOWANCES.insert().values(**key, **text))
+            row.append("allowed", {"analyst": analyst, "limits": as_text(limits)})
+
+    def close_budget(self, dataset: str) -> None:
+        """Admit nothing more; stored answers stay."""
+        with self._store.writing() as connection:
+            row = DatasetRow.locked(connection, dataset)
+            if row.state == rows.CLOSED:
+                raise InvalidParameter(f"the budget of data set {dataset!r} is closed already")
+            row.state = rows.CLOSED
+            row.append("closed", {})
+
+    def write_off(self, reservation: str) -> None:
+        """Give back a reservation in doubt, on the owner's word that no answer got out.
+
+        If its program is still running, that program will not show its answer.
+        """
+        with self._store.writing() as connection:
+            query = statements.ONE_RESERVATION, {"the_id": reservation}
+            found = connection.execute(*query).mappings().one_or_none()
+            if found is None:
+                raise InvalidParameter(f"there is no reservation {reservation!r}")
+            row = DatasetRow.locked(connection, found["dataset"])
+            found = connection.execute(*query).mappings().one()  # as it is under the lock
+            if found["state"] != rows.RESERVED:
+                raise InvalidParameter(
+                    f"reservation {reservation} is {found['state']}, not in doubt; "
+                    "only a reservation in doubt can be written off"
+                )
+            row.end(found, "written off", {})
+
+    # A query, in this order
+
+    def reserve(self, request: Request, *, wait: float = WAIT) -> Reservation | Stored:
+        """Spend the worst case durably, or find the answer that was paid for before.
+
+        While another client has the same question under way, wait for its answer.
+        """
+        _name("dataset", request.dataset)
+        for role, value in (("analyst", request.analyst), ("request_id", request.request_id)):
+            if value is not None:
+                _name(role, value)
+        question = digest(canonical(dict(request.question)))
+        deadline = time.monotonic() + wait
+        while True:
+            found = self._reserved(request, question, time.monotonic() < deadline)
+            if found is not None:
+                return found
+            time.sleep(0.05)
+
+    def _reserved(
+        self, request: Request, question: str, may_wait: bool
+    ) -> Reservation | Stored | None:
+        analyst = request.analyst or ""
+        with self._store.writing() as connection:
+            row = DatasetRow.locked(connection, request.dataset)
+            key = {"the_dataset": request.dataset, "the_analyst": analyst}
+            if request.request_id is not None:
+                mine = {**key, "the_request": request.request_id}
+                for earlier in connection.execute(statements.SAME_REQUEST, mine).mappings():
+                    return _retried(request, question, earlier, may_wait)
+            same = {"the_dataset": request.dataset, "the_question": question}
+            for earlier in connection.execute(statements.SAME_QUESTION, same).mappings():
+                if earlier["state"] == rows.SETTLED:
+                    return _stored(earlier)
+                if may_wait and _young(earlier):
+                    return None
+            worst, left = self._weighed(row, request, analyst)
+            if not shortages(worst, left):
+                row.spend(analyst, worst)
+                identity = secrets.token_hex(6)
+                body = {
+                    "reservation": identity,
+                    "analyst": analyst,
+                    "request": request.request_id,
+                    "question": question,
+                    "asked": dict(request.question),
+                    "cost": as_text(worst),
+                }
+                entry = row.append("reserved", body)
+                values = {
+                    "id": identity,
+                    "dataset": request.dataset,
+                    "analyst": analyst,
+                    "request": request.request_id,
+                    "question": question,
+                    "state": rows.RESERVED,
+                    "cost": canonical(as_text(worst)),
+                    "position": entry.position,
+                    "time": entry.time,
+                }
+                connection.execute(statements.ADD_RESERVATION, values)
+                return Reservation(identity, request, row.budget)
+        raise _exceeded(request, row.budget, worst, left)
+
+    def _weighed(self, row: DatasetRow, request: Request, analyst: str) -> tuple[Amounts, Amounts]:
+        """What the query may need, and what there is for it."""
+        if row.state != rows.OPEN:
+            raise InvalidParameter(f"the budget of data set {row.name!r} is closed")
+        if (request.unit.person, request.unit.adjacency) != (row.person, row.adjacency):
+            raise InvalidParameter(
+                f"the budget of data set {row.name!r} protects persons as told apart by "
+                f"{row.person!r} under {row.adjacency}; ask with these"
+            )
+        left = minus(row.budget.limits, row.spent)
+        shares = allowances(row.connection, row.name)
+        mine = [share for share in shares if share["analyst"] == analyst]
+        if shares and not mine:
+            who = f"analyst {analyst!r}" if analyst else "a query without analyst"
+            raise InvalidParameter(
+                f"{who} has no allowance from data set {row.name!r}; its owner gives one with "
+                "topsecret budget allow"
+            )
+        for share in mine:
+            left = least(left, minus(amounts(share["limits"]), amounts(share["spent"])))
+        return row.budget.worst(request.price), left
+
+    def settle(
+        self, reservation: Reservation, answer: Mapping[str, object], symbols: int
+    ) -> Stored:
+        """Store the answer and give back what it did not use, in one transaction."""
+        text = canonical(dict(answer))
+        cost = reservation.budget.actual(reservation.request.price, symbols)
+        with self._store.writing() as connection:
+            row, found = self._under_way(connection, reservation)
+            values = {"reservation": found["id"], "answer": text}
+            connection.execute(statements.ADD_ANSWER, values)
+            row.end(found, "settled", cost, symbols=symbols, answer=digest(text))
+        return Stored(json.loads(text), cost, found["position"], fresh=True)
+
+    def fail(self, reservation: Reservation) -> None:
+        """The query ended without an answer: it stays charged."""
+        with self._store.writing() as connection:
+            row, found = self._under_way(connection, reservation)
+            row.end(found, "failed", amounts(found["cost"]))
+
+    def release(self, reservation: Reservation) -> None:
+        """Give everything back: nothing was read, for a reason that no row can influence."""
+        with self._store.writing() as connection:
+            row, found = self._under_way(connection, reservation)
+            row.end(found, "released", {})
+
+    def _under_way(
+        self, connection: Connection, reservation: Reservation
+    ) -> tuple[DatasetRow, RowMapping]:
+        row = DatasetRow.locked(connection, reservation.request.dataset)
+        query = statements.ONE_RESERVATION, {"the_id": reservation.id}
+        found = connection.execute(*query).mappings().one()
+        if found["state"] != rows.RESERVED:
+            raise InDoubt(
+                f"reservation {reservation.id} is {found['state']} by now; its answer is not shown"
+            )
+        return row, found
+
+    # Whoever wants to know
+
+    def datasets(self) -> list[str]:
+        """The data sets that have a budget."""
+        with self._store.reading() as connection:
+            return list(connection.execute(select(DATASETS.c.name).order_by("name")).scalars())
+
+    def account(self, dataset: str) -> Account:
+        """The budget of a data set, what was spent of it and by whom."""
+        with self._store.reading() as connection:
+            query = select(DATASETS).where(DATASETS.c.name == dataset)
+            found = connection.execute(query).mappings().one_or_none()
+            if found is None:
+                raise rows.unknown(dataset)
+            row = DatasetRow.of(connection, found)
+            pending = connection.execute(
+                select(RESERVATIONS)
+                .where(RESERVATIONS.c.dataset == dataset, RESERVATIONS.c.state == rows.RESERVED)
+                .order_by(RESERVATIONS.c.position)
+            ).mappings()
+            return Account(
+                dataset,
+                row.budget,
+                row.person,
+                row.adjacency,
+                row.state,
+                row.spent,
+                tuple(
+                    Pending(one["id"], one["analyst"], one["time"], amounts(one["cost"]))
+                    for one in pending
+                ),
+                tuple(
+                    Allowance(one["analyst"], amounts(one["limits"]), amounts(one["spent"]))
+                    for one in allowances(connection, dataset)
+                ),
+            )
+
+    def history(self, dataset: str) -> list[Entry]:
+        """Everything that happened to a data set's budget, oldest first."""
+        with self._store.reading() as connection:
+            query = select(ENTRIES).where(ENTRIES.c.dataset == dataset).order_by("position")
+            found = [Entry(**row) for row in connection.execute(query).mappings()]
+        if not found:
+            raise rows.unknown(dataset)
+        return found
+
+    def check(self) -> Report:
+        """Verify the hash chain, and everything else against it."""
+        with self._store.reading() as connection:
+            return audit(connection)
+
+
+def _retried(request: Request, question: str, earlier: RowMapping, may_wait: bool) -> Stored | None:
+    name = f"request_id={request.request_id!r}"
+    if earlier["question"] != question:
+        raise InvalidParameter(f"{name} was used for another question; choose a new one")
+    if earlier["state"] == rows.SETTLED:
+        return _stored(earlier)
+    if earlier["state"] == rows.FAILED:
+        raise InvalidParameter(
+            f"{name} failed after it was charged; choose a new one to pay and ask again"
+        )
+    if may_wait and _young(earlier):
+        return None
+    raise InDoubt(
+        f"{name} is under way elsewhere or was cut short (reservation {earlier['id']} of "
+        f"{earlier['time']}); try again later, or ask the owner to write it off"
+    )
+
+
+def _stored(row: RowMapping) -> Stored:
+    return Stored(json.loads(row["answer"]), amounts(row["cost"]), row["position"])
+
+
+def _young(row: RowMapping) -> bool:
+    age = datetime.now(UTC) - datetime.fromisoformat(row["time"])
+    return age < timedelta(seconds=WAIT)
+
+
+def _exceeded(
+    request: Request, budget: Metered | Flexible, worst: Amounts, left: Amounts
+) -> BudgetExceeded:
+    lacking = shortages(worst, left)
+    needs = " and ".join(described(name, worst[name], needed=True) for name in lacking)
+    rest = " and ".join(described(name, left[name], needed=False) for name in lacking)
+    return BudgetExceeded(
+        f"the query may need {needs}, and data set {request.dataset!r} has {rest} left for it; "
+        f"{budget.advice(left, request.bargain)}",
+        dataset=request.dataset,
+        needed=worst,
+        left=left,
+    )
+
+
+def _name(role: str, value: str) -> None:
+    if not isinstance(value, str) or not 0 < len(value) <= 200 or not value.isprintable():
+        raise InvalidParameter(f"{role}={value!r} must be a printable text of 1 to 200 characters")

@@ -1,0 +1,37 @@
+"""The order of events of a paid query, in one place (SPEC 7.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from topsecret.errors import DataIndependentFailure
+from topsecret.ledger.ledger import Ledger
+from topsecret.ledger.request import Request, Stored
+
+Drawn = tuple[Mapping[str, object], int]
+"""An answer and how many symbols it has."""
+
+
+def paid(ledger: Ledger, request: Request, read_and_draw: Callable[[], Drawn]) -> Stored:
+    """Reserve durably → read → draw → store and settle in one transaction → hand out.
+
+    | it ends | the reservation | the answer |
+    | --- | --- | --- |
+    | before ``reserve`` returned | spent or not, in doubt if spent | none was drawn |
+    | by a failure that no row can influence | given back | none was drawn |
+    | by any other failure | charged in full, *failed* | not shown |
+    | by a crash before ``settle`` returned | charged in full, *in doubt*, or settled | not shown |
+    | in ``settle`` | as far as the answer went | stored, shown, and shown again for nothing |
+    """
+    reserved = ledger.reserve(request)
+    if isinstance(reserved, Stored):
+        return reserved
+    try:
+        answer, symbols = read_and_draw()
+    except DataIndependentFailure:
+        ledger.release(reserved)
+        raise
+    except BaseException:
+        ledger.fail(reserved)
+        raise
+    return ledger.settle(reserved, answer, symbols)

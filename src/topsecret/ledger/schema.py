@@ -1,0 +1,139 @@
+"""The ledger's tables, their versions and the migrations between them.
+
+A ledger is brought up to date when it is opened, in one transaction. A migration is never
+changed once it was released: a new form is a new migration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlalchemy import (
+    Column,
+    Connection,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    UniqueConstraint,
+    inspect,
+    select,
+    text,
+)
+
+from topsecret.errors import LedgerError
+
+METADATA = MetaData()
+
+VERSIONS = Table("topsecret_ledger", METADATA, Column("version", Integer, nullable=False))
+
+DATASETS = Table(
+    "datasets",
+    METADATA,
+    Column("name", Text, primary_key=True),
+    Column("terms", Text, nullable=False),
+    Column("person", Text, nullable=False),
+    Column("adjacency", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("spent", Text, nullable=False),
+    Column("entries", Integer, nullable=False),
+    Column("head", Text, nullable=False),
+)
+"""One row per data set, locked by whoever changes anything of it; sums and the chain's end."""
+
+ENTRIES = Table(
+    "entries",
+    METADATA,
+    Column("dataset", Text, primary_key=True),
+    Column("position", Integer, primary_key=True),
+    Column("time", Text, nullable=False),
+    Column("event", Text, nullable=False),
+    Column("body", Text, nullable=False),
+    Column("previous", Text, nullable=False),
+    Column("hash", Text, nullable=False),
+)
+"""What happened, append-only; the other tables can be computed from it."""
+
+ALLOWANCES = Table(
+    "allowances",
+    METADATA,
+    Column("dataset", Text, primary_key=True),
+    Column("analyst", Text, primary_key=True),
+    Column("limits", Text, nullable=False),
+    Column("spent", Text, nullable=False),
+)
+
+RESERVATIONS = Table(
+    "reservations",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("dataset", Text, nullable=False),
+    Column("analyst", Text, nullable=False),
+    Column("request", Text, nullable=True),
+    Column("question", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("cost", Text, nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("time", Text, nullable=False),
+    UniqueConstraint("dataset", "analyst", "request", name="one_reservation_per_request"),
+    Index("reservations_by_question", "dataset", "question"),
+    Index("reservations_by_state", "dataset", "state"),
+)
+
+ANSWERS = Table(
+    "answers",
+    METADATA,
+    Column("reservation", Text, primary_key=True),
+    Column("answer", Text, nullable=False),
+)
+
+
+def _first_tables(connection: Connection) -> None:
+    METADATA.create_all(connection)
+    connection.execute(VERSIONS.insert().values(version=1))
+
+
+def _append_only(connection: Connection) -> None:
+    """Entries can be added, not changed: a mistake is stopped, the hash chain finds the rest."""
+    if connection.dialect.name == "sqlite":
+        statements = [
+            f"CREATE TRIGGER entries_no_{verb} BEFORE {verb} ON entries "
+            "BEGIN SELECT RAISE(ABORT, 'entries are append-only'); END"
+            for verb in ("update", "delete")
+        ]
+    else:
+        statements = [
+            "CREATE FUNCTION entries_are_append_only() RETURNS trigger LANGUAGE plpgsql AS "
+            "$$ BEGIN RAISE EXCEPTION 'entries are append-only'; END $$",
+            "CREATE TRIGGER entries_append_only BEFORE UPDATE OR DELETE ON entries "
+            "FOR EACH ROW EXECUTE FUNCTION entries_are_append_only()",
+        ]
+    for statement in statements:
+        connection.execute(text(statement))
+
+
+MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_first_tables, _append_only)
+"""The migration at index n leads from version n to version n + 1."""
+
+CURRENT = len(MIGRATIONS)
+
+
+def version_of(connection: Connection) -> int:
+    """The version of the ledger behind the connection; 0 when there is none yet."""
+    if not inspect(connection).has_table(VERSIONS.name):
+        return 0
+    return int(connection.execute(select(VERSIONS.c.version)).scalar_one())
+
+
+def migrate(connection: Connection, to: int = CURRENT) -> None:
+    """Bring the tables up to date, inside the caller's transaction."""
+    version = version_of(connection)
+    if version > CURRENT:
+        raise LedgerError(
+            f"the ledger has version {version} and this topsecret knows versions up to {CURRENT}; "
+            "install a newer topsecret"
+        )
+    for step in range(version, to):
+        MIGRATIONS[step](connection)
+        connection.execute(VERSIONS.update().values(version=step + 1))

@@ -1,0 +1,35 @@
+"""A release as a record that a ledger keeps, and the release back from it, field by field."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from datetime import datetime
+from typing import Any
+
+from topsecret.release import Release
+from topsecret.unit import PrivacyUnit
+
+
+def to_record(release: Release) -> dict[str, object]:
+    """Every field as a value that JSON can hold; items that are no JSON values become text."""
+    record: dict[str, object] = {
+        field.name: getattr(release, field.name) for field in fields(Release)
+    }
+    record["items"] = [
+        item if isinstance(item, str | int | float | None) else str(item) for item in release.items
+    ]
+    record["parameters"] = dict(release.parameters)
+    record["unit"] = asdict(release.unit)
+    record["time"] = release.time.isoformat()
+    return record
+
+
+def from_record(record: Mapping[str, Any]) -> Release:
+    """The release that was stored; a field that is younger than the record has its default."""
+    known = {field.name for field in fields(Release)}
+    values = {name: value for name, value in record.items() if name in known}
+    values["items"] = tuple(values["items"])
+    values["unit"] = PrivacyUnit(**values["unit"])
+    values["time"] = datetime.fromisoformat(values["time"])
+    return Release(**values)
