@@ -175,7 +175,8 @@ def verdict(names, means, runs) -> str:  # type: ignore[no-untyped-def]
     )
     lines.append(
         f"- Furthest below LimitedDomain: {worst[0]:+.3f} "
-        f"({worst[1]}, k = {worst[2]}, ε = {worst[3]}); wanted no worse than −0.02: {'met' if worst[0] >= -0.02 else '**missed**'}."
+        f"({worst[1]}, k = {worst[2]}, ε = {worst[3]}); wanted no worse than −0.02: "
+        f"{'met' if worst[0] >= -0.02 else '**missed**'}."
     )
     for group in ("tuned on", "untouched"):
         inside = [n for n in names if (n in TUNED_ON) == (group == "tuned on")]

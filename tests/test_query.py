@@ -68,7 +68,35 @@ def ask(source: object, **changes: object) -> object:
             "1e-6 is the default, well below one over the number of persons",
         ),
         ({"delta": float("nan")}, "delta=nan must be a finite number; write delta=0.5"),
-        ({"mechanism": "guess"}, "mechanism='guess' must be one of: auto, tested"),
+        (
+            {"mechanism": "guess"},
+            "mechanism='guess' must be one of: auto, tested, limited-domain, "
+            "limited-domain-laplace, optimal-threshold, fixed-threshold, top-stable, "
+            "stable-fixed-k, stable, pruned, gumbel, permute-and-flip, oneshot-exponential, "
+            "oneshot-laplace",
+        ),
+        (
+            {"mechanism": "gumbel"},
+            "mechanism='gumbel' names any item of a public domain, and none was given; "
+            "give the domain, or use mechanism='tested', which names observed items only",
+        ),
+        (
+            {"mechanism": "limited-domain-laplace"},
+            "mechanism='limited-domain-laplace' needs a cap on the items of one person; "
+            "pass max_items=5, say",
+        ),
+        ({"mechanism": "stable"}, "mechanism='stable' chooses k itself; pass k='auto'"),
+        (
+            {"k": "auto", "mechanism": "tested"},
+            "mechanism='tested' needs a number of items; pass k=10, say, "
+            "or mechanism='stable', which chooses it",
+        ),
+        (
+            {"k_bar": 2, "mechanism": "tested"},
+            "k_bar=2 must be at least 3 for k=2 with mechanism='tested'; raise k_bar or lower k",
+        ),
+        ({"k": "many"}, "k='many' must be a whole number or 'auto'; write k=10"),
+        ({"k": "auto", "k_bar": 0}, "k_bar=0 must be at least 1; raise k_bar"),
         ({"item": ""}, "item='' must be the name of a column; pass item='...'"),
         ({"person": None}, "person=None must be the name of a column; pass person='...'"),
         (
@@ -134,7 +162,7 @@ def test_the_receipt_does_not_depend_on_the_counts() -> None:
 
     def public(counts: tuple[tuple[str, int], ...]) -> dict[str, object]:
         record = ask(Fixed(*counts), k_bar=2).to_dict()  # type: ignore[attr-defined]
-        del record["items"], record["complete"], record["time"]
+        del record["items"], record["complete"], record["chosen"], record["time"]
         record["receipt"] = {
             label: text
             for label, text in record["receipt"].items()
@@ -145,6 +173,64 @@ def test_the_receipt_does_not_depend_on_the_counts() -> None:
     before = (("park", 5000), ("pier", 4000), ("pond", 3000))
     after = (("park", 5001), ("pier", 4001), ("pond", 3001))
     assert public(before) == public(after) == public(())
+
+
+def test_auto_follows_the_public_rule() -> None:
+    few, many = ask(Fixed()), ask(Fixed(), k=10)
+    assert few.mechanism == "limited-domain"  # type: ignore[attr-defined]
+    assert many.mechanism == "tested"  # type: ignore[attr-defined]
+
+
+CLEAR = tuple((f"place {n}", 9000 - n) for n in range(4))
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "ordered"),
+    [
+        ("tested", True),
+        ("limited-domain", True),
+        ("optimal-threshold", True),
+        ("fixed-threshold", False),
+        ("top-stable", False),
+        ("stable-fixed-k", False),
+    ],
+)
+def test_every_mechanism_answers(mechanism: str, ordered: bool) -> None:
+    release = ask(Fixed(*CLEAR), k=4, mechanism=mechanism)
+    assert release.complete  # type: ignore[attr-defined]
+    assert set(release.items) == {name for name, _ in CLEAR}  # type: ignore[attr-defined]
+    assert release.ordered is ordered  # type: ignore[attr-defined]
+    assert release.epsilon <= 1  # type: ignore[attr-defined]
+    assert release.mechanism == mechanism  # type: ignore[attr-defined]
+
+
+def test_k_auto_is_a_set_of_as_many_as_stand_out() -> None:
+    release = ask(Fixed(*CLEAR, ("pond", 3)), k="auto")
+    assert (release.mechanism, release.k) == ("stable", "auto")  # type: ignore[attr-defined]
+    assert set(release.items) == {name for name, _ in CLEAR}  # type: ignore[attr-defined]
+    assert release.title.startswith("Most common values of 'place'")  # type: ignore[attr-defined]
+    assert "holds 4 items; after that the counts drop clearly." in str(release).replace(
+        "\n" + " " * 17, " "
+    )
+    nothing = ask(Fixed(("pond", 1)), k="auto", delta=1e-9)
+    assert nothing.items == ()  # type: ignore[attr-defined]
+    assert not nothing.complete  # type: ignore[attr-defined]
+    assert "No drop in the counts was wide enough" in nothing.ending  # type: ignore[attr-defined]
+
+
+def test_the_receipt_of_a_tested_list_explains_nothing_and_the_length() -> None:
+    # Six clear items where ten are asked for: a list of ten cannot pass, one of up to six can.
+    counts = [(f"place {n}", 9000 - n) for n in range(6)]
+    release = ask(Fixed(*counts), k=10, mechanism="tested")
+    assert release.chosen <= 6  # type: ignore[attr-defined]
+    assert not release.complete  # type: ignore[attr-defined]
+    assert (
+        f"is shorter than asked for: its length, {release.chosen} of 10, was chosen with noise"  # type: ignore[attr-defined]
+        in release.ending  # type: ignore[attr-defined]
+    )
+    empty = ask(Fixed(), k=10, mechanism="tested", delta=1e-9)
+    assert empty.items == ()  # type: ignore[attr-defined]
+    assert "did not pass the test" in empty.ending  # type: ignore[attr-defined]
 
 
 def test_a_path_may_be_a_string_or_a_path(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The README is run, not only read."""
+"""The README and the pages beside it are run, not only read."""
 
 import re
 import shlex
@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
-README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PLANNING = (ROOT / "docs" / "planning.md").read_text(encoding="utf-8")
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)
+def blocks(language: str, page: str = README) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture(scope="module")
@@ -24,22 +26,27 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("code", blocks("python"))
+@pytest.mark.parametrize("code", [*blocks("python"), *blocks("python", PLANNING)])
 def test_python_runs(folder: Path, code: str) -> None:
     subprocess.run([sys.executable, "-c", code], cwd=folder, check=True, capture_output=True)
 
 
 COMMANDS = [
-    line for block in blocks("sh") for line in block.splitlines() if line.startswith("topsecret")
+    line
+    for page in (README, PLANNING)
+    for block in blocks("sh", page)
+    for line in block.splitlines()
+    if line.startswith("topsecret")
 ]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_command_runs(folder: Path, command: str) -> None:
-    words = [sys.executable, "-m", "topsecret", *shlex.split(command)[1:]]
+    words = [sys.executable, "-m", "topsecret", *shlex.split(command, comments=True)[1:]]
     done = subprocess.run(words, cwd=folder, check=True, capture_output=True, text=True)
-    receipt = done.stdout.split("Receipt")[1].split("Made")[0].split()
-    assert receipt == README.split("Receipt")[1].split("Made")[0].split()
+    if words[3] == "top" and command in README:
+        receipt = done.stdout.split("Receipt")[1].split("Made")[0].split()
+        assert receipt == README.split("Receipt")[1].split("Made")[0].split()
 
 
 def test_set_up_is_two_commands() -> None:

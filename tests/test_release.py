@@ -78,7 +78,17 @@ def test_json_holds_everything() -> None:
     assert record["parameters"]["k_bar"] == 60
     assert record["time"] == "2024-05-01T12:00:00+00:00"
     assert set(record) == {
-        *("items", "complete", "ordered", "k", "epsilon", "delta", "mechanism", "parameters"),
+        *(
+            "items",
+            "complete",
+            "ordered",
+            "k",
+            "chosen",
+            "epsilon",
+            "delta",
+            "mechanism",
+            "parameters",
+        ),
         *("bound", "threshold", "source", "item", "person", "adjacency", "max_items"),
         *("receipt", "version", "time"),
     }

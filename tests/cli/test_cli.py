@@ -87,7 +87,7 @@ MISTAKES = [
     (["top", "EVENTS", "--item", "place"], "Missing option '--person'. (see topsecret --help)"),
     (
         ["top", "EVENTS", *GOOD, "-k", "ten"],
-        "Invalid value for '-k' / '--k': ",
+        "k='ten' must be a whole number or auto; write -k 10",
     ),
     (["tpo"], "No such command 'tpo'"),
     (["top", "EVENTS", *GOOD, "--epslion", "1"], "No such option"),

@@ -10,6 +10,7 @@ True
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -42,10 +43,12 @@ class _Entry:
     spare: int = 0
     """How many more leading items than k it must be able to look at, in fifths of k, at least."""
     chooses_k: bool = False
+    epsilons: tuple[float, float] = (0.0, math.inf)
+    """The range in which its calibration works."""
 
 
 _ENTRIES: dict[str, _Entry] = {
-    "tested": _Entry(unknown_domain.tested, spare=1),
+    "tested": _Entry(unknown_domain.tested, spare=1, epsilons=(1e-4, 10.0)),
     "limited-domain": _Entry(unknown_domain.limited_domain),
     "limited-domain-laplace": _Entry(unknown_domain.limited_domain_laplace, needs_cap=True),
     "optimal-threshold": _Entry(unknown_domain.optimal_threshold, spare=1),
@@ -117,6 +120,12 @@ def _refusal(name: str, question: Question) -> InvalidParameter | None:
         return InvalidParameter(
             f"max_items={question.max_items} must be at most k_bar={question.k_bar} "
             f"for mechanism={name!r}; raise k_bar or lower max_items"
+        )
+    lowest, highest = entry.epsilons
+    if not lowest <= question.epsilon <= highest:
+        return InvalidParameter(
+            f"epsilon={question.epsilon} must lie between {lowest:g} and {highest:g} "
+            f"with mechanism={name!r}; change epsilon, or use mechanism='limited-domain'"
         )
     least = question.length + -(-question.length * entry.spare // 5)
     if question.k_bar < least:

@@ -81,7 +81,7 @@ def set_stable(question: Question, selection: Selection) -> str:
     """For sets whose size the counts decide."""
     if selection.complete:
         return (
-            f"holds {_items(len(selection.items))}: the counts drop clearly after them. "
+            f"holds {_items(len(selection.items))}; after that the counts drop clearly. "
             "Where to cut was chosen with noise, and the drop there passed a test."
         )
     return (

@@ -1,9 +1,9 @@
 """How likely a mechanism names an item that leads the rest by so many persons.
 
-The *scene*: the k leading items have the same lead over all other items, which are tied. It is the
-hardest case for a given lead, and in it every mechanism's law has a closed form or one integral:
-no sampling. ``one`` is the probability that a given one of the k items is named, ``every`` that
-all of them are. Numbers are floats for planning; no guarantee rests on them.
+Two scenes, both with the items after the top k tied, the hardest case for a given lead over them.
+``one``: the last item of the top k has this lead, and the other k − 1 are far ahead. ``every``: all
+k items have this lead. In both, every mechanism's law has a closed form or one integral: no
+sampling. Numbers are floats for planning; no guarantee rests on them.
 
 >>> from topsecret.mechanisms import GumbelTopK
 >>> chances = of(GumbelTopK(k=1, scale=10.0), lead=0, k=1, others=3)
@@ -33,18 +33,18 @@ from topsecret.mechanisms import (
     TopStable,
 )
 from topsecret.planning import races
-from topsecret.planning.hidden_picks import unwanted_left
+from topsecret.planning.hidden_picks import last_is_kept, unwanted_left
 from topsecret.rounding import exact
 
 
 @dataclass(frozen=True, slots=True)
 class Chances:
-    """The probabilities of being named in the scene."""
+    """The probabilities of being named in the two scenes."""
 
     one: float
-    """That a given one of the k leading items is named."""
+    """That the last item of the top k is named, the others being far ahead."""
     every: float
-    """That all k leading items are named."""
+    """That all k items are named, all having the same lead."""
 
 
 @singledispatch
@@ -108,18 +108,17 @@ def _(mechanism: OneshotExponential, lead: int, k: int, others: int) -> Chances:
 
 @of.register
 def _(mechanism: PermuteAndFlip, lead: int, k: int, others: int) -> Chances:
-    """A round that has a of the k items left goes wrong less often than one with fewer left."""
     scale = float(mechanism.scale)
-    rounds = [races.one_round(lead / scale, others, left) for left in range(k, 0, -1)]
-    return Chances(1 - math.fsum(1 - right for right in rounds) / k, math.prod(rounds))
+    rounds = [races.one_round(lead / scale, others, left) for left in range(1, k + 1)]
+    return Chances(rounds[0], math.prod(rounds))
 
 
 @of.register
 def _(mechanism: PrunedTopK, lead: int, k: int, others: int) -> Chances:
-    prunes = min(mechanism.prunes, others)
-    price = float(mechanism.epsilon_per_pick)
-    left = unwanted_left(k, others, mechanism.levels, prunes, lead, price * lead)
-    return Chances(1 - sum(wrong * p for wrong, p in enumerate(left)) / k, float(left[0]))
+    prunes, strength = min(mechanism.prunes, others), float(mechanism.epsilon_per_pick) * lead
+    prices = [price for count, price in mechanism.levels for _ in range(count)]
+    left = unwanted_left(k, others, mechanism.levels, prunes, lead, strength)
+    return Chances(last_is_kept(others, prices[k - 1 :], prunes, lead, strength), float(left[0]))
 
 
 @of.register
@@ -138,7 +137,7 @@ def _(mechanism: FixedThreshold, lead: int, k: int, others: int) -> Chances:
 
 @of.register
 def _(mechanism: TopStable, lead: int, k: int, others: int) -> Chances:
-    """The set stops at k, unless noise alone stopped it before, which has at most δ."""
+    """A gap after rank k: the set stops at k, unless noise alone stopped it before (at most δ)."""
     from topsecret.mechanisms.top_stable import RATIO, tail_argument
 
     unit = 0.63 * float(mechanism.epsilon) / 2
@@ -150,13 +149,18 @@ def _(mechanism: TopStable, lead: int, k: int, others: int) -> Chances:
 
 @of.register
 def _(mechanism: StableTopK, lead: int, k: int, others: int) -> Chances:
-    released = _stable(mechanism, lead, k, min(mechanism.k_bar, k + others - 1))
+    """The only gap comes after rank k: the set is named as a whole."""
+    released = _stable(mechanism, lead, k, min(mechanism.k_bar, k + others))
     return Chances(released, released)
 
 
 @of.register
 def _(mechanism: StableFixedK, lead: int, k: int, others: int) -> Chances:
-    """The drop after k is found and passes, or else k picks; other sets have at most δ_t."""
+    """The only gap comes after rank k: it is found and passes, or k picks follow.
+
+    Both chances are those of level items: with others far ahead the gap would come earlier.
+    Other sets have at most δ_t.
+    """
     places = mechanism.k_bar if mechanism.delta is not None else k + others - 1
     drop = _stable(mechanism.stable, lead, k, min(mechanism.k_bar, places))
     scale = float(mechanism.scale_of(k))

@@ -1,6 +1,10 @@
-"""Hidden picks and prunes in the scene: how many of the wrong items are left."""
+"""Hidden picks and prunes in the two scenes: which items are left."""
 
 from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +34,7 @@ def unwanted_left(
         shrink = np.exp(-float(price) * lead)
         for _ in range(count):
             leading = np.maximum(k - (made - wrong), 0)
-            rest = np.maximum(others - wrong, 0) * shrink
+            rest = np.maximum(float(others) - wrong, 0) * shrink
             with np.errstate(invalid="ignore"):
                 miss = np.where(leading + rest > 0, rest / (leading + rest), 0.0)
             if np.all((leading + rest)[: made + 1] <= 0):
@@ -44,3 +48,24 @@ def unwanted_left(
             hit = np.where(leading + wrong > 0, wrong / (leading + wrong), 0.0)
         law = law * (1 - hit) + np.append(law[1:] * hit[1:], 0.0)
     return law
+
+
+def last_is_kept(
+    others: int, prices: Sequence[Fraction], prunes: int, lead: int, prune_lead: float
+) -> float:
+    """The chance that the last item of the top k is picked and survives, the others far ahead.
+
+    ``prices`` are those of the picks that are left when the k − 1 items far ahead have been
+    taken, one more than there are prunes.
+
+    >>> last_is_kept(1, [Fraction(1)], 0, 0, 0.0)
+    0.5
+    """
+    missed = 1.0
+    for turn, price in enumerate(prices):
+        rest = max(float(others - turn), 0.0) * math.exp(-float(price) * lead)
+        missed *= rest / (1 + rest)
+    kept = 1 - missed
+    for left in range(min(prunes, others), 0, -1):
+        kept *= left / (left + math.exp(-prune_lead))
+    return kept

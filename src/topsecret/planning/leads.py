@@ -20,9 +20,9 @@ class Leads:
     """Needed leads over the rest, in persons; None when no lead is enough."""
 
     one: int | None
-    """For a given item of the top k to be named with 95% probability."""
+    """For the last item of the top k to be named with 95% probability, the others far ahead."""
     every: int | None
-    """For all k items to be named with 95% probability."""
+    """For all k items, level with each other, to be named together with 95% probability."""
 
 
 @lru_cache(maxsize=256)
@@ -40,7 +40,7 @@ def needed(name: str, question: Question) -> Leads:
 
 
 def chance(prepared: Prepared, lead: int) -> chances.Chances:
-    """The chances in the scene: k items lead the rest by ``lead`` persons."""
+    """The chances in the two scenes, with ``lead`` persons more than the rest."""
     question = prepared.question
     if question.k == "auto":  # which k has the gap makes no difference
         return chances.of(prepared.mechanism, lead, 1, question.k_bar)

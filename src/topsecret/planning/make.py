@@ -9,12 +9,7 @@ from topsecret.accounting import calibrate_zcdp
 from topsecret.catalogue import Question, applicable
 from topsecret.errors import InvalidParameter
 from topsecret.planning.plan import Held, Option, Plan, option
-from topsecret.planning.rule import (
-    LARGEST_EPSILON,
-    SMALLEST_EPSILON,
-    recommend,
-    smallest_epsilon,
-)
+from topsecret.planning.rule import recommend, smallest_epsilon
 from topsecret.planning.shape import Shape
 from topsecret.planning.simulation import Progress, simulate
 from topsecret.rounding import exact
@@ -33,8 +28,6 @@ def make_plan(
             progress("searching epsilon", 0, 1)
         question = question.at(smallest_epsilon(question, needed_lead))
     names = applicable(question)
-    if not SMALLEST_EPSILON <= question.epsilon <= LARGEST_EPSILON:
-        names = tuple(name for name in names if name != "tested")
     options: list[Option] = []
     for done, name in enumerate(names):
         if progress is not None:

@@ -33,9 +33,9 @@ class Option:
     scale: float
     """The scale of the noise, in persons."""
     needed_lead: int | None
-    """The lead that a given item of the top k needs to be named with 95% probability."""
+    """The lead that the last item of the top k needs to be named with 95% probability."""
     needed_lead_all: int | None
-    """The lead that all k items need to be named together with 95% probability."""
+    """The lead that k level items need to be named together with 95% probability."""
     over_rank: int | None
     """The rank that the leads are over; None for the next item after a drop."""
     epsilon: float
@@ -242,10 +242,10 @@ class Plan:
 HEADINGS = ("mechanism", "noise", "lead", "of all", "over", "answer")
 
 LEGEND = (
-    "Lead: how many persons more than the rest an item of the top k needs to be named with "
-    f"{LIKELY:.0%} probability; of all: the same for all k at once; over: the first rank of the "
-    "rest that counts. The rest are taken as tied, the hardest case for a lead. Few data have a "
-    "large lead over rank k + 1, so leads over different ranks do not compare. "
+    "Lead: how many persons more than the rest the last item of the top k needs to be named with "
+    f"{LIKELY:.0%} probability; of all: what k level items need to be named together; over: the "
+    "first rank of the rest that counts. The rest are taken as tied, the hardest case for a lead. "
+    "Few data have a large lead over rank k + 1, so leads over different ranks do not compare. "
     "Noise: its scale in persons."
 )
 

@@ -19,15 +19,15 @@ from functools import lru_cache
 
 from topsecret.catalogue import PUBLIC_DOMAIN, Question, applicable
 from topsecret.errors import InvalidParameter
-from topsecret.planning.leads import LIKELY, Leads, needed, smallest
+from topsecret.planning.leads import LIKELY, needed, smallest
 from topsecret.planning.tested import rough_schedule, tested_chances
 
 UNKNOWN = ("limited-domain-laplace", "limited-domain", "tested")
 PUBLIC = ("gumbel", "pruned", "permute-and-flip", "oneshot-exponential")
 """In the order of preference when needed leads are equal."""
 
-SMALLEST_EPSILON, LARGEST_EPSILON = 1e-4, 100.0
-"""Where the reverse question is answered; ``tested`` competes in this range only."""
+SMALLEST_EPSILON, LARGEST_EPSILON = 1e-4, 10.0
+"""Where the reverse question is answered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +41,7 @@ class Recommendation:
 def competing(question: Question) -> tuple[str, ...]:
     """The mechanisms that the rule compares."""
     rivals = UNKNOWN if question.domain_size is None else PUBLIC
-    names = [name for name in rivals if name in applicable(question)]
-    if not SMALLEST_EPSILON <= question.epsilon <= LARGEST_EPSILON and "tested" in names:
-        names.remove("tested")
-    return tuple(names)
+    return tuple(name for name in rivals if name in applicable(question))
 
 
 @lru_cache(maxsize=256)
@@ -74,15 +71,15 @@ def recommend(question: Question) -> Recommendation:
 
 
 def _why(question: Question, winner: str, lead: int, others: list[str]) -> str:
-    compared = f" ({', '.join(others)})" if others else ""
+    compared = f"the others need as much or more ({', '.join(others)})"
     over = (
-        f"the rest of the {question.domain_size} public items"
+        f"the rest of the {question.domain_size:,} public items"
         if winner in PUBLIC_DOMAIN
         else f"the item of rank {question.k_bar + 1}"
     )
     return (
-        f"an item is named with {LIKELY:.0%} probability when it has {lead} persons more than "
-        f"{over}; {'the others need more' if others else 'nothing else competes'}{compared}."
+        f"an item of the top {question.k} is named with {LIKELY:.0%} probability when it has "
+        f"{lead} persons more than {over}; {compared if others else 'nothing else competes'}."
     )
 
 
@@ -96,14 +93,10 @@ def _least_lead_of_tested(question: Question) -> int:
 def rough_lead(name: str, question: Question) -> int | None:
     """The needed lead, for a search: ``tested`` without its calibration."""
     if name != "tested":
-        return _lead(needed(name, question))
+        return needed(name, question).one
     schedule = rough_schedule(question.length, question.epsilon, question.delta)
     k, slots = question.length, question.k_bar
     return smallest(lambda lead: tested_chances(schedule, slots, lead, k)[0])
-
-
-def _lead(leads: Leads) -> int | None:
-    return leads.one
 
 
 def smallest_epsilon(question: Question, lead: int) -> float:
@@ -130,8 +123,8 @@ def _reached(question: Question, lead: int) -> bool:
     return reached is not None and reached <= lead
 
 
-_LAST = 90 * 6
-"""Steps of two digits from 10⁻⁴ to 100: 10, 11, …, 99 in each of six decades, then 100."""
+_LAST = 90 * 5
+"""Steps of two digits from 10⁻⁴ to 10: 10, 11, …, 99 in each of five decades, then 10."""
 
 
 def _epsilon(step: int) -> float:

@@ -1,4 +1,4 @@
-"""`TestedTopK` in the scene, and its schedule in rough numbers for a search."""
+"""`TestedTopK` in the two scenes, and its schedule in rough numbers for a search."""
 
 from __future__ import annotations
 
@@ -18,33 +18,39 @@ from topsecret.mechanisms.tested_schedule import (
     picks_of,
     sizes,
 )
-from topsecret.planning.hidden_picks import unwanted_left
+from topsecret.planning.hidden_picks import last_is_kept, unwanted_left
 from topsecret.rounding import ball, precision
+
+FAR = 10**9
+"""A lead in persons that no noise overcomes."""
 
 
 def tested_chances(schedule: Schedule, slots: int, lead: int, k: int) -> tuple[float, float]:
-    """That one of the k leading items is named, and that all are: summed over the lengths.
+    """That the last item of the top k is named, the others far ahead; that all k are, level.
 
-    A list is released when no other slot survived and the test passes. Its m items are then
-    any m of the k, by symmetry.
+    A list is released when no null slot survived and the test passes. With m < k the last item
+    is not in the list: it is pruned before the others.
     """
     if lead < 1:
         return 0.0, 0.0
-    scores = length_scores(schedule, [lead] * k)
+    longest = schedule.lengths[0]
+    prices = [price for count, price in longest.levels for _ in range(count)]
+    strength = float(longest.price) * (lead - 1)
+    passing = float(Pass(lead - 1, schedule.sigma, schedule.quantile).ball(64))
+    kept = last_is_kept(slots - k, prices[k - 1 :], longest.prunes, lead, strength)
+    left = unwanted_left(k, slots - k, longest.levels, longest.prunes, lead, strength)
+    ahead, level = [FAR] * (k - 1) + [lead], [lead] * k
+    return (
+        _longest_is_chosen(schedule, ahead) * passing * kept,
+        _longest_is_chosen(schedule, level) * passing * float(left[0]),
+    )
+
+
+def _longest_is_chosen(schedule: Schedule, leads: list[int]) -> float:
+    scores = length_scores(schedule, leads)
     scale = float(schedule.choice) / (2 * UNIT)
     weights = [math.exp(scale * (score - max(scores))) for score in scores]
-    passing = float(Pass(lead - 1, schedule.sigma, schedule.quantile).ball(64))
-    one = every = 0.0
-    for length, weight in zip(schedule.lengths, weights, strict=True):
-        share = weight / sum(weights)
-        if share < 1e-12:
-            continue
-        strength = float(length.price) * (lead - 1)
-        left = unwanted_left(k, slots - k, length.levels, length.prunes, lead, strength)
-        released = share * passing * float(left[0])
-        one += released * length.size / k
-        every += released if length.size == k else 0.0
-    return one, every
+    return weights[0] / math.fsum(weights)
 
 
 @lru_cache(maxsize=64)
