@@ -25,11 +25,7 @@ $(VENV)/.demo: pyproject.toml $(VENV)/.pip
 
 $(VENV)/.test: pyproject.toml $(VENV)/.pip
 	@echo "Installing topsecret and its tests' tools into $(VENV) …"
-<<<<<<< HEAD
-	@$(BIN)/python -m pip install --quiet --editable '.[accounting,ledger,postgres]' --group dev
-=======
-	@$(BIN)/python -m pip install --quiet --editable '.[accounting,plot]' --group dev
->>>>>>> plan
+	@$(BIN)/python -m pip install --quiet --editable '.[accounting,ledger,plot,postgres,service]' --group dev
 	@touch $(VENV)/.demo $@
 
 demo: $(VENV)/.demo
