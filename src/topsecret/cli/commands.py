@@ -7,6 +7,7 @@ from topsecret.cli import verify  # isort: skip
 from topsecret.cli import account  # isort: skip
 from topsecret.cli import budget  # isort: skip
 from topsecret.cli import ledger  # isort: skip
+from topsecret.cli import serve  # isort: skip
 from topsecret.cli.app import app
 
-__all__ = ["account", "app", "budget", "demo", "ledger", "plan", "top", "verify"]
+__all__ = ["account", "app", "budget", "demo", "ledger", "plan", "serve", "top", "verify"]

@@ -57,6 +57,13 @@ class FileSource:
     def __repr__(self) -> str:
         return f"FileSource({str(self._file.path)!r})"
 
+    def columns(self) -> tuple[str, ...]:
+        """The names of the file's columns: its schema, which is public."""
+        if self._file.format != "Parquet":
+            return self._file.text_columns() or ()
+        with closed_engine(self._file.path) as engine:
+            return tuple(self._types(self._file.scan((), ()), engine))
+
     def leading_counts(self, query: CountQuery) -> LeadingCounts:
         """Count distinct persons per item in one query and return the leading rows."""
         if not self._file.path.is_file():
