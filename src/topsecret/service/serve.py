@@ -79,5 +79,5 @@ def run(settings: Settings, listening: socket.socket, workers: int) -> None:
         server.run(sockets=[listening])
     else:
         with share_between_workers():
-            Multiprocess(config, target=server.run, sockets=[listening]).run()
+            Multiprocess(config, sockets=[listening]).run()
     sys.stderr.flush()
