@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import sys
 from collections.abc import Callable
@@ -76,6 +77,9 @@ def run(settings: Settings, listening: socket.socket, workers: int) -> None:
     )
     server = uvicorn.Server(config)
     if workers == 1:
+        for ending in (signal.SIGINT, signal.SIGTERM):
+            # After a graceful stop the server raises the signal again: it has been served.
+            signal.signal(ending, lambda *_: None)
         server.run(sockets=[listening])
     else:
         with share_between_workers():
