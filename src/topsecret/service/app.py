@@ -29,6 +29,7 @@ from topsecret.service.parts import Parts
 from topsecret.service.settings import Settings
 
 ENVIRONMENT = "TOPSECRET_SERVICE"
+ROUTERS = (api, owner_api, pages, account_pages, owner_pages)
 STATIC = Path(__file__).parent / "static"
 
 
@@ -57,7 +58,7 @@ def create_app(settings: Settings) -> FastAPI:
         lifespan=lifespan,
     )
     app.state.parts = parts
-    for router in (api, owner_api, pages, account_pages, owner_pages):
+    for router in ROUTERS:
         app.include_router(router)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     app.add_middleware(Edge, metrics=parts.metrics, https=settings.https)

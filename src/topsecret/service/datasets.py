@@ -27,6 +27,8 @@ from topsecret.service.schema import DATASETS
 SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet")
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 _MOST_FILES = 500
+QUESTIONS = 100
+"""Each question may fail with this part of the total delta."""
 
 CAPS = "max_items" in inspect.signature(top_k).parameters
 """Whether a person's items can be cut down to a cap."""
@@ -137,7 +139,7 @@ class Datasets:
             "person": new.person,
             "columns": json.dumps(new.columns),
             "cap": new.cap,
-            "delta": new.delta / 10,
+            "delta": float(f"{new.delta / QUESTIONS:.3g}"),
             "created": time.time(),
         }
         self._ledger.open_budget(new.name, budget, person=new.person)

@@ -16,7 +16,7 @@ from topsecret.service.jobs import Jobs
 from topsecret.service.schema import WORKERS
 
 BEAT = 2.0
-SILENCE = 15.0
+SILENCE = 10.0
 """Seconds without a sign of life after which a worker counts as dead."""
 
 Told = Callable[[str], None]

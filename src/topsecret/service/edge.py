@@ -67,6 +67,8 @@ class Edge:
 
         failure: dict[str, Any] = {}
         try:
+            if any(name == b"content-length" and _large(value) for name, value in scope["headers"]):
+                raise _TooLarge
             await self._app(scope, _bounded(receive), sending)
         except _TooLarge:
             if not status:
@@ -93,6 +95,10 @@ class Edge:
 
 class _TooLarge(Exception):
     """A body beyond all that is ever needed."""
+
+
+def _large(length: bytes) -> bool:
+    return not length.isdigit() or len(length) > 9 or int(length) > LARGEST_BODY
 
 
 def _bounded(receive: Receive) -> Receive:
