@@ -139,6 +139,7 @@ class Server:
     def __init__(self, folder: Path, *arguments: str, environment: dict[str, str] | None = None):
         self.folder = folder
         self.log = folder / "log.txt"
+        self._begun = self.log.stat().st_size if self.log.exists() else 0
         files = folder / "files"
         files.mkdir(exist_ok=True)
         command = [sys.executable, "-m", "topsecret", "serve", "--port", "0", "--home"]
@@ -148,13 +149,17 @@ class Server:
             self.process = subprocess.Popen(
                 command, stdout=log, stderr=log, env=os.environ | more, start_new_session=True
             )
-        self.address = self._printed(r"topsecret serves (\S+)")
-        self._ready()
+        try:
+            self.address = self._printed(r"topsecret serves (\S+)")
+            self._ready()
+        except BaseException:
+            self.stop(signal.SIGKILL)
+            raise
 
     def _printed(self, pattern: str) -> str:
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
-            found = re.findall(pattern, self.log.read_text(encoding="utf-8"))
+            found = re.findall(pattern, self.log.read_text(encoding="utf-8")[self._begun :])
             if found:
                 return str(found[-1])
             assert self.process.poll() is None, self.log.read_text(encoding="utf-8")
