@@ -10,7 +10,10 @@ import pytest
 
 from pages import PAGES, ROOT, blocks, commands
 
-ELSEWHERE: dict[str, str] = {}
+ELSEWHERE = {
+    "docs/ledger.md": "tests/ledger/test_docs.py",
+    "docs/spark.md": "tests/sources/test_spark.py",
+}
 """Pages whose code another test runs, with that test."""
 
 WITH_PYTHON = [
