@@ -166,7 +166,7 @@ def _write(points: list[Point], skipped: list[str]) -> str:
         "was shared while this ran. Rows: ten per person, 100 rows per place on average, "
         "DuckDB with its own limits; what grows is the counting of distinct (person, place) "
         "pairs, not the mechanism, which sees 201 rows whatever the data. Accounting grows with "
-        "the number of picks up to a work limit, beyond which coarser grids keep it valid and slightly looser.",
+        "the number of picks up to a work limit; beyond it coarser grids stay valid and looser.",
         f"Left out because memory, disk or a busy machine would not do: {', '.join(skipped)}."
         if skipped
         else "Nothing was left out.",
