@@ -27,7 +27,10 @@ OPTIONAL = {
 
 @app.command()
 def doctor() -> None:
-    """Check versions, engines and randomness, and say what to install for more."""
+    """Check versions, engines and randomness, and say what to install for more.
+
+    topsecret doctor
+    """
     from topsecret import __version__
 
     typer.echo(f"topsecret {__version__}, Python {platform.python_version()}")
