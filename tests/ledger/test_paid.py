@@ -83,7 +83,7 @@ def test_the_reservation_is_durable_before_the_data_are_read(ledger: Ledger) -> 
 
 
 def test_a_flexible_query_brings_its_own_parameters(ledger: Ledger) -> None:
-    asked = {"dataset": "f", "epsilon": 0.2, "delta": 1e-7, "mechanism": "limited-domain"}
+    asked = {"dataset": "f", "epsilon": 0.5, "delta": 1e-7, "mechanism": "limited-domain"}
     release = ask(ledger, **asked)  # type: ignore[arg-type]
     per_pick = Fraction(release.parameters["epsilon_per_pick"] or 0)
     spent = ledger.account("f").spent
