@@ -149,7 +149,7 @@ ONLY_IN = {
     "fastapi": {"service"},
     "sqlalchemy": {"ledger", "service", "sources"},
     "psycopg": {"ledger"},
-    "platformdirs": {"ledger"},
+    "platformdirs": {"cli", "ledger"},
     "opendp": {"interop"},
     "random": {"demo"},
     "logging": {"sources"},  # to silence PySpark, whose loggers print rows
