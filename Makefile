@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 SUDO   := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 APT    := $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get
 
-.PHONY: demo test soak bench verify postgres java clean
+.PHONY: demo test docs soak bench verify reproduce postgres java clean
 
 # A fresh Debian or Ubuntu has python3 without venv: ask the system for it only when it is missing.
 $(VENV)/.pip:
@@ -25,7 +25,7 @@ $(VENV)/.demo: pyproject.toml $(VENV)/.pip
 
 $(VENV)/.test: pyproject.toml $(VENV)/.pip
 	@echo "Installing topsecret and its tests' tools into $(VENV) …"
-	@$(BIN)/python -m pip install --quiet --editable '.[accounting,ledger,plot,postgres,spark]' --group dev
+	@$(BIN)/python -m pip install --quiet --editable '.[all]' --group dev --group docs
 	@touch $(VENV)/.demo $@
 
 demo: $(VENV)/.demo
@@ -55,12 +55,21 @@ test: $(VENV)/.test postgres java
 soak: $(VENV)/.test postgres
 	$(BIN)/python -m pytest tests/ledger/soak.py
 
+# The site, in site/: open site/index.html. A warning is an error.
+docs: $(VENV)/.test
+	$(BIN)/python docs/pictures/draw.py
+	$(BIN)/python docs/site/commands.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
 bench: $(VENV)/.test
-	$(BIN)/python -m pip install --quiet 'opendp==0.16.*'
 	$(BIN)/python -m benchmarks
+
+reproduce: $(VENV)/.test
+	$(BIN)/python -m pip install --quiet 'opendp==0.16.*' 'matplotlib>=3.8'
+	$(BIN)/python -m experiments --processes 2
 
 verify: $(VENV)/.demo
 	$(BIN)/topsecret verify
 
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis dist demo
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis dist demo site
