@@ -276,5 +276,3 @@ def test_an_account_has_keys_and_logs_out(
         page.wait_for_url("**/login")
         page.goto("/answers")
         page.wait_for_url("**/login")
-
-
