@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import uvicorn
-from benchmarks.row import Row
 from fastapi import FastAPI
 
+from benchmarks.row import Row
 from topsecret.service.app import create_app
 from topsecret.service.datasets import NewDataset
 from topsecret.service.jobs import Asked
@@ -44,10 +44,11 @@ def prepared(folder: Path) -> Ready:
     files = folder / "files"
     files.mkdir()
     columns = tuple(f"c{number}" for number in range(FRESH + 1))
-    rows = [",".join(("user", *columns))]
-    for person in range(100_000):
-        rows.append(",".join([f"u{person}", *(f"v{person % (5 + n)}" for n in range(FRESH + 1))]))
-    (files / "wide.csv").write_text("\n".join(rows) + "\n")
+    rows = (
+        ",".join([f"u{person}", *(f"v{person % (5 + n)}" for n in range(FRESH + 1))])
+        for person in range(100_000)
+    )
+    (files / "wide.csv").write_text("\n".join((",".join(("user", *columns)), *rows)) + "\n")
     settings = Settings(
         home=folder,
         files=(files,),
