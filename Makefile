@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 SUDO   := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 APT    := $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get
 
-.PHONY: demo demo-service test soak bench verify postgres chromium clean
+.PHONY: demo demo-service test docs soak bench verify reproduce postgres chromium java clean
 
 # A fresh Debian or Ubuntu has python3 without venv: ask the system for it only when it is missing.
 $(VENV)/.pip:
@@ -25,7 +25,7 @@ $(VENV)/.demo: pyproject.toml $(VENV)/.pip
 
 $(VENV)/.test: pyproject.toml $(VENV)/.pip
 	@echo "Installing topsecret and its tests' tools into $(VENV) …"
-	@$(BIN)/python -m pip install --quiet --editable '.[accounting,ledger,plot,postgres,service]' --group dev
+	@$(BIN)/python -m pip install --quiet --editable '.[all]' --group dev --group docs
 	@touch $(VENV)/.demo $(VENV)/.service $@
 
 $(VENV)/.service: pyproject.toml $(VENV)/.pip
@@ -51,21 +51,41 @@ postgres:
 	  { $(APT) update -q && $(APT) install -y -q --no-install-recommends postgresql; } || \
 	  { echo "PostgreSQL is missing; install it (on Debian and Ubuntu: apt install postgresql)."; exit 2; }
 
-test: $(VENV)/.test postgres chromium
+# Spark needs Java 17 or newer; Debian 12 has 17, Debian 13 has 21, Ubuntu may have 11 by default.
+java:
+	@java -version 2>&1 | grep -Eq 'version "(1[7-9]|[2-9][0-9])' || \
+	  { $(APT) update -q && for package in openjdk-17-jre-headless openjdk-21-jre-headless default-jre-headless; do \
+	    $(APT) install -y -q --no-install-recommends $$package && break; done; }; \
+	  java -version 2>&1 | grep -Eq 'version "(1[7-9]|[2-9][0-9])' || \
+	  { echo "Java 17 or newer is missing; install it (on Debian: apt install default-jre-headless)."; exit 2; }
+
+test: $(VENV)/.test postgres chromium java
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist loadgroup # tests of one cluster share a process
 
+# 2,000 requests of 64 clients with random kills of workers and of the PostgreSQL server; then 100
+# questions to the service whose workers are killed.
 soak: $(VENV)/.test postgres
+	$(BIN)/python -m pytest tests/ledger/soak.py
 	TOPSECRET_SOAK=1 $(BIN)/python -m pytest tests/service/test_crash.py
 
+# The site, in site/: open site/index.html. A warning is an error.
+docs: $(VENV)/.test
+	$(BIN)/python docs/pictures/draw.py
+	$(BIN)/python docs/site/commands.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
 bench: $(VENV)/.test
-	$(BIN)/python -m pip install --quiet 'opendp==0.16.*'
 	$(BIN)/python -m benchmarks
+
+reproduce: $(VENV)/.test
+	$(BIN)/python -m pip install --quiet 'opendp==0.16.*' 'matplotlib>=3.8' 'scikit-learn>=1.4'
+	$(BIN)/python -m experiments --processes 2
 
 verify: $(VENV)/.demo
 	$(BIN)/topsecret verify
 
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis dist build demo
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis dist build demo site

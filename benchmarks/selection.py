@@ -8,7 +8,8 @@ import numpy as np
 
 from benchmarks.row import Row, interleaved
 from topsecret import Histogram
-from topsecret.mechanisms import GumbelTopK
+from topsecret.accounting import calibrate_limited_domain
+from topsecret.mechanisms import GumbelTopK, LimitedDomain, Mechanism, TestedTopK
 
 K = 100
 SCALE = 10.0
@@ -60,6 +61,7 @@ def run(rounds: int = 7) -> list[Row]:
         )
     )
     rows.append(_huge_domain(rounds))
+    rows.append(_tested(rounds))
     rows.append(_opendp())
     return rows
 
@@ -74,6 +76,23 @@ def _huge_domain(rounds: int) -> Row:
         "public domain of 10¹⁸, 10⁵ observed: the 10⁵ alone",
         *interleaved(lambda: within(range(10**18)), lambda: within(range(10**5)), rounds),
         target=2.0,
+    )
+
+
+def _tested(rounds: int) -> Row:
+    """Twenty selections each of the same leading counts, k = 50."""
+    counts = Histogram.leading([(rank, 20_000 // (rank + 20)) for rank in range(1001)], limit=1001)
+    tested = TestedTopK(50, 1.0, 1e-6)
+    limited = LimitedDomain(50, 1000, *calibrate_limited_domain(50, 1000, 1.0, 1e-6))
+
+    def twenty(mechanism: Mechanism) -> None:
+        for _ in range(20):
+            mechanism.select(counts)
+
+    return Row(
+        "TestedTopK, k=50, twenty selections: LimitedDomain",
+        *interleaved(lambda: twenty(tested), lambda: twenty(limited), rounds),
+        target=3.0,
     )
 
 

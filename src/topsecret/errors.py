@@ -6,6 +6,7 @@
     ├── InvalidParameter (ValueError)      a public parameter breaks a rule
     ├── DomainRequired (InvalidParameter)  the mechanism needs a public domain of items
     ├── TooLarge (InvalidParameter)        an exact enumeration was asked of too large a case
+    ├── MissingExtra (ImportError)         an optional package is not installed
     ├── SourceError (OSError)              the data cannot be reached or read
     │   ├── UnknownColumn                  a named column does not exist
     │   └── DataIndependentFailure         the failure is certain not to depend on any row
@@ -13,7 +14,6 @@
     ├── BudgetExceeded (ValueError)        a query does not fit into what is left of a budget
     ├── LedgerError (OSError)              the ledger cannot be reached, read or written
     │   └── InDoubt                        a reservation has no known end
-    ├── MissingExtra (ImportError)         an optional package is not installed
     └── VerificationFailed (AssertionError) a mechanism breaks its own claim
 
 A message says what was given, the rule and the fix. It is built from public parameters alone:
@@ -40,6 +40,10 @@ class DomainRequired(InvalidParameter):
 
 class TooLarge(InvalidParameter):
     """An exact enumeration would be too large to finish."""
+
+
+class MissingExtra(TopSecretError, ImportError):
+    """An optional package is needed and not installed; the message says how to install it."""
 
 
 class SourceError(TopSecretError, OSError):
@@ -88,10 +92,6 @@ class LedgerError(TopSecretError, OSError):
 
 class InDoubt(LedgerError):
     """A reservation has no known end: it is under way elsewhere, or a crash cut it short."""
-
-
-class MissingExtra(TopSecretError, ImportError):
-    """An optional package is not installed; the message names the extra."""
 
 
 class VerificationFailed(TopSecretError, AssertionError):

@@ -8,34 +8,46 @@ parameters is found before the data are touched.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from topsecret.errors import InvalidParameter
 from topsecret.release import Release
-from topsecret.rounding import Number, down, exact
-from topsecret.sources import CountQuery, Source
+from topsecret.rounding import Number, ball, down, exact, up
+from topsecret.sources import Column, CountQuery, Expression, FileColumn, Source, domain_of
 from topsecret.unit import PrivacyUnit
 
 if TYPE_CHECKING:
+    from topsecret.accounting import Loss
     from topsecret.catalogue import Prepared, Question
-    from topsecret.ledger import Flexible, Ledger, Metered, Price, Request
-    from topsecret.mechanisms.mechanism import Mechanism
+    from topsecret.catalogue.counts import PreparedCounts
+    from topsecret.histogram import Histogram
+    from topsecret.ledger import Bargain, Flexible, Ledger, Metered, Price, Request
+    from topsecret.sources.session import Engine
+
+__all__ = ["Asked", "Column", "Expression", "FileColumn", "ask", "histograms", "top_k"]
 
 
 def top_k(
-    source: str | os.PathLike[str] | Source,
+    source: Any,
     *,
-    item: str,
+    item: str | Sequence[str] | Expression,
     person: str,
     k: int | Literal["auto"],
     epsilon: Number | None = None,
     delta: Number = 1e-6,
     k_bar: int | None = None,
     mechanism: str = "auto",
+    table: str | tuple[str, ...] | None = None,
+    where: Any = (),
+    max_items: int | None = None,
+    domain: Any = None,
+    counts: bool = False,
+    counts_share: float = 0.25,
+    salt: bytes = b"",
     ledger: Ledger | None = None,
     dataset: str | None = None,
     analyst: str | None = None,
@@ -43,93 +55,268 @@ def top_k(
 ) -> Release:
     """Name the ``k`` items with the most distinct persons, with differential privacy.
 
-    ``source`` is a file with one row per event (CSV, TSV, JSON lines or Parquet), ``item`` the
-    column to rank, ``person`` the column that tells persons apart. ``k_bar`` is how many leading
-    items may be looked at, ``20 * k`` by default. ``k="auto"`` names as many items as the counts
-    set apart clearly, as a set. ``mechanism="auto"`` follows the public rule of ``plan``, which
-    looks at the numbers given here and never at the data.
+    ``source`` has one row per event: a file or a pattern of files (CSV, TSV, JSON lines, Parquet),
+    a database's URL or engine with its ``table``, a data frame. ``item`` is the column to rank, or
+    several, or an ``Expression``; ``person`` the column that tells persons apart. ``where`` keeps
+    rows by conditions ``(column, operator, value)``; ``max_items`` keeps that many items of each
+    person, chosen by a secret ``salt``. ``domain`` lists all items where they are public: no
+    threshold is needed then. ``counts=True`` adds noisy counts for ``counts_share`` of epsilon.
+
+    ``k_bar`` is how many leading items may be looked at, ``20 * k`` by default. ``k="auto"`` names
+    as many items as the counts set apart clearly, as a set. ``mechanism="auto"`` follows the
+    public rule of ``plan``, which looks at the numbers given here and never at the data.
 
     With a ``ledger`` the answer is paid for from the budget of ``dataset``, in the name of
     ``analyst`` if it has allowances. A metered budget sets the price: leave ``epsilon`` out. The
     same question again returns the stored answer for nothing; a ``request_id`` of your choice
     makes it safe to repeat a call whose outcome you did not see.
 
-    *Guarantee.* The returned items and how the list ended are together
+    *Guarantee.* The returned items, how the list ended and the counts are together
     (``epsilon``, ``delta``)-differentially private under adding or removing one person with all
     their rows, however many. The release states what is proven, never more than was asked for.
     """
-    from topsecret.catalogue import Question
-
-    unit = PrivacyUnit(person=person)
-    account = _account(ledger, dataset)
-    metered = None if account is None or account.kind != "metered" else account
-    if metered is not None:
-        question = Question.of(
-            k=k, epsilon=_left_out(epsilon, metered), delta=metered.delta, k_bar=k_bar
-        )
-        prepared = _metered(question, metered, mechanism)
-    else:
-        question = Question.of(
-            k=k, epsilon=_needed(epsilon), delta=delta, k_bar=k_bar, max_items=unit.max_items
-        )
-        prepared = _calibrated(mechanism, question)
-    query = CountQuery(item=item, person=unit.person, rows=question.k_bar + 1)
-    opened = _open(source)
-    loss = prepared.mechanism.loss
-    proven, bound = loss.epsilon(question.delta), loss.bound_used(question.delta)
+    budget = _budget(ledger, dataset)
+    asked = ask(
+        source,
+        budget=budget,
+        item=item,
+        person=person,
+        k=k,
+        epsilon=epsilon,
+        delta=delta,
+        k_bar=k_bar,
+        mechanism=mechanism,
+        table=table,
+        where=where,
+        max_items=max_items,
+        domain=domain,
+        counts_share=counts_share if counts else None,
+        salt=salt,
+    )
 
     def read_and_draw() -> tuple[Release, int]:
-        from topsecret.histogram import Histogram
+        with histograms(asked.opened, [asked.query]) as counted:
+            return asked.draw(counted[0])
 
-        counts = Histogram.leading(opened.leading_counts(query), limit=query.rows)
-        selection = prepared.mechanism.select(counts)
+    if ledger is None or dataset is None:
+        return read_and_draw()[0]
+    from topsecret.ledger import Request
+
+    prepared = asked.prepared
+    request = Request(
+        dataset=dataset,
+        price=_price(prepared, asked.counts),
+        # Names alone would miss a parameter: the objects that decide the answer's law are asked.
+        question={
+            "source": asked.opened.name,
+            "version": str(getattr(asked.opened, "version", "")),
+            "counted": repr(asked.query),
+            "unit": repr(asked.unit),
+            "asked": prepared.question.to_dict(),
+            "mechanism": repr(prepared.mechanism),
+            **({"counts": repr(asked.counts)} if asked.counts else {}),
+        },
+        unit=asked.unit,
+        analyst=analyst,
+        request_id=request_id,
+        bargain=_bargain(asked),
+    )
+    return _paid(ledger, request, read_and_draw)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question with everything that answers it. All public but what the source holds."""
+
+    opened: Source
+    query: CountQuery
+    unit: PrivacyUnit
+    prepared: Prepared
+    counts: PreparedCounts | None
+    counts_share: float | None
+    budget: tuple[float, float]
+    """What the answer may cost, (ε, δ)."""
+
+    @property
+    def loss(self) -> Loss:
+        """What the answer costs, counts included."""
+        loss = self.prepared.mechanism.loss
+        return loss if self.counts is None else loss + self.counts.loss
+
+    def draw(self, histogram: Histogram) -> tuple[Release, int]:
+        """The answer, and how many symbols it took."""
+        prepared, (_, delta) = self.prepared, self.budget
+        selection = prepared.mechanism.select(histogram)
+        asked_for = prepared.question.k
+        parameters = dict(prepared.parameters)
+        noisy: tuple[int, ...] | None = None
+        if self.counts is not None:
+            noisy = self.counts.release(histogram, selection.items)
+            parameters |= {
+                "counts_share": self.counts_share,
+                "counts_sigma": up(ball(self.counts.variance).sqrt()),
+            }
         release = Release(
             items=selection.items,
-            complete=selection.complete and (k == "auto" or len(selection.items) == question.k),
+            complete=selection.complete
+            and (asked_for == "auto" or len(selection.items) == asked_for),
             ordered=selection.ordered,
-            k=question.k,
-            epsilon=proven,
-            delta=question.delta,
+            k=asked_for,
+            epsilon=self.loss.epsilon(delta),
+            delta=delta,
             mechanism=prepared.name,
-            parameters=prepared.parameters,
-            bound=bound,
+            parameters=parameters,
+            bound=self.loss.bound_used(delta),
             threshold=prepared.named_when,
-            unit=unit,
-            source=opened.name,
-            item=item,
+            unit=self.unit,
+            source=self.opened.name,
+            item=_item_name(self.query.item),
             version=_version(),
             time=datetime.now(UTC),
             chosen=selection.chosen,
             told=prepared.told(selection),
+            counts=noisy,
+            half_width=None if self.counts is None else self.counts.half_width,
+            where=" and ".join(map(str, self.query.where)),
+            domain="" if self.query.domain is None else self.query.domain.described,
         )
         return release, len(selection.outcome)
 
-    if ledger is None or dataset is None:
-        return read_and_draw()[0]
-    from topsecret.ledger import Bargain, Request
 
-    def price_at(other: float) -> Price:
-        return _price(_calibrated(mechanism, question.at(other)).mechanism)
+def ask(
+    source: Any,
+    *,
+    budget: Metered | Flexible | None = None,
+    item: str | Sequence[str] | Expression,
+    person: str,
+    k: int | Literal["auto"],
+    epsilon: Number | None,
+    delta: Number,
+    k_bar: int | None,
+    mechanism: str,
+    table: str | tuple[str, ...] | None,
+    where: Any,
+    max_items: int | None,
+    domain: Any,
+    counts_share: float | None,
+    salt: bytes = b"",
+) -> Asked:
+    """Check every parameter, open the source and calibrate, before any row is read."""
+    from topsecret.sources.opening import open_source
 
-    # Names alone would miss a parameter: the objects that decide the answer's law are asked.
-    asked = {
-        "source": opened.name,
-        "version": str(getattr(opened, "version", "")),
-        "counted": repr(query),
-        "unit": repr(unit),
-        "mechanism": repr(prepared.mechanism),
-        "k": question.k,
-    }
-    request = Request(
-        dataset=dataset,
-        price=_price(prepared.mechanism),
-        question=asked,
-        unit=unit,
-        analyst=analyst,
-        request_id=request_id,
-        bargain=None if metered is not None else Bargain(question.epsilon, price_at),
+    unit = PrivacyUnit(person=person, max_items=max_items)
+    named = item if isinstance(item, str | Expression) else tuple(item)
+    public = None if domain is None else domain_of(domain)
+    query = CountQuery(named, person, 1, where, max_items, public, salt=salt)
+    if domain is None:
+        # The numbers are checked before the source is opened.
+        _question(budget, k, epsilon, delta, k_bar, max_items, None)
+    opened = open_source(source, table)
+    size = None if public is None else _domain_size(opened, query)
+    question = _question(budget, k, epsilon, delta, k_bar, max_items, size)
+    prepared, noisy = _prepared(budget, question, mechanism, counts_share)
+    query = replace(query, rows=prepared.rows)
+    return Asked(
+        opened, query, unit, prepared, noisy, counts_share, (question.epsilon, question.delta)
     )
-    return _paid(ledger, request, read_and_draw)
+
+
+@contextmanager
+def histograms(opened: Source, queries: Sequence[CountQuery]) -> Iterator[list[Histogram]]:
+    """The counts of each question, of one moment of the data where the source can do that."""
+    from topsecret.histogram import Histogram
+
+    if queries[0].domain is not None:
+        from topsecret.grouped import GroupedTable
+        from topsecret.sources.counted_domain import counted_domains
+
+        with counted_domains(_engine(opened), queries) as domains:
+            yield [Histogram(GroupedTable(domain)) for domain in domains]
+        return
+    if len(queries) == 1:
+        rows = [opened.leading_counts(queries[0])]
+    else:
+        from topsecret.sources.session import leading_counts_of
+
+        rows = leading_counts_of(_engine(opened), queries)
+    yield [
+        Histogram.leading(found, limit=query.rows)
+        for found, query in zip(rows, queries, strict=True)
+    ]
+
+
+def _engine(opened: Source) -> Engine:
+    from topsecret.sources.session import Engine
+
+    if isinstance(opened, Engine):
+        return opened
+    raise InvalidParameter(
+        f"{opened.name} counts leading items only; a public domain or groups need a file, "
+        "a database or a data frame"
+    )
+
+
+def _domain_size(opened: Source, query: CountQuery) -> int:
+    from topsecret.sources.counted_domain import domain_size
+
+    return domain_size(_engine(opened), query)
+
+
+def _item_name(item: str | tuple[str, ...] | Expression) -> str:
+    if isinstance(item, Expression):
+        return item.text
+    return item if isinstance(item, str) else ", ".join(item)
+
+
+def _question(
+    budget: Metered | Flexible | None,
+    k: int | Literal["auto"],
+    epsilon: Number | None,
+    delta: Number,
+    k_bar: int | None,
+    max_items: int | None,
+    size: int | None,
+) -> Question:
+    """The public numbers, checked; those of a metered budget are its owner's."""
+    from topsecret.catalogue import Question
+
+    if budget is not None and budget.kind == "metered":
+        if epsilon is not None:
+            raise InvalidParameter(
+                f"epsilon={epsilon} must be left out: the data set's budget is metered, with "
+                f"{float(budget.price):.4g} per item"
+            )
+        epsilon, delta = down(budget.epsilon), down(budget.delta)
+    if epsilon is None:
+        raise InvalidParameter("epsilon is missing; 1 is a common choice")
+    return Question.of(
+        k=k, epsilon=epsilon, delta=delta, k_bar=k_bar, max_items=max_items, domain_size=size
+    )
+
+
+def _prepared(
+    budget: Metered | Flexible | None,
+    question: Question,
+    mechanism: str,
+    counts_share: float | None,
+) -> tuple[Prepared, PreparedCounts | None]:
+    """The mechanism, calibrated to (ε, δ) or at the price that a metered budget fixed."""
+    from topsecret.catalogue import prepare, prepare_at
+
+    if budget is not None and budget.kind == "metered":
+        if counts_share is not None:
+            raise InvalidParameter("counts=True needs a budget that is not metered; leave it out")
+        name = "limited-domain" if mechanism == "auto" else mechanism
+        return prepare_at(name, question, down(budget.price), down(budget.query_delta)), None
+    if mechanism == "auto":
+        from topsecret.planning.rule import recommend
+
+        mechanism = recommend(question).name
+    if counts_share is None:
+        return prepare(mechanism, question), None
+    from topsecret.catalogue.counts import with_counts
+
+    return with_counts(mechanism, question, counts_share)
 
 
 def _paid(
@@ -154,7 +341,7 @@ def _paid(
     return replace(from_record(stored.answer), charge=charge)
 
 
-def _account(ledger: Ledger | None, dataset: str | None) -> Metered | Flexible | None:
+def _budget(ledger: Ledger | None, dataset: str | None) -> Metered | Flexible | None:
     if ledger is None and dataset is None:
         return None
     if ledger is None:
@@ -164,72 +351,27 @@ def _account(ledger: Ledger | None, dataset: str | None) -> Metered | Flexible |
     return ledger.account(dataset).budget
 
 
-def _price(mechanism: Mechanism) -> Price:
-    """What a mechanism costs: these two pay by the symbol, all others in full."""
+def _price(prepared: Prepared, counts: PreparedCounts | None) -> Price:
+    from topsecret.catalogue import paid_by_symbol
     from topsecret.ledger import Picks, Price
-    from topsecret.mechanisms import LimitedDomain, OptimalThreshold
 
-    if isinstance(mechanism, LimitedDomain | OptimalThreshold):
-        per_pick, share = exact(mechanism.epsilon_per_pick), exact(mechanism.delta)
-        return Price(mechanism.loss, Picks(mechanism.k, per_pick, share))
-    return Price(mechanism.loss)
-
-
-def _metered(question: Question, budget: Metered | Flexible, mechanism: str) -> Prepared:
-    """The mechanism at the price that the data set's owner fixed."""
-    from topsecret.catalogue import limited_domain_at
-    from topsecret.ledger import Metered
-
-    assert isinstance(budget, Metered)
-    if mechanism not in ("auto", "limited-domain"):
-        raise InvalidParameter(
-            f"mechanism={mechanism!r} must be 'limited-domain': the data set's budget is metered"
-        )
-    if question.k == "auto":
-        raise InvalidParameter(
-            "k='auto' needs a flexible budget: the data set's is metered; pass k=10, say"
-        )
-    return limited_domain_at(question, down(budget.price), down(budget.query_delta))
+    if counts is not None:  # paid in full: the discrete Gaussian's own form is kept
+        return Price(prepared.mechanism.loss + counts.loss)
+    terms = paid_by_symbol(prepared)
+    if terms is None:
+        return Price(prepared.mechanism.loss)
+    symbols, epsilon, share = terms
+    return Price(prepared.mechanism.loss, Picks(symbols, exact(epsilon), exact(share)))
 
 
-def _left_out(epsilon: Number | None, budget: Metered | Flexible) -> Number:
-    from topsecret.ledger import Metered
+def _bargain(asked: Asked) -> Bargain:
+    """The same mechanism for another ε, to say which would have fitted."""
+    from topsecret.ledger import Bargain
 
-    assert isinstance(budget, Metered)
-    if epsilon is not None:
-        raise InvalidParameter(
-            f"epsilon={epsilon} must be left out: the data set's budget is metered, with "
-            f"{float(budget.price):.4g} per item"
-        )
-    return budget.epsilon
-
-
-def _needed(epsilon: Number | None) -> Number:
-    if epsilon is None:
-        raise InvalidParameter("epsilon is missing; 1 is a common choice")
-    return epsilon
-
-
-def _calibrated(mechanism: str, question: Question) -> Prepared:
-    """The mechanism that spends the question's (ε, δ)."""
-    from topsecret.catalogue import prepare
-
-    if mechanism == "auto":
-        from topsecret.planning.rule import recommend
-
-        mechanism = recommend(question).name
-    return prepare(mechanism, question)
-
-
-def _open(source: str | os.PathLike[str] | Source) -> Source:
-    if isinstance(source, str | os.PathLike):
-        from topsecret.sources.duckdb import FileSource
-
-        return FileSource(source)
-    if isinstance(source, Source):
-        return source
-    raise InvalidParameter(
-        f"source must be the path of a file or a source; found a {type(source).__name__}"
+    question, name = asked.prepared.question.at(asked.budget[0]), asked.prepared.name
+    return Bargain(
+        question.epsilon,
+        lambda epsilon: _price(*_prepared(None, question.at(epsilon), name, asked.counts_share)),
     )
 
 

@@ -16,9 +16,8 @@ def to_record(release: Release) -> dict[str, object]:
     record: dict[str, object] = {
         field.name: getattr(release, field.name) for field in fields(Release)
     }
-    record["items"] = [
-        item if isinstance(item, str | int | float | None) else str(item) for item in release.items
-    ]
+    record["items"] = [_plain(item) for item in release.items]
+    record["counts"] = None if release.counts is None else list(release.counts)
     record["parameters"] = dict(release.parameters)
     record["unit"] = asdict(release.unit)
     record["time"] = release.time.isoformat()
@@ -29,7 +28,17 @@ def from_record(record: Mapping[str, Any]) -> Release:
     """The release that was stored; a field that is younger than the record has its default."""
     known = {field.name for field in fields(Release)}
     values = {name: value for name, value in record.items() if name in known}
-    values["items"] = tuple(values["items"])
+    values["items"] = tuple(
+        tuple(item) if isinstance(item, list) else item for item in values["items"]
+    )
+    if values.get("counts") is not None:
+        values["counts"] = tuple(values["counts"])
     values["unit"] = PrivacyUnit(**values["unit"])
     values["time"] = datetime.fromisoformat(values["time"])
     return Release(**values)
+
+
+def _plain(item: Any) -> Any:
+    if isinstance(item, tuple):
+        return [_plain(part) for part in item]
+    return item if isinstance(item, str | int | float | None) else str(item)

@@ -6,7 +6,9 @@ shown, stored and passed on: whatever is done with it costs no further privacy.
 
 from __future__ import annotations
 
+import csv
 import html
+import io
 import json
 import math
 import textwrap
@@ -15,9 +17,12 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from decimal import ROUND_CEILING, Context, Decimal
 from types import MappingProxyType
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from topsecret.unit import PrivacyUnit
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Public = int | float | str | None
 """A public parameter."""
@@ -61,6 +66,16 @@ class Release:
     """A number that the mechanism chose on the way and released too: a length, or a k̄."""
     told: str = ""
     """How the list ended in the mechanism's words, going on after "The list"; may be empty."""
+    counts: tuple[int, ...] | None = None
+    """Noisy counts of the items, in their order; None when none were asked for."""
+    half_width: int | None = None
+    """Each true count lies within this of its noisy one with 95% probability."""
+    group: str = ""
+    """Which group of rows the answer is about, in words; empty for all."""
+    where: str = ""
+    """Which rows were counted, in words; empty for all."""
+    domain: str = ""
+    """The public domain in words; empty when only observed items could be named."""
     charge: str = ""
     """What the answer took from a budget, in words; empty without a ledger."""
 
@@ -75,7 +90,8 @@ class Release:
     def title(self) -> str:
         """What was asked, in one line."""
         top = "Most common values" if self.k == "auto" else f"Top {self.k}"
-        return f"{top} of {self.item!r} in {self.source}, by number of distinct persons"
+        where = "".join(f", where {part}" for part in (self.group, self.where) if part)
+        return f"{top} of {self.item!r} in {self.source}{where}, by number of distinct persons"
 
     @property
     def ending(self) -> str:
@@ -101,17 +117,49 @@ class Release:
             ("Compared with", f"{self.unit.neighbours}."),
             ("Guarantee", _guarantee(self.epsilon, self.delta)),
             ("The list", self.ending + ("" if self.ordered else " Its order means nothing.")),
-            (
-                "Missing items",
-                "an item that is not listed may be rare, or common and unlucky with the noise, "
-                "or common with too few persons to be named safely. "
-                "Missing never means that nobody has it.",
-            ),
+            ("Missing items", f"{self._missing} Missing never means that nobody has it."),
             ("Named when", f"{self.threshold}."),
+            *self._conditions,
             ("Mechanism", f"{self.mechanism} ({parameters}); epsilon by the {self.bound} bound."),
             *([("Budget", f"{self.charge}.")] if self.charge else []),
             ("Made", f"{self.time:%Y-%m-%d %H:%M:%S} UTC by topsecret {self.version}."),
         )
+
+    @property
+    def _missing(self) -> str:
+        if self.domain:
+            return (
+                "all items of the public domain could be named; one that is not listed is rare, "
+                "or common and unlucky with the noise."
+            )
+        return (
+            "an item that is not listed may be rare, or common and unlucky with the noise, "
+            "or common with too few persons to be named safely."
+        )
+
+    @property
+    def _conditions(self) -> list[tuple[str, str]]:
+        """What was counted and how, where it was not simply everything."""
+        lines = []
+        if self.domain:
+            lines.append(("Public domain", f"{self.domain}; no other item could be named."))
+        if self.unit.max_items is not None:
+            lines.append(
+                (
+                    "Cap",
+                    f"each person was cut down to {self.unit.max_items} "
+                    f"{_items(self.unit.max_items)}, chosen by a secret hash.",
+                )
+            )
+        if self.counts is not None:
+            lines.append(
+                (
+                    "Counts",
+                    f"of distinct persons, with noise: each true count lies within "
+                    f"{self.half_width} of the one shown with 95% probability.",
+                )
+            )
+        return lines
 
     def ranked(self) -> list[tuple[str, str]]:
         """The items with their ranks as text that is safe on a terminal."""
@@ -123,7 +171,13 @@ class Release:
     def __str__(self) -> str:
         """A ranked table and the receipt, as plain text."""
         lines = [*textwrap.wrap(self.title, WIDTH), ""]
-        lines += [f"{rank:>5}  {item}" for rank, item in self.ranked()]
+        noisy = [""] * len(self.items)
+        if self.counts is not None:
+            noisy = [f"{count:>10,} ± {self.half_width}  " for count in self.counts]
+        lines += [
+            f"{rank:>5}  {count}{item}"
+            for (rank, item), count in zip(self.ranked(), noisy, strict=True)
+        ]
         if not self.complete:
             lines.append(f"{'–':>5}  (the rest is too close to call)")
         lines += ["", "Receipt"]
@@ -145,16 +199,20 @@ class Release:
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr><td>{html.escape(rank)}</td><td>{html.escape(item)}</td></tr>"
-            for rank, item in self.ranked()
+            f"<tr><td>{html.escape(rank)}</td><td>{html.escape(item)}</td>"
+            + ("" if self.counts is None else f"<td>{self.counts[place]} ± {self.half_width}</td>")
+            + "</tr>"
+            for place, (rank, item) in enumerate(self.ranked())
         )
+        counted = "" if self.counts is None else "<th>persons</th>"
         receipt = "".join(
             f"<dt>{html.escape(label)}</dt><dd>{html.escape(text)}</dd>"
             for label, text in self.receipt
         )
         return (
             f"<table><caption>{html.escape(self.title)}</caption>"
-            f"<thead><tr><th>rank</th><th>{html.escape(printable(self.item))}</th></tr></thead>"
+            f"<thead><tr><th>rank</th><th>{html.escape(printable(self.item))}</th>"
+            f"{counted}</tr></thead>"
             f"<tbody>{rows}</tbody></table><p>The list {html.escape(self.ending)}</p>"
             f"<details><summary>Receipt</summary><dl>{receipt}</dl></details>"
         )
@@ -178,10 +236,39 @@ class Release:
             "person": self.unit.person,
             "adjacency": self.unit.adjacency,
             "max_items": self.unit.max_items,
+            "counts": None if self.counts is None else list(self.counts),
+            "half_width": self.half_width,
+            "where": self.where,
+            "group": self.group,
+            "domain": self.domain,
             "receipt": dict(self.receipt),
             "version": self.version,
             "time": self.time.isoformat(timespec="seconds"),
         }
+
+    def rows(self) -> list[list[Public]]:
+        """A header, then one line for each item: rank, item, and its noisy count if there is."""
+        noisy = self.counts is not None
+        lines: list[list[Public]] = [["rank", self.item, *(["persons", "within"] if noisy else [])]]
+        for place, item in enumerate(self.items):
+            line: list[Public] = [place + 1 if self.ordered else None, _plain(item)]
+            if self.counts is not None:
+                line += [self.counts[place], self.half_width]
+            lines.append(line)
+        return lines
+
+    def to_csv(self) -> str:
+        """The items as CSV text; the receipt is in ``to_json``."""
+        file = io.StringIO(newline="")
+        csv.writer(file).writerows(self.rows())
+        return file.getvalue()
+
+    def plot(self) -> Figure:
+        """Ranked bars, with 95% intervals where there are counts (the extra ``plot``)."""
+        from topsecret.picture import ranked_bars
+
+        labels = [item for _, item in self.ranked()]
+        return ranked_bars(self.title, labels, self.counts, self.half_width)
 
     def to_json(self, *, indent: int | None = 2) -> str:
         """``to_dict`` as JSON text."""
@@ -196,7 +283,7 @@ def printable(item: Hashable) -> str:
     >>> printable("caf\\u00e9"), printable("\\x1b[2J"), printable(""), printable(7)
     ('café', '\\\\x1b[2J', '(empty text)', '7')
     """
-    text = str(item)
+    text = " · ".join(map(str, item)) if isinstance(item, tuple) else str(item)
     if not text:
         return "(empty text)"
     if text.isprintable():
@@ -228,7 +315,9 @@ def _guarantee(epsilon: float, delta: float) -> str:
     )
 
 
-def _plain(item: Hashable) -> Public:
+def _plain(item: Hashable) -> Any:
+    if isinstance(item, tuple):
+        return [_plain(part) for part in item]
     return item if isinstance(item, str | int | float | None) else str(item)
 
 

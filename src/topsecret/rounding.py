@@ -12,6 +12,8 @@ True
 from __future__ import annotations
 
 import math
+import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
@@ -23,15 +25,35 @@ from topsecret.errors import InvalidParameter
 Number = int | float | Fraction
 
 
+class _Turn:
+    """python-flint has one precision for the whole process: one thread at a time may change it.
+
+    A ball at another thread's precision would still enclose the truth, but more loosely than
+    its code counts on.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        # A child process must not wait for a thread of its parent that it does not have.
+        os.register_at_fork(after_in_child=self._renew)
+
+    def _renew(self) -> None:
+        self.lock = threading.RLock()
+
+
+_TURN = _Turn()
+
+
 @contextmanager
 def precision(bits: int) -> Iterator[None]:
     """Evaluate balls with this many bits inside the block."""
-    before = ctx.prec
-    ctx.prec = bits
-    try:
-        yield
-    finally:
-        ctx.prec = before
+    with _TURN.lock:
+        before = ctx.prec
+        ctx.prec = bits
+        try:
+            yield
+        finally:
+            ctx.prec = before
 
 
 def exact(value: Number, name: str = "value") -> Fraction:
@@ -41,7 +63,9 @@ def exact(value: Number, name: str = "value") -> Fraction:
     True
     """
     if isinstance(value, bool) or not isinstance(value, int | float | Fraction):
-        try:  # NumPy's scalars have the same exact meaning
+        try:  # NumPy's scalars and decimals have the same exact meaning
+            if isinstance(value, str):
+                raise TypeError
             value = value.item() if hasattr(value, "item") else Fraction(value)
         except (TypeError, ValueError):
             kind = type(value).__name__

@@ -34,10 +34,12 @@ def told(ledger: Ledger) -> Ledger:
 def tamper(place: str, *statements: str, unlock: bool = True) -> None:
     """Change the store behind the ledger's back, as its administrator could."""
     engine = create_engine(f"sqlite:///{place}" if "://" not in place else place)
-    with engine.begin() as connection:
-        for statement in (*(UNLOCK[engine.dialect.name] if unlock else ()), *statements):
-            connection.execute(text(statement))
-    engine.dispose()
+    try:
+        with engine.begin() as connection:
+            for statement in (*(UNLOCK[engine.dialect.name] if unlock else ()), *statements):
+                connection.execute(text(statement))
+    finally:
+        engine.dispose()
 
 
 @pytest.mark.parametrize(
@@ -125,7 +127,7 @@ def test_a_rewritten_chain_has_another_end(told: Ledger, place: str) -> None:
 def test_terms_that_do_not_keep_to_the_total_are_found(ledger: Ledger) -> None:
     from dataclasses import replace
 
-    ledger.open_budget("d", replace(metered(), picks=10**5), person="user")
+    ledger.open_budget("d", replace(metered(), price=Fraction(1)), person="user")
     (fault,) = ledger.check().faults
     assert str(fault) == ("data set 'd', entry 1: the terms of the budget do not keep to its total")
 

@@ -17,7 +17,15 @@ from topsecret.errors import InvalidParameter
 from topsecret.mechanisms import LimitedDomain, PrunedTopK, TestedTopK
 from topsecret.mechanisms.pick_and_prune import NULL, survivor_law
 from topsecret.mechanisms.tested_law import tested_law
-from topsecret.mechanisms.tested_schedule import UNIT, Pass, Schedule, picks_of, sizes
+from topsecret.mechanisms.tested_schedule import (
+    UNIT,
+    Pass,
+    Schedule,
+    picks_of,
+    schedule,
+    sizes,
+)
+from topsecret.mechanisms.tested_table import known_prices
 from topsecret.verify import check_privacy
 
 LOUD = TestedTopK(k=2, epsilon=3.0, delta=0.6, k_bar=3)
@@ -248,3 +256,19 @@ def test_pruned_charges_rising_picks_and_prunes():
     assert sum(count for count, _ in loss.pick_runs) == 12
     assert loss.pick_runs[-1][1] == Fraction(0.8)
     assert PrunedTopK(10, 0.8).select(Histogram.from_counts(range(100))).complete
+
+
+@pytest.mark.parametrize("budget", [(1, 2.0, 1e-8), (5, 0.1, 1e-6), (10, 1.0, 1e-6)])
+def test_prices_of_the_table_keep_to_their_budget(budget):
+    """``make soak`` looks at all of them."""
+    k, epsilon, delta = budget
+    assert known_prices(k, Fraction(epsilon), Fraction(delta)) is not None
+    mechanism = TestedTopK(k, epsilon, delta)
+    assert 0.99 * epsilon < mechanism.loss.epsilon(delta) <= epsilon
+
+
+def test_the_table_was_made_for_the_constants_in_use():
+    """The same search gives the same prices."""
+    found = schedule(3, Fraction(0.5), Fraction(1e-6), private_length=True)
+    prices = tuple(float(length.price) for length in found.lengths)
+    assert prices == known_prices(3, Fraction(0.5), Fraction(1e-6))

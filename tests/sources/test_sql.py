@@ -1,19 +1,98 @@
-"""The SQL is a promise to reviewers: it changes only on purpose."""
+"""The SQL is a promise to reviewers: it changes only on purpose.
 
+To accept a change, delete the snapshot and run the tests once with SNAPSHOTS=write.
+"""
+
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import sqlglot
 
-from topsecret.sources import CountQuery
+from topsecret.sources import CountQuery, Expression
+from topsecret.sources.dialects import DIALECTS
 from topsecret.sources.duckdb import FileSource
+from topsecret.sources.source import Schema
+from topsecret.sources.sql import leading_counts, table
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
+SALT = bytes(range(16))
+SCHEMA: Schema = {
+    "place": "text",
+    "city": "text",
+    "user": "integer",
+    "time": "other",
+    "age": "integer",
+    "open": "boolean",
+}
+
+
+def matches(name: str, shown: str) -> None:
+    path = SNAPSHOTS / name
+    if os.environ.get("SNAPSHOTS") == "write" and not path.exists():
+        path.write_text(shown, encoding="utf-8")
+    assert shown == path.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("suffix", ["csv", "tsv.gz", "jsonl"])
-def test_snapshot(tmp_path: Path, write_events: Callable[..., Path], suffix: str) -> None:
+def test_files(tmp_path: Path, write_events: Callable[..., Path], suffix: str) -> None:
     path = write_events(tmp_path / f"events.{suffix}", [("ann", "park")])
     sql = FileSource(path).sql(CountQuery(item="place", person="user", rows=201))
-    shown = sql.replace(str(tmp_path), "/data") + "\n"
-    assert shown == (SNAPSHOTS / f"{suffix}.sql").read_text(encoding="utf-8")
+    matches(f"{suffix}.sql", sql.replace(str(tmp_path), "/data") + "\n")
+
+
+QUERIES = {
+    "plain": CountQuery(item="place", person="user", rows=201),
+    "capped": CountQuery(item="place", person="user", rows=201, max_items=3, salt=SALT),
+    "several": CountQuery(
+        item=("city", "place"),
+        person="user",
+        rows=201,
+        where=[("city", "in", ["Zürich", "O'Hare\\"]), ("age", ">=", 18), ("open", "=", True)],
+        max_items=3,
+        salt=SALT,
+    ),
+    "expression": CountQuery(
+        item=Expression("EXTRACT(HOUR FROM time)"),
+        person="user",
+        rows=25,
+        where="lower(city) = 'bonn' AND (age BETWEEN 18 AND 65 OR age IS NULL)",
+    ),
+}
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_dialects(dialect: str) -> None:
+    shown = []
+    for name, query in QUERIES.items():
+        select = leading_counts(table("public", "visits"), query, SCHEMA, dialect)
+        shown.append(f"-- {name}\n{select.sql(dialect, pretty=True)};\n")
+    matches(f"{dialect}.sql", "\n".join(shown))
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
+def test_every_dialect_parses_its_own_sql(dialect: str, query: CountQuery) -> None:
+    sql = leading_counts(table("visits"), query, SCHEMA, dialect).sql(dialect)
+    assert len(sqlglot.parse(sql, read=dialect)) == 1
+
+
+NASTY = "x\"; drop table y; --`'\\"
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_name_is_a_name_and_a_value_is_a_value(dialect: str) -> None:
+    """Parsed again, the statement holds the names and values that went in, and no second one."""
+    query = CountQuery(
+        item=NASTY, person="p", rows=3, where=[("w", "=", NASTY)], max_items=2, salt=SALT
+    )
+    schema: Schema = {NASTY: "text", "p": "text", "w": "text"}
+    sql = leading_counts(table(NASTY), query, schema, dialect).sql(dialect)
+    parsed = sqlglot.parse(sql, read=dialect)
+    assert len(parsed) == 1
+    assert parsed[0] is not None
+    literals = {node.this for node in parsed[0].find_all(sqlglot.exp.Literal) if node.is_string}
+    assert NASTY in literals
+    assert NASTY in {node.name for node in parsed[0].find_all(sqlglot.exp.Column)}
+    assert NASTY in {node.name for node in parsed[0].find_all(sqlglot.exp.Table)}

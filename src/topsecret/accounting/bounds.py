@@ -109,6 +109,16 @@ def rho_of(loss: Loss) -> float | None:
         return up(_rho(loss))
 
 
+def renyi_of(loss: Loss, alpha: arb) -> arb:
+    """The Rényi curve of the loss at one order, at the current precision."""
+    return _renyi(loss, alpha)
+
+
+def pure_total(loss: Loss) -> Fraction | None:
+    """The sum of the epsilons; None where a part is not known by its epsilon."""
+    return _steps(loss).total if _known_by_epsilon(loss) else None
+
+
 def _rho(loss: Loss) -> arb:
     rational = _gaussian_rho(loss)
     rational += sum((n * e * e / 8 for n, e in loss.pick_runs), Fraction(0))

@@ -19,8 +19,8 @@ from topsecret.catalogue import public_domain, stability, unknown_domain
 from topsecret.catalogue.prepared import Prepared
 from topsecret.catalogue.question import Question
 from topsecret.errors import DomainRequired, InvalidParameter
-
-limited_domain_at = unknown_domain.limited_domain_at
+from topsecret.mechanisms import LimitedDomain, OptimalThreshold
+from topsecret.rounding import Number
 
 __all__ = [
     "NAMES",
@@ -28,8 +28,9 @@ __all__ = [
     "Prepared",
     "Question",
     "applicable",
-    "limited_domain_at",
+    "paid_by_symbol",
     "prepare",
+    "prepare_at",
 ]
 
 
@@ -40,6 +41,8 @@ class _Entry:
     build: Callable[[Question], Prepared]
     needs_domain: bool = False
     needs_cap: bool = False
+    at_price: Callable[[Question, float, float], Prepared] | None = None
+    """For those that pay by the symbol: how to build it at a fixed price and delta."""
     spare: int = 0
     """How many more leading items than k it must be able to look at, in fifths of k, at least."""
     chooses_k: bool = False
@@ -49,9 +52,13 @@ class _Entry:
 
 _ENTRIES: dict[str, _Entry] = {
     "tested": _Entry(unknown_domain.tested, spare=1, epsilons=(1e-4, 10.0)),
-    "limited-domain": _Entry(unknown_domain.limited_domain),
+    "limited-domain": _Entry(
+        unknown_domain.limited_domain, at_price=unknown_domain.limited_domain_at
+    ),
     "limited-domain-laplace": _Entry(unknown_domain.limited_domain_laplace, needs_cap=True),
-    "optimal-threshold": _Entry(unknown_domain.optimal_threshold, spare=1),
+    "optimal-threshold": _Entry(
+        unknown_domain.optimal_threshold, at_price=unknown_domain.optimal_threshold_at, spare=1
+    ),
     "fixed-threshold": _Entry(unknown_domain.fixed_threshold),
     "top-stable": _Entry(unknown_domain.top_stable),
     "stable-fixed-k": _Entry(stability.stable_fixed_k),
@@ -93,6 +100,33 @@ def prepare(name: str, question: Question) -> Prepared:
             "raise epsilon or delta, or lower k"
         )
     return prepared
+
+
+def prepare_at(name: str, question: Question, price: float, share: float) -> Prepared:
+    """The mechanism at a price per symbol and a delta per query that a metered budget fixed.
+
+    The question's (ε, δ) is the budget's total; what this query costs is ``mechanism.loss``.
+    """
+    metered = [known for known, entry in _ENTRIES.items() if entry.at_price is not None]
+    if name not in metered:
+        raise InvalidParameter(
+            f"mechanism={name!r} must be {' or '.join(map(repr, metered))}: "
+            "the data set's budget is metered"
+        )
+    refusal = _refusal(name, question)
+    if refusal is not None:
+        raise refusal
+    build = _ENTRIES[name].at_price
+    assert build is not None
+    return build(question, price, share)
+
+
+def paid_by_symbol(prepared: Prepared) -> tuple[int, Number, Number] | None:
+    """The most symbols of an answer, the price of each and the delta; None if paid in full."""
+    mechanism = prepared.mechanism
+    if isinstance(mechanism, LimitedDomain | OptimalThreshold):
+        return mechanism.k, mechanism.epsilon_per_pick, mechanism.delta
+    return None
 
 
 def _refusal(name: str, question: Question) -> InvalidParameter | None:

@@ -36,7 +36,7 @@ def limited_domain(question: Question) -> Prepared:
 
 
 def limited_domain_at(question: Question, price: float, share: float) -> Prepared:
-    """`LimitedDomain` at a price per pick and a threshold delta that are fixed already."""
+    """`LimitedDomain` at a price per pick and a delta of its threshold that others fixed."""
     k, k_bar = question.length, question.k_bar
     reach = k_bar if question.max_items is None else min(question.max_items, k_bar)
     reached = "k_bar" if reach == k_bar else "max_items"
@@ -64,6 +64,12 @@ def optimal_threshold(question: Question) -> Prepared:
     )
     if price <= 0:
         raise too_small(question)
+    return optimal_threshold_at(question, price, share)
+
+
+def optimal_threshold_at(question: Question, price: float, share: float) -> Prepared:
+    """`OptimalThreshold` at a price per pick and a delta of its threshold that others fixed."""
+    k, deepest = question.length, question.k_bar
     return Prepared(
         "optimal-threshold",
         question,

@@ -14,7 +14,6 @@ NARROW = WIDTH < 60
 
 app = typer.Typer(
     name="topsecret",
-    add_completion=False,
     no_args_is_help=True,
     # Boxes need room: below it, the plain help is easier to read.
     rich_markup_mode=None if NARROW else "rich",
@@ -32,7 +31,12 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+ENDING = """Exit codes: 0 answered, 1 a check failed, 2 a mistake or a refusal, in one line.
+
+topsecret COMMAND --help has more examples."""
+
+
+@app.callback(epilog=ENDING)
 def topsecret(
     version: Annotated[
         bool,
@@ -41,7 +45,11 @@ def topsecret(
 ) -> None:
     """The most common items of your data, with a proven privacy guarantee.
 
-    Start with topsecret demo, or ask your own file:
+    Try it on made-up data, see what a budget buys, then ask your own file:
+
+    topsecret demo
+
+    topsecret plan -k 10 --epsilon 1
 
     topsecret top events.csv --item place --person user -k 10 --epsilon 1
     """

@@ -7,7 +7,25 @@ from topsecret.cli import verify  # isort: skip
 from topsecret.cli import account  # isort: skip
 from topsecret.cli import budget  # isort: skip
 from topsecret.cli import ledger  # isort: skip
+from topsecret.cli import pate  # isort: skip
+from topsecret.cli import rank  # isort: skip
 from topsecret.cli import serve  # isort: skip
+from topsecret.cli import reproduce  # isort: skip
+from topsecret.cli import doctor  # isort: skip
 from topsecret.cli.app import app
 
-__all__ = ["account", "app", "budget", "demo", "ledger", "plan", "serve", "top", "verify"]
+__all__ = [
+    "account",
+    "app",
+    "budget",
+    "demo",
+    "doctor",
+    "ledger",
+    "pate",
+    "plan",
+    "rank",
+    "reproduce",
+    "serve",
+    "top",
+    "verify",
+]

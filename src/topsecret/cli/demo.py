@@ -20,7 +20,12 @@ def demo(
         Path, typer.Option(help="Where to write the events file.", metavar="DIRECTORY")
     ] = Path("demo"),
 ) -> None:
-    """Write a file of made-up check-ins and answer a question about it."""
+    """Write a file of made-up check-ins and answer a question about it.
+
+    topsecret demo
+
+    topsecret demo --directory somewhere/else
+    """
     from topsecret.cli.render import show
     from topsecret.demo import PERSONS, ROWS, write_checkins
     from topsecret.query import top_k

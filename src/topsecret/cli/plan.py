@@ -9,7 +9,7 @@ import typer
 from topsecret.cli.app import app
 
 if TYPE_CHECKING:
-    from topsecret.planning.plan import Plan
+    from topsecret.planning.planned import Plan
     from topsecret.planning.shape import Zipf
 
 
@@ -97,7 +97,7 @@ def _show(made: Plan) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from topsecret.planning.plan import HEADINGS
+    from topsecret.planning.planned import HEADINGS
 
     console = Console(highlight=False, markup=False, emoji=False)
     console.print(Text(made.title, style="bold"))

@@ -26,12 +26,24 @@ def show(release: Release) -> None:
     console.print(Padding(_receipt(release, narrow=console.width < NARROW), (0, 0, 0, 2)))
 
 
+def show_together(text: str) -> None:
+    """Print what several releases cost together."""
+    console = Console(highlight=False, markup=False, emoji=False)
+    console.print(Text("Together", style="bold"))
+    console.print(Padding(Text(text), (0, 0, 0, 2)))
+
+
 def _ranking(release: Release) -> RenderableType:
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
     table.add_column("rank", justify="right", style="cyan", no_wrap=True)
     table.add_column(printable(release.item), overflow="fold")
-    for rank, item in release.ranked():
-        table.add_row(Text(rank), Text(item, style="bold"))
+    if release.counts is not None:
+        table.add_column("persons", justify="right", no_wrap=True)
+    for place, (rank, item) in enumerate(release.ranked()):
+        cells = [Text(rank), Text(item, style="bold")]
+        if release.counts is not None:
+            cells.append(Text(f"{release.counts[place]:,} ± {release.half_width:,}"))
+        table.add_row(*cells)
     if not release.complete:
         table.add_row(Text("–"), Text("the rest is too close to call", style="dim italic"))
     return Padding(table, (0, 0, 0, 2))

@@ -1,8 +1,8 @@
-"""``topsecret top``: the most common items of a file."""
+"""``topsecret top``: the most common items of a file, a table or a data base."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -12,10 +12,16 @@ from topsecret.cli.place import LedgerOption, open_ledger
 
 @app.command()
 def top(
-    file: Annotated[
-        str, typer.Argument(help="One row per event: CSV, TSV, JSON lines (also .gz) or Parquet.")
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="One row per event: a file or a pattern (CSV, TSV, JSON lines, Parquet), a "
+            "DuckDB database, or a database's URL."
+        ),
     ],
-    item: Annotated[str, typer.Option(help="The column to rank.", metavar="COLUMN")],
+    item: Annotated[
+        list[str], typer.Option(help="The column to rank; several name a tuple.", metavar="COLUMN")
+    ],
     person: Annotated[
         str, typer.Option(help="The column that tells persons apart.", metavar="COLUMN")
     ],
@@ -34,6 +40,29 @@ def top(
     mechanism: Annotated[
         str, typer.Option(help="How to choose; auto follows the public rule of topsecret plan.")
     ] = "auto",
+    table: Annotated[str | None, typer.Option(help="The table of a database.")] = None,
+    where: Annotated[
+        list[str] | None, typer.Option(help="Count these rows only, an SQL condition.")
+    ] = None,
+    max_items: Annotated[
+        int | None, typer.Option(help="Cut each person down to this many items.")
+    ] = None,
+    domain: Annotated[
+        str | None,
+        typer.Option(help="The public items: a file, LOW..HIGH, or TABLE.COLUMN.", metavar="ITEMS"),
+    ] = None,
+    domain_column: Annotated[
+        str | None, typer.Option(help="The column of the domain's file.", metavar="COLUMN")
+    ] = None,
+    counts: Annotated[bool, typer.Option("--counts", help="Release noisy counts, too.")] = False,
+    counts_share: Annotated[float, typer.Option(help="Their share of epsilon.")] = 0.25,
+    by: Annotated[
+        str | None, typer.Option(help="One list for each --group of this column.", metavar="COLUMN")
+    ] = None,
+    group: Annotated[list[str] | None, typer.Option(help="A public value of --by.")] = None,
+    disjoint: Annotated[
+        bool, typer.Option("--disjoint", help="Keep each person in one group alone.")
+    ] = False,
     dataset: Annotated[
         str | None, typer.Option(help="Pay from this data set's budget (see topsecret budget).")
     ] = None,
@@ -43,35 +72,96 @@ def top(
         str | None, typer.Option(help="Your name for this request: a retry is not charged again.")
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+    csv: Annotated[bool, typer.Option("--csv", help="Print the items as CSV.")] = False,
+    plot: Annotated[
+        str | None, typer.Option(help="Draw ranked bars into this file.", metavar="PATH")
+    ] = None,
 ) -> None:
     """Name the items with the most distinct persons, with a receipt.
 
     topsecret top checkins.csv --item place --person user -k 10 --epsilon 1
 
-    topsecret top events.parquet --item word --person author --epsilon 0.5 --json
+    topsecret top 'events/*.parquet' --item word --person author --epsilon 0.5 --counts --json
+
+    topsecret top postgresql+psycopg://host/shop --table visits --item page --person customer
+    --epsilon 1 --max-items 20
 
     topsecret top checkins.csv --item place --person user -k 10 --dataset checkins
     """
     from topsecret.cli.length import length
-    from topsecret.query import top_k
 
-    release = top_k(
-        file,
-        item=item,
-        person=person,
-        k=length(k),
-        epsilon=epsilon,
-        delta=delta,
-        k_bar=k_bar,
-        mechanism=mechanism,
-        ledger=None if dataset is None and ledger is None else open_ledger(ledger),
-        dataset=dataset,
-        analyst=analyst,
-        request_id=request_id,
-    )
-    if json:
-        typer.echo(release.to_json())
+    asked: dict[str, Any] = {
+        "item": item[0] if len(item) == 1 else tuple(item),
+        "person": person,
+        "k": length(k),
+        "epsilon": epsilon,
+        "delta": delta,
+        "k_bar": k_bar,
+        "mechanism": mechanism,
+        "table": table,
+        "where": where or (),
+        "max_items": max_items,
+        "domain": _domain(domain, domain_column, table),
+        "counts": counts,
+        "counts_share": counts_share,
+    }
+    if by is None:
+        from topsecret.query import top_k
+
+        release = top_k(
+            source,
+            **asked,
+            ledger=None if dataset is None and ledger is None else open_ledger(ledger),
+            dataset=dataset,
+            analyst=analyst,
+            request_id=request_id,
+        )
+        if plot is not None:
+            release.plot().savefig(plot)
+        _print([release], release, json, csv)
         return
-    from topsecret.cli.render import show
+    _refuse_together(dataset=dataset, ledger=ledger, plot=plot)
+    from topsecret.by_group import top_k_by
 
-    show(release)
+    releases = top_k_by(source, by=by, groups=group or [], disjoint=disjoint, **asked)
+    _print(list(releases.values()), releases, json, csv)
+
+
+def _print(lists: list[Any], whole: Any, json: bool, csv: bool) -> None:
+    if json:
+        typer.echo(whole.to_json())
+    elif csv:
+        typer.echo(whole.to_csv(), nl=False)
+    else:
+        from topsecret.cli.render import show, show_together
+
+        for release in lists:
+            show(release)
+        if len(lists) > 1:
+            show_together(whole.together)
+
+
+def _refuse_together(**options: object) -> None:
+    from topsecret.errors import InvalidParameter
+
+    for name, value in options.items():
+        if value is not None:
+            raise InvalidParameter(f"--{name} cannot be used with --by; leave one out")
+
+
+def _domain(text: str | None, column: str | None, table: str | None) -> Any:
+    """What ``--domain`` means: a range, a column of a table, or a file."""
+    if text is None:
+        return None
+    import re
+    from pathlib import Path
+
+    from topsecret.query import Column, FileColumn
+
+    numbers = re.fullmatch(r"(-?\d+)\.\.(-?\d+)", text)
+    if numbers:
+        return range(int(numbers[1]), int(numbers[2]) + 1)
+    if table is not None and "." in text and not Path(text).exists():
+        name, _, last = text.rpartition(".")
+        return Column(name, last)
+    return FileColumn(Path(text), () if column is None else (column,))

@@ -36,13 +36,13 @@ def verify(
 ) -> None:
     """Check mechanisms exhaustively against the privacy they claim.
 
-    The exact law of every answer is compared on all small histograms and all their neighbours
-    with the claimed guarantee, and the answers drawn are compared with that law. The exit code
-    is 1 if a check fails.
+    The exact law of every answer is held against the claim, on all small
+    histograms and all their neighbours, and the answers drawn against that law.
+    The exit code is 1 if a check fails.
 
-    [bold]topsecret verify[/bold]
+    topsecret verify
 
-    [bold]topsecret verify LimitedDomain GumbelTopK --items 3[/bold]
+    topsecret verify LimitedDomain GumbelTopK --items 3
     """
     from topsecret.errors import VerificationFailed
 

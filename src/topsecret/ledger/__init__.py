@@ -5,12 +5,12 @@
 {'picks': Fraction(50, 1), 'queries': Fraction(10, 1)}
 """
 
-from importlib.util import find_spec
-
 from topsecret.errors import MissingExtra
 
-if find_spec("sqlalchemy") is None:
-    raise MissingExtra("the ledger needs SQLAlchemy: pip install 'topsecret[ledger]'")
+try:
+    import sqlalchemy  # noqa: F401  # asked for here, so that the error names the extra
+except ImportError:
+    raise MissingExtra("the ledger needs SQLAlchemy: pip install 'topsecret[ledger]'") from None
 
 from topsecret.ledger.account import Account, Allowance, Pending
 from topsecret.ledger.audit import Fault, Report

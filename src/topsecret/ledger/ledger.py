@@ -222,9 +222,8 @@ class Ledger:
                 f"{row.person!r} under {row.adjacency}; ask with these"
             )
         left = minus(row.budget.limits, row.spent)
-        shares = allowances(row.connection, row.name)
-        mine = [share for share in shares if share["analyst"] == analyst]
-        if shares and not mine:
+        mine = [share for share in row.shares if share["analyst"] == analyst]
+        if row.shares and not mine:
             who = f"analyst {analyst!r}" if analyst else "a query without analyst"
             raise InvalidParameter(
                 f"{who} has no allowance from data set {row.name!r}; its owner gives one with "

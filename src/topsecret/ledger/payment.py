@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 
-from topsecret.errors import DataIndependentFailure
+from topsecret.errors import DataIndependentFailure, LedgerError
 from topsecret.ledger.ledger import Ledger
 from topsecret.ledger.request import Request, Stored
 
@@ -29,9 +30,12 @@ def paid(ledger: Ledger, request: Request, read_and_draw: Callable[[], Drawn]) -
     try:
         answer, symbols = read_and_draw()
     except DataIndependentFailure:
-        ledger.release(reserved)
+        # Without the ledger it stays in doubt; the caller must hear of the first failure.
+        with suppress(LedgerError):
+            ledger.release(reserved)
         raise
     except BaseException:
-        ledger.fail(reserved)
+        with suppress(LedgerError):
+            ledger.fail(reserved)
         raise
     return ledger.settle(reserved, answer, symbols)

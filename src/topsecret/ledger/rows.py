@@ -46,6 +46,14 @@ class DatasetRow:
     spent: Amounts
     entries: int
     head: str
+    _shares: list[RowMapping] | None = None
+
+    @property
+    def shares(self) -> list[RowMapping]:
+        """The allowances as they were when the row was locked, asked for once."""
+        if self._shares is None:
+            self._shares = allowances(self.connection, self.name)
+        return self._shares
 
     @classmethod
     def locked(cls, connection: Connection, name: str) -> DatasetRow:
@@ -91,7 +99,7 @@ class DatasetRow:
     def spend(self, analyst: str, more: Amounts, less: Amounts = GIVEN_BACK) -> None:
         """Move the sums of the data set and of the analyst; ``append`` writes the former."""
         self.spent = minus(plus(self.spent, more), less)
-        for row in allowances(self.connection, self.name):
+        for row in self.shares:
             if row["analyst"] == analyst:
                 spent = minus(plus(amounts(row["spent"]), more), less)
                 key = {"the_dataset": self.name, "the_analyst": analyst}

@@ -39,6 +39,7 @@ DATASETS = Table(
     Column("spent", Text, nullable=False),
     Column("entries", Integer, nullable=False),
     Column("head", Text, nullable=False),
+    sqlite_with_rowid=False,
 )
 """One row per data set, locked by whoever changes anything of it; sums and the chain's end."""
 
@@ -52,6 +53,7 @@ ENTRIES = Table(
     Column("body", Text, nullable=False),
     Column("previous", Text, nullable=False),
     Column("hash", Text, nullable=False),
+    sqlite_with_rowid=False,
 )
 """What happened, append-only; the other tables can be computed from it."""
 
@@ -62,6 +64,7 @@ ALLOWANCES = Table(
     Column("analyst", Text, primary_key=True),
     Column("limits", Text, nullable=False),
     Column("spent", Text, nullable=False),
+    sqlite_with_rowid=False,
 )
 
 RESERVATIONS = Table(
@@ -79,6 +82,7 @@ RESERVATIONS = Table(
     UniqueConstraint("dataset", "analyst", "request", name="one_reservation_per_request"),
     Index("reservations_by_question", "dataset", "question"),
     Index("reservations_by_state", "dataset", "state"),
+    sqlite_with_rowid=False,
 )
 
 ANSWERS = Table(
@@ -86,6 +90,7 @@ ANSWERS = Table(
     METADATA,
     Column("reservation", Text, primary_key=True),
     Column("answer", Text, nullable=False),
+    sqlite_with_rowid=False,
 )
 
 

@@ -117,17 +117,24 @@ class Store:
                 connect_args={"connect_timeout": 10},
             )
             event.listen(engine, "connect", _prepare_postgres)
-        with engine.connect() as connection:
-            current = schema.version_of(connection)
-        if current != schema.CURRENT:
-            with (
-                engine.connect() as connection,
-                connection.execution_options(topsecret_writes=True).begin(),
-            ):
-                if not self.sqlite:
-                    connection.execute(text(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})"))
-                schema.migrate(connection)
+        try:
+            self._migrate(engine)
+        except BaseException:
+            engine.dispose()
+            raise
         return engine
+
+    def _migrate(self, engine: Engine) -> None:
+        with engine.connect() as connection:
+            if schema.version_of(connection) == schema.CURRENT:
+                return
+        with (
+            engine.connect() as connection,
+            connection.execution_options(topsecret_writes=True).begin(),
+        ):
+            if not self.sqlite:
+                connection.execute(text(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})"))
+            schema.migrate(connection)
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
@@ -202,6 +209,7 @@ def _prepare_sqlite(connection: Any, _record: object) -> None:
         "journal_mode=WAL",
         "synchronous=FULL",
         "fullfsync=ON",
+        "wal_autocheckpoint=4000",  # pages: fewer, larger moves from the log to the file
         "foreign_keys=ON",
     ):
         cursor.execute(f"PRAGMA {pragma}")

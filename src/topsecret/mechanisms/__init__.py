@@ -2,6 +2,7 @@
 
 from topsecret.mechanisms.fixed_threshold import FixedThreshold
 from topsecret.mechanisms.gumbel import GumbelTopK
+from topsecret.mechanisms.laplace_ranking import LaplaceRanking
 from topsecret.mechanisms.limited_domain import LimitedDomain
 from topsecret.mechanisms.limited_domain_laplace import LimitedDomainLaplace
 from topsecret.mechanisms.mechanism import Mechanism
@@ -19,6 +20,7 @@ from topsecret.mechanisms.top_stable import TopStable
 __all__ = [
     "FixedThreshold",
     "GumbelTopK",
+    "LaplaceRanking",
     "LimitedDomain",
     "LimitedDomainLaplace",
     "Mechanism",

@@ -38,6 +38,7 @@ from collections import Counter
 from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import repeat
 from typing import Any, Literal
 
 import numpy as np
@@ -76,6 +77,7 @@ class _Slots:
     """The k̄ slots: named items best first, in groups of equal leads, and null slots. Secret."""
 
     items: list[Hashable]
+    """The named items, best first."""
     ranked: list[int]
     """The lead over T of each named item."""
     leads: NDArray[Any]
@@ -85,13 +87,16 @@ class _Slots:
     """Where each group begins among the items."""
 
     @classmethod
-    def of(cls, named: list[tuple[Hashable, int]], nulls: int) -> _Slots:
-        ranked = [lead for _, lead in named]
-        leads = _integers([*ranked, 0])
+    def of(cls, rows: list[tuple[Hashable, int]], slots: int) -> _Slots:
+        """From the leading k̄ + 1 rows, best first."""
+        threshold = rows[slots][1] if len(rows) > slots else 0
+        counts = [count for _, count in rows if count > threshold]
+        leads = np.append(_integers(counts) - threshold, 0)
         starts = np.flatnonzero(np.append(True, leads[1:] != leads[:-1]))
-        sizes = np.diff(np.append(starts, len(named)))
-        sizes[-1] = nulls
-        return cls([item for item, _ in named], ranked, leads[starts], sizes, starts)
+        sizes = np.diff(np.append(starts, len(counts)))
+        sizes[-1] = slots - len(counts)
+        items = [item for item, _ in rows[: len(counts)]]
+        return cls(items, leads[:-1].tolist(), leads[starts], sizes, starts)
 
     @property
     def nulls(self) -> int:
@@ -102,8 +107,10 @@ class _Slots:
         ranks = {
             group: iter(distinct_below(int(self.sizes[group]), needed, bits))
             for group, needed in Counter(groups).items()
+            if self.sizes[group] > 1
         }
-        return tuple(self.items[int(self.starts[g]) + next(ranks[g])] for g in groups)
+        zero = repeat(0)
+        return tuple(self.items[self.starts[g] + next(ranks.get(g, zero))] for g in groups)
 
 
 def _integers(values: list[int]) -> NDArray[Any]:
@@ -184,10 +191,7 @@ class TestedTopK:
 
     def _slots(self, histogram: Histogram) -> _Slots:
         """The named items by their leads over T, and the null slots that fill up to k̄."""
-        rows = histogram.ranked(self.slots + 1)
-        threshold = rows[self.slots][1] if len(rows) > self.slots else 0
-        named = [(item, count - threshold) for item, count in rows if count > threshold]
-        return _Slots.of(named, self.slots - len(named))
+        return _Slots.of(histogram.ranked(self.slots + 1), self.slots)
 
     def _draw_length(self, leads: list[int], bits: BitSource) -> Length:
         lengths = self.schedule.lengths

@@ -16,7 +16,7 @@ from topsecret.planning.shape import PublicCounts, Shape, Zipf
 from topsecret.rounding import Number
 
 if TYPE_CHECKING:
-    from topsecret.planning.plan import Plan
+    from topsecret.planning.planned import Plan
     from topsecret.planning.simulation import Progress
 
 __all__ = ["Zipf", "plan"]

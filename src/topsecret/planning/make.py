@@ -8,9 +8,9 @@ from fractions import Fraction
 from topsecret.accounting import calibrate_zcdp
 from topsecret.catalogue import Question, applicable
 from topsecret.errors import InvalidParameter
-from topsecret.planning.plan import Held, Option, Plan, option
+from topsecret.planning.planned import Held, Option, Plan, option
 from topsecret.planning.rule import recommend, smallest_epsilon
-from topsecret.planning.shape import Shape
+from topsecret.planning.shape import Shape, Zipf
 from topsecret.planning.simulation import Progress, simulate
 from topsecret.rounding import exact
 
@@ -40,6 +40,9 @@ def make_plan(
 
 def tried(plan: Plan, shape: Shape, *, runs: int, progress: Progress | None = None) -> Plan:
     """The plan with the recall of its mechanisms on an example shape."""
+    cap = plan.question.max_items
+    if isinstance(shape, Zipf) and cap is not None:
+        shape = replace(shape, events=min(shape.events, cap))  # each person is cut down to the cap
     names = [option.name for option in plan.options]
     recalls = simulate(plan.question, names, shape.counts(), runs=runs, progress=progress)
     return replace(plan, shape=str(shape), runs=runs, recalls=recalls)

@@ -1,7 +1,7 @@
-"""Event files counted by DuckDB: CSV, TSV, JSON lines and Parquet, the default source.
+"""DuckDB inside this process: sessions, and event files (CSV, TSV, JSON lines, Parquet).
 
-The engine runs inside this process, closed: it may open the one file and its own private
-directory for spilling, nothing else; no extension is loaded or fetched, no network is used.
+For files the engine is closed: it may open the files named and its own private directory for
+spilling, nothing else; no extension is loaded or fetched, no network is used.
 
 DuckDB's own error texts quote rows of the file. They end here: an error of ours is made from the
 kind of the failure alone and does not carry DuckDB's as its context.
@@ -11,121 +11,256 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import duckdb
 from sqlglot import exp
 
-from topsecret.errors import DataIndependentFailure, SourceError
-from topsecret.sources.files import EventFile, check_columns, literal_pattern
+from topsecret.errors import DataIndependentFailure, InvalidParameter, SourceError
+from topsecret.sources import session as asking
+from topsecret.sources.domain import Column, FileColumn
+from topsecret.sources.files import (
+    EventFile,
+    check_columns,
+    common_columns,
+    files_at,
+    literal_pattern,
+)
+from topsecret.sources.items_file import is_plain, plain_items
 from topsecret.sources.progress import watch
-from topsecret.sources.source import CountQuery, LeadingCounts
-from topsecret.sources.sql import leading_counts
+from topsecret.sources.session import Relation, Rows
+from topsecret.sources.source import CountQuery, Kind, LeadingCounts, Schema
+from topsecret.sources.sql import table
 
 # Kept as they are; every other type is counted under its text, which always exists: a timestamp
 # may be out of Python's range, a list is not hashable, and neither may make a query fail.
 INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
-PLAIN_TYPES = {"VARCHAR", "BOOLEAN", *INTEGERS, *(f"U{name}" for name in INTEGERS)}
+KINDS: dict[str, Kind] = {
+    "VARCHAR": "text",
+    "BOOLEAN": "boolean",
+    **dict.fromkeys(INTEGERS, "integer"),
+    **dict.fromkeys((f"U{name}" for name in INTEGERS), "integer"),
+}
+
+Failed = Callable[[type[duckdb.Error]], SourceError]
+"""Our error for a kind of DuckDB's."""
 
 
-class FileSource:
-    """One file of events.
+class DuckSession:
+    """Statements to one DuckDB connection."""
 
-    >>> FileSource("no-such-file.csv")
-    Traceback (most recent call last):
-    topsecret.errors.SourceError: no-such-file.csv does not exist; check the path
-    """
+    dialect = "duckdb"
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._file = EventFile.at(path)
+    def __init__(
+        self,
+        engine: duckdb.DuckDBPyConnection,
+        events: Callable[[DuckSession, Sequence[str]], Relation],
+        failed: Failed,
+        others: Callable[[DuckSession, Column, Sequence[str]], Relation] | None = None,
+    ) -> None:
+        self._engine = engine
+        self._events = events
+        self._failed = failed
+        self._others = others
+        self._kept = 0
 
-    @property
-    def name(self) -> str:
-        """The file's name, without its directory."""
-        return self._file.path.name
+    def events(self, columns: Sequence[str]) -> Relation:
+        """The table of events."""
+        return self._events(self, columns)
 
-    @property
-    def version(self) -> str:
-        """Changes when the file is written anew: when, not what, so it is public."""
-        try:
-            return str(self._file.path.stat().st_mtime_ns)
-        except OSError:
-            return ""  # the missing file is found, and named, when it is read
+    def other(self, domain: Column | FileColumn, columns: Sequence[str]) -> Relation:
+        """Another table of the database, or a file."""
+        if isinstance(domain, FileColumn):
+            if is_plain(domain.path):
+                rows = [(item,) for item in plain_items(domain.path)]
+                return self.upload(rows, columns), dict.fromkeys(columns, "text")
+            return file_relation(self, files_at(domain.path), columns)
+        if self._others is None:
+            raise InvalidParameter(
+                f"a domain in the table {domain.table!r} needs a database; "
+                "for a file pass domain='items.csv'"
+            )
+        return self._others(self, domain, columns)
 
-    def __repr__(self) -> str:
-        return f"FileSource({str(self._file.path)!r})"
+    def upload(self, rows: Sequence[tuple[Any, ...]], names: Sequence[str]) -> exp.Expression:
+        """A temporary table of these rows."""
+        columns = [
+            exp.alias_(
+                exp.Anonymous(this="UNNEST", expressions=[exp.Placeholder()]), name, quoted=True
+            )
+            for name in names
+        ]
+        values = [list(part) for part in zip(*rows, strict=True)]
+        return self._create(exp.select(*columns), values)
 
-    def columns(self) -> tuple[str, ...]:
-        """The names of the file's columns: its schema, which is public."""
-        if self._file.format != "Parquet":
-            return self._file.text_columns() or ()
-        with closed_engine(self._file.path) as engine:
-            return tuple(self._types(self._file.scan((), ()), engine))
+    def keep(self, select: exp.Select) -> exp.Expression:
+        """A temporary table of the result: read once, the same for all that follows."""
+        return self._create(select, [])
 
-    def leading_counts(self, query: CountQuery) -> LeadingCounts:
-        """Count distinct persons per item in one query and return the leading rows."""
-        if not self._file.path.is_file():
-            raise DataIndependentFailure(f"{self.name} does not exist any more; check the path")
-        with closed_engine(self._file.path) as engine:
-            select = self._select(query, engine)
-            return [] if select is None else self._run(engine, select.sql("duckdb"))
+    def run(self, select: exp.Expression) -> Rows:
+        """The rows; a progress bar appears on a terminal when it takes long."""
+        return self.ask(select.sql("duckdb"), [])
 
-    def sql(self, query: CountQuery) -> str:
-        """The query that DuckDB is asked, for reading."""
-        with closed_engine(self._file.path) as engine:
-            select = self._select(query, engine)
-            return "" if select is None else select.sql("duckdb", pretty=True)
+    def types(self, relation: exp.Expression) -> dict[str, str]:
+        """The columns of a table and DuckDB's names of their types."""
+        describe = exp.Describe(this=exp.select("*").from_(relation.copy()))
+        return {str(row[0]): str(row[1]) for row in self.run(describe)}
 
-    def _select(self, query: CountQuery, engine: duckdb.DuckDBPyConnection) -> exp.Select | None:
-        wanted = (query.item, query.person)
-        if self._file.format == "Parquet":
-            scan = self._file.scan(wanted, ())
-            types = self._types(scan, engine)
-            check_columns(self._file, wanted, tuple(types))
-            as_text = types[query.item] not in PLAIN_TYPES
-            return leading_counts(scan, query, item_as_text=as_text)
-        columns = self._file.text_columns()
-        if columns is None:
-            return None
-        check_columns(self._file, wanted, columns)
-        return leading_counts(self._file.scan(wanted, columns), query)
+    def ask(self, sql: str, values: list[Any]) -> Rows:
+        """Run a statement; DuckDB's errors become ours."""
+        engine = self._engine
 
-    def _types(self, scan: exp.Table, engine: duckdb.DuckDBPyConnection) -> dict[str, str]:
-        describe = exp.Describe(this=exp.select("*").from_(scan))
-        rows = self._run(engine, describe.sql("duckdb"))
-        return {str(row[0]): str(row[1]) for row in rows}
-
-    def _run(self, engine: duckdb.DuckDBPyConnection, sql: str) -> LeadingCounts:
-        def ask() -> LeadingCounts:
-            return engine.execute(sql).fetchall()
+        def answer() -> Rows:
+            return engine.execute(sql, values).fetchall()
 
         try:
             return watch(
-                ask,
+                answer,
                 fraction=lambda: engine.query_progress() / 100,
                 interrupt=engine.interrupt,
             )
         except duckdb.Error as error:
             kind = type(error)
         # Raised outside the handler, so that DuckDB's text is not even the error's context.
-        raise self._translated(kind)
+        raise self._failed(kind)
 
-    def _translated(self, kind: type[duckdb.Error]) -> SourceError:
-        if issubclass(kind, duckdb.OutOfMemoryException):
-            return SourceError(
-                f"{self.name} needs more memory and temporary disk space than there is; "
-                "free some or set TMPDIR to a larger disk"
+    def forget(self) -> None:
+        """Drop the temporary tables: needed only where the connection goes on."""
+        for number in range(1, self._kept + 1):
+            name = table("temp", "main", f"topsecret kept {number}")
+            self.ask(exp.Drop(this=name, kind="TABLE", exists=True).sql("duckdb"), [])
+        self._kept = 0
+
+    def _create(self, select: exp.Select, values: list[Any]) -> exp.Expression:
+        self._kept += 1
+        name = f"topsecret kept {self._kept}"
+        temporary = exp.Properties(expressions=[exp.TemporaryProperty()])
+        create = exp.Create(this=table(name), kind="TABLE", expression=select, properties=temporary)
+        self.ask(create.sql("duckdb"), values)
+        return table("temp", "main", name)
+
+
+def kinds(types: dict[str, str]) -> Schema:
+    """What columns of these DuckDB types hold."""
+    return {name: KINDS.get(type_name, "other") for name, type_name in types.items()}
+
+
+class FileSource:
+    """A file of events, or several that match a pattern such as ``events/*.parquet``.
+
+    >>> FileSource("no-such-file.csv")
+    Traceback (most recent call last):
+    topsecret.errors.DataIndependentFailure: no-such-file.csv does not exist; check the path
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._files = files_at(path)
+        self._given = Path(path)
+
+    @property
+    def name(self) -> str:
+        """The file's name, or the pattern, without its directory."""
+        return self._given.name if len(self._files) > 1 else self._files[0].path.name
+
+    @property
+    def version(self) -> str:
+        """Changes when a file is written anew: when, not what, so it is public."""
+        try:
+            return " ".join(str(file.path.stat().st_mtime_ns) for file in self._files)
+        except OSError:
+            return ""  # the missing file is found, and named, when it is read
+
+    def __repr__(self) -> str:
+        path = self._given if len(self._files) > 1 else self._files[0].path
+        return f"FileSource({str(path)!r})"
+
+    def columns(self) -> tuple[str, ...]:
+        """The names of the file's columns: its schema, which is public."""
+        first = self._files[0]
+        if first.format != "Parquet":
+            return common_columns(self._files) or ()
+        with closed_engine(first.path) as engine:
+            session = DuckSession(
+                engine, lambda one, names: file_relation(one, self._files, names), self._failed
             )
-        if issubclass(kind, duckdb.IOException | duckdb.PermissionException):
-            return SourceError(f"{self.name} could not be read to its end; check that it is whole")
-        return self._file.malformed()
+            return tuple(session.types(first.scan((), ())))
+
+    def leading_counts(self, query: CountQuery) -> LeadingCounts:
+        """Count distinct persons per item in one query and return the leading rows."""
+        return asking.leading_counts(self, query)
+
+    def sql(self, query: CountQuery) -> str:
+        """The query that DuckDB is asked, for reading."""
+        return asking.sql(self, query)
+
+    @contextmanager
+    def session(self, query: CountQuery) -> Iterator[DuckSession]:
+        """A closed engine over these files, and over the file of a domain."""
+        for file in self._files:
+            if not file.path.is_file():
+                raise DataIndependentFailure(
+                    f"{file.path.name} does not exist any more; check the path"
+                )
+
+        def events(session: DuckSession, columns: Sequence[str]) -> Relation:
+            return file_relation(session, self._files, columns)
+
+        paths = [file.path for file in self._files]
+        with closed_engine(*paths, *domain_paths(query)) as engine:
+            yield DuckSession(engine, events, self._failed)
+
+    def _failed(self, kind: type[duckdb.Error]) -> SourceError:
+        common = translated(kind, self.name)
+        return self._files[0].malformed() if common is None else common
+
+
+def translated(kind: type[duckdb.Error], name: str) -> SourceError | None:
+    """Our error for what may go wrong with any source; None for what the data are to blame for."""
+    if issubclass(kind, duckdb.OutOfMemoryException):
+        return SourceError(
+            f"{name} needs more memory and temporary disk space than there is; "
+            "free some or set TMPDIR to a larger disk"
+        )
+    if issubclass(kind, duckdb.IOException | duckdb.PermissionException):
+        return SourceError(f"{name} could not be read to its end; check that it is whole")
+    return None
+
+
+def file_relation(
+    session: DuckSession, files: Sequence[EventFile], columns: Sequence[str]
+) -> Relation:
+    """The table function over these files, with the columns wanted."""
+    first, more = files[0], files[1:]
+    if first.format == "Parquet":
+        scan = first.scan(columns, (), more)
+        types = session.types(scan)
+        check_columns(first, columns, tuple(types))
+        return scan, kinds(types)
+    header = common_columns(files)
+    if header is None:
+        return asking.nothing(columns)
+    check_columns(first, columns, header)
+    return first.scan(columns, header, more), dict.fromkeys(columns, "text")
+
+
+def domain_paths(query: CountQuery) -> list[Path]:
+    """The files that a query's domain is read from."""
+    if not isinstance(query.domain, FileColumn) or is_plain(query.domain.path):
+        return []
+    return [file.path for file in files_at(query.domain.path)]
 
 
 @contextmanager
-def closed_engine(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A DuckDB that can read this file and nothing else, anywhere."""
+def closed_engine(
+    *paths: Path, attached: Path | None = None
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A DuckDB that can read these files and nothing else, anywhere.
+
+    ``attached`` is a database file, opened for reading under the name ``source``.
+    """
     with tempfile.TemporaryDirectory(prefix="topsecret-") as spill:
         engine = duckdb.connect(
             config={
@@ -135,15 +270,18 @@ def closed_engine(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
                 "allow_persistent_secrets": False,
                 "preserve_insertion_order": False,
                 "temp_directory": spill,
+                # A sample of the rows would decide the type of a pandas column: all are text.
+                "pandas_analyze_sample": 0,
             }
         )
         try:
-            paths = exp.Array(
-                expressions=[
-                    exp.Literal.string(name) for name in {str(path), literal_pattern(str(path))}
-                ]
-            )
-            engine.execute(f"SET allowed_paths = {paths.sql('duckdb')}")
+            names = {name for path in paths for name in (str(path), literal_pattern(str(path)))}
+            allowed = exp.Array(expressions=[exp.Literal.string(name) for name in sorted(names)])
+            if names:
+                engine.execute(f"SET allowed_paths = {allowed.sql('duckdb')}")
+            if attached is not None:
+                literal = exp.Literal.string(str(attached)).sql("duckdb")
+                engine.execute(f"ATTACH {literal} AS source (READ_ONLY)")
             for name, value in (
                 ("TimeZone", "UTC"),
                 ("enable_progress_bar_print", False),

@@ -11,6 +11,7 @@ Nothing is guessed from the rows: text formats are read as text, with one fixed 
 from __future__ import annotations
 
 import csv
+import glob
 import gzip
 import io
 import json
@@ -23,7 +24,7 @@ from pathlib import Path
 
 from sqlglot import exp
 
-from topsecret.errors import NotInSchema, SourceError, UnknownColumn
+from topsecret.errors import DataIndependentFailure, NotInSchema, SourceError, UnknownColumn
 from topsecret.sources.sql import call, record
 
 FORMATS = {
@@ -61,21 +62,25 @@ class EventFile:
         try:
             path = path.resolve()
             if not path.exists():
-                raise SourceError(f"{given} does not exist; check the path")
+                raise DataIndependentFailure(f"{given} does not exist; check the path")
             if not path.is_file():
-                raise SourceError(f"{given} is not a file; name one file of events")
+                raise DataIndependentFailure(f"{given} is not a file; name one file of events")
         except (OSError, ValueError) as error:  # too long, a NUL byte, a loop of links
             if isinstance(error, SourceError):
                 raise
-            raise SourceError(f"{str(given)!r} is not a usable path; check the path") from None
+            raise DataIndependentFailure(
+                f"{str(given)!r} is not a usable path; check the path"
+            ) from None
         if not os.access(path, os.R_OK):
-            raise SourceError(f"{given} may not be read; give yourself read permission (chmod +r)")
+            raise DataIndependentFailure(
+                f"{given} may not be read; give yourself read permission (chmod +r)"
+            )
         suffixes = [suffix.lower() for suffix in path.suffixes[-2:]]
         gzipped = suffixes[-1:] == [".gz"]
         suffix = (suffixes[:-1] if gzipped else suffixes)[-1:]
         form = FORMATS.get(suffix[0]) if suffix else None
         if form is None or (gzipped and form == "Parquet"):
-            raise SourceError(
+            raise DataIndependentFailure(
                 f"{given} has no known suffix; name it {', '.join(FORMATS)} after its format "
                 "(text formats also with .gz)"
             )
@@ -93,9 +98,16 @@ class EventFile:
             return self._keys(first)
         return self._header(first)
 
-    def scan(self, wanted: Sequence[str], columns: Iterable[str]) -> exp.Table:
-        """The table function that reads this file, all text in the text formats."""
-        path = literal_pattern(str(self.path))
+    def scan(
+        self, wanted: Sequence[str], columns: Iterable[str], more: Sequence[EventFile] = ()
+    ) -> exp.Table:
+        """The table function that reads this file, all text in the text formats.
+
+        ``more`` files of the same kind are read after it.
+        """
+        path: str | list[str] = literal_pattern(str(self.path))
+        if more:
+            path = [literal_pattern(str(file.path)) for file in (self, *more)]
         if self.format == "Parquet":
             return call("READ_PARQUET", path, hive_partitioning=exp.false())
         compression = exp.Literal.string("gzip" if self.gzipped else "uncompressed")
@@ -165,6 +177,39 @@ class EventFile:
         if not isinstance(first, dict):
             raise self.malformed()
         return tuple(first)
+
+
+def files_at(given: str | os.PathLike[str]) -> tuple[EventFile, ...]:
+    """The file of this path, or all files that match the pattern, in the order of their names.
+
+    A path that exists is taken as it is, whatever characters it holds.
+    """
+    text = os.path.expanduser(os.fspath(given))
+    if "\0" in text or not glob.has_magic(text) or os.path.lexists(text):
+        return (EventFile.at(given),)
+    matching = sorted(path for path in glob.glob(text, recursive=True) if os.path.isfile(path))
+    if not matching:
+        raise DataIndependentFailure(f"{given} matches no file; check the pattern")
+    files = tuple(EventFile.at(path) for path in matching)
+    if len({(file.format, file.gzipped) for file in files}) > 1:
+        raise DataIndependentFailure(
+            f"{given} matches files of several formats; choose those of one suffix"
+        )
+    return files
+
+
+def common_columns(files: Sequence[EventFile]) -> tuple[str, ...] | None:
+    """The columns of text files that are read together: their headers must be the same."""
+    first = files[0].text_columns()
+    if files[0].format == "JSON lines":  # each line names its own fields
+        return next((c for c in (file.text_columns() for file in files) if c is not None), None)
+    for file in files[1:]:
+        if file.text_columns() != first:
+            raise SourceError(
+                f"{file.path.name} has another header than {files[0].path.name}; "
+                "files that are read together need the same columns in the same order"
+            )
+    return first
 
 
 def check_columns(file: EventFile, wanted: Sequence[str], columns: Sequence[str]) -> None:

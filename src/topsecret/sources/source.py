@@ -1,29 +1,57 @@
 """What every source offers: the leading counts of distinct persons per item.
 
 A source turns a table with one row per event into the first rows of a ranked histogram.
-Three rules keep neighbours neighbours, so that one person more or less moves each count by at
+Four rules keep neighbours neighbours, so that one person more or less moves each count by at
 most one; every source must keep them:
 
-- *Row by row.* How a row is read depends on that row and on the file's format, never on other
+- *Row by row.* How a row is read depends on that row and on the table's schema, never on other
   rows: no guessed types, delimiters or headers. (A guessed type would merge ``"01"`` and
   ``"1"`` or split them, depending on what one person wrote.)
 - *Distinct and exact.* A person counts once per item; rows without person or item are dropped.
+- *Capped person by person.* With ``max_items`` each person keeps at most that many items, chosen
+  by a function of the salt and that person's own items, whatever the others have.
 - *Ranked by public rules.* Largest count first, equal counts by the item's own order (text by
   code point, numbers by value), never by input order.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from topsecret.errors import InvalidParameter
+from topsecret.sources.domain import Domain, Value
+from topsecret.sources.where import Condition, Expression, Where, conditions
 
-Item = str | int | bool
-"""Items are text, integers or booleans; a column of another type is counted under its text."""
+Item = Value | tuple[Value, ...]
+"""Items are text, integers or booleans, or tuples of these when several columns name the item; a
+column of another type is counted under its text."""
 
 LeadingCounts = list[tuple[Item, int]]
 """Ranked rows of (item, count of distinct persons). Secret: a mechanism must stand in between."""
+
+Kind = Literal["text", "integer", "boolean", "other"]
+"""What a column holds, as far as counting is concerned; "other" is counted under its text."""
+
+Schema = Mapping[str, Kind]
+"""The columns of a table. Public."""
+
+SALT_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """One of several public groups of rows, with each person kept in one of them alone.
+
+    A person with rows in several groups stays in the one with the least hash of salt, person and
+    group; so one person more or less changes the counts of one group only.
+    """
+
+    column: str
+    groups: tuple[Value, ...]
+    group: Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,23 +60,83 @@ class CountQuery:
 
     >>> CountQuery(item="place", person="user", rows=201)
     CountQuery(item='place', person='user', rows=201)
+
+    ``where`` keeps the rows that meet all conditions. ``domain`` is the public list of items that
+    may be named, where there is one; other items are left out before anything is chosen or
+    counted. ``home`` asks about one group of rows, each person being in one group only.
+    ``max_items`` keeps that many items of each
+    person, chosen by a hash of ``salt``, person and item; the salt is fresh from the operating
+    system unless given.
+
+    *Guarantee.* Neighbours stay neighbours whatever the salt, since each person's choice depends
+    on nobody else. That it is secret and not drawn from the data keeps the choice fair: nobody
+    can name items so that theirs are kept.
     """
 
-    item: str
+    item: str | tuple[str, ...] | Expression
     person: str
     rows: int
+    where: Where = ()
+    max_items: int | None = None
+    domain: Domain | None = None
+    home: Home | None = None
+    salt: bytes = field(default=b"", repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        for role, column in (("item", self.item), ("person", self.person)):
-            if not isinstance(column, str) or not column:
-                raise InvalidParameter(
-                    f"{role}={column!r} must be the name of a column; pass {role}='...'"
-                )
-        if self.item.casefold() == self.person.casefold():
+        if isinstance(self.item, list):
+            object.__setattr__(self, "item", tuple(self.item))
+        if not isinstance(self.person, str) or not self.person:
             raise InvalidParameter(
-                f"item={self.item!r} and person={self.person!r} must be two different columns; "
-                "person names who is protected, item what is counted"
+                f"person={self.person!r} must be the name of a column; pass person='...'"
             )
+        _check_item(self.item, self.person)
+        object.__setattr__(self, "where", conditions(self.where))
+        _check_cap(self.max_items)
+        if not self.salt:
+            object.__setattr__(self, "salt", secrets.token_bytes(SALT_BYTES))
+        if not isinstance(self.salt, bytes) or len(self.salt) != SALT_BYTES:
+            raise InvalidParameter(f"salt must be {SALT_BYTES} bytes; use secrets.token_bytes(16)")
+
+    def __repr__(self) -> str:
+        """The question without its salt: what was left at its default is left out."""
+        shown = [f"item={self.item!r}, person={self.person!r}, rows={self.rows}"]
+        if self.where:
+            shown.append(f"where={self.where!r}")
+        if self.max_items is not None:
+            shown.append(f"max_items={self.max_items}")
+        if self.domain is not None:
+            shown.append(f"domain={self.domain!r}")
+        if self.home is not None:
+            shown.append(f"home={self.home!r}")
+        return f"CountQuery({', '.join(shown)})"
+
+    @property
+    def item_columns(self) -> tuple[str | Expression, ...]:
+        """What names the item: one column, several, or an expression."""
+        return self.item if isinstance(self.item, tuple) else (self.item,)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Every column that is read, each once: the items', the person's, the conditions'."""
+        wanted: list[str] = []
+        for part in self.item_columns:
+            wanted += part.columns if isinstance(part, Expression) else (part,)
+        wanted.append(self.person)
+        for one in self.where:
+            wanted += one.columns if isinstance(one, Expression) else (one.column,)
+        if self.home is not None:
+            wanted.append(self.home.column)
+        return tuple(dict.fromkeys(wanted))
+
+    def only(self, *more: Condition) -> CountQuery:
+        """The same question about fewer rows, with the same salt."""
+        return replace(self, where=(*self.where, *more))
+
+    def items(self, rows: Sequence[Sequence[Any]]) -> LeadingCounts:
+        """An engine's rows (item, …, count) as pairs; several columns become one tuple."""
+        if isinstance(self.item, tuple):
+            return [(tuple(row[:-1]), int(row[-1])) for row in rows]
+        return [(row[0], int(row[1])) for row in rows]
 
 
 @runtime_checkable
@@ -63,3 +151,31 @@ class Source(Protocol):
     def leading_counts(self, query: CountQuery) -> LeadingCounts:
         """The first ``query.rows`` rows of the ranked counts, fewer when there are fewer items."""
         ...
+
+
+def _check_item(item: object, person: str) -> None:
+    parts = item if isinstance(item, tuple) else (item,)
+    if not parts:
+        raise InvalidParameter("item=() must name a column; pass item='...'")
+    for part in parts:
+        if isinstance(part, Expression):
+            continue
+        if not isinstance(part, str) or not part:
+            raise InvalidParameter(f"item={part!r} must be the name of a column; pass item='...'")
+        if part.casefold() == person.casefold():
+            raise InvalidParameter(
+                f"item={part!r} and person={person!r} must be two different columns; "
+                "person names who is protected, item what is counted"
+            )
+    if len(set(parts)) != len(parts):
+        raise InvalidParameter(f"item={item!r} must not name a column twice; leave one out")
+
+
+def _check_cap(max_items: object) -> None:
+    if max_items is None:
+        return
+    if isinstance(max_items, bool) or not isinstance(max_items, int) or max_items < 1:
+        raise InvalidParameter(
+            f"max_items={max_items!r} must be a whole number of at least 1; "
+            "raise it or leave it out"
+        )

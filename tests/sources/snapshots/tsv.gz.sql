@@ -3,8 +3,8 @@ SELECT
   COUNT(*) AS "persons"
 FROM (
   SELECT DISTINCT
-    "events"."place" AS "item",
-    "events"."user" AS "person"
+    "events"."place" COLLATE C AS "item",
+    "events"."user" COLLATE C AS "person"
   FROM READ_CSV(
     '/data/events.tsv.gz',
     auto_detect = FALSE,
@@ -22,5 +22,5 @@ GROUP BY
   "pairs"."item"
 ORDER BY
   "persons" DESC,
-  "pairs"."item" ASC
+  "pairs"."item"
 LIMIT 201

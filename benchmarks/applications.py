@@ -1,0 +1,67 @@
+"""Labels for 10,000 queries of 1,000 teachers and 500 labels, against thirty seconds."""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.row import Row
+from topsecret.pate import Aggregator, NoisyMajority, StableLabels, VoteRule
+
+TEACHERS, LABELS, QUERIES, LIMIT = 1_000, 500, 10_000, 30.0
+ITEMS, COMPARISONS = 10**5, 10**7
+
+
+def ballots(queries: int) -> Iterator[NDArray[np.bool_]]:
+    """A few matrices in turn: making new ones would take longer than counting them."""
+    rng = np.random.default_rng(5)
+    made = [rng.random((TEACHERS, LABELS)) < rng.random(LABELS) ** 8 for _ in range(8)]
+    return (made[i % len(made)] for i in range(queries))
+
+
+def seconds(rule: VoteRule, queries: int) -> tuple[float, int]:
+    """How long the whole stream takes, and the peak memory in megabytes after it."""
+    start = time.perf_counter()
+    aggregator = Aggregator(rule, epsilon=10**4, delta=1e-3, queries=queries)
+    for _ in aggregator.answers(ballots(queries)):
+        pass
+    took = time.perf_counter() - start
+    return took, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+
+
+def run() -> list[Row]:
+    stable = StableLabels(LABELS, TEACHERS, 150, 150, 1e-9)
+    gaussian = StableLabels(LABELS, TEACHERS, 150, 150, 1e-9, selection="gaussian")
+    rules: dict[str, VoteRule] = {
+        "StableLabels, Gumbel": stable,
+        "StableLabels, Gaussian": gaussian,
+        "PATE": NoisyMajority(LABELS, TEACHERS, 1000),
+        "PATE-τ, τ = 5": NoisyMajority(LABELS, TEACHERS, 200, max_votes=5),
+    }
+    _, before = seconds(stable, QUERIES // 10)
+    rows = []
+    for name, rule in rules.items():
+        took, after = seconds(rule, QUERIES)
+        what = f"{name}: {QUERIES:,} queries, +{after - before} MB over a tenth of them; limit 30 s"
+        rows.append(Row(what, took, LIMIT, target=1.0))
+    return [*rows, ranking()]
+
+
+def ranking() -> Row:
+    """10⁵ items, 10⁷ comparisons: the matrix, the solver, the list."""
+    from topsecret.ranking import Comparisons, spectral
+
+    rng = np.random.default_rng(6)
+    strength = np.exp(rng.normal(size=ITEMS))
+    first, second = rng.integers(0, ITEMS, (2, COMPARISONS))
+    won = rng.random(COMPARISONS) < strength[first] / (strength[first] + strength[second])
+    winners, losers = np.where(won, first, second), np.where(won, second, first)
+    start = time.perf_counter()
+    games = Comparisons.from_codes(winners, losers, items=range(ITEMS), schedule="public")
+    spectral(games, k=10, epsilon=1, teleport=0.3)
+    took = time.perf_counter() - start
+    return Row("spectral ranking of 10⁵ items, 10⁷ comparisons; limit 60 s", took, 60.0, target=1.0)

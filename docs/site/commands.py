@@ -1,0 +1,87 @@
+"""Writes docs/commands.md from the commands themselves: ``python docs/site/commands.py``."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from topsecret.cli.commands import app
+
+PAGE = Path(__file__).parents[1] / "commands.md"
+BEGINNING = """\
+# Commands
+
+Written from the commands' own help; `topsecret COMMAND --help` shows the same. `-h` and `--help`
+work everywhere, `--json` prints for machines.
+
+| exit code | |
+| --- | --- |
+| 0 | answered |
+| 1 | a check failed (`verify`, `ledger check`) |
+| 2 | a mistake or a refusal: one line on standard error that says the fix |
+| 130 | interrupted |
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    program = typer.main.get_command(app)
+    sections = [BEGINNING, *(section(path, command) for path, command in commands(program))]
+    return "\n".join(sections)
+
+
+def commands(group: Any, path: str = "topsecret") -> Iterator[tuple[str, Any]]:
+    """Every command, groups before their members, with the words that call it."""
+    yield path, group
+    for name, command in getattr(group, "commands", {}).items():
+        yield from commands(command, f"{path} {name}")
+
+
+def section(path: str, command: Any) -> str:
+    """One command: what it does, examples, arguments and options."""
+    examples, prose = [], []
+    for paragraph in re.split(r"\n\s*\n", inspect.cleandoc(command.help or "")):
+        plain = re.sub(r"\[/?bold\]|\x08", "", paragraph).strip()
+        lines = plain.splitlines()
+        if lines and all(line.strip().startswith(("topsecret ", "#")) for line in lines):
+            examples += [line.strip() for line in lines]
+        elif plain:
+            prose.append(" ".join(plain.split()))
+    parts = [f"## {path}", *prose]
+    if examples:
+        parts.append("\n".join(["```text", *examples, "```"]))
+    rows = [row(parameter) for parameter in command.params if not parameter.hidden]
+    if rows:
+        parts.append("\n".join(["| | | default |", "| --- | --- | --- |", *rows]))
+    return "\n\n".join(parts) + "\n"
+
+
+def row(parameter: Any) -> str:
+    """One argument or option."""
+    if parameter.param_type_name == "argument":
+        name = f"`{parameter.name.upper()}`"
+    else:
+        name = ", ".join(f"`{word}`" for word in (*parameter.opts, *parameter.secondary_opts))
+    return f"| {name} | {' '.join((parameter.help or '').split())} | {default(parameter)} |"
+
+
+def default(parameter: Any) -> str:
+    """What is taken when nothing is given."""
+    shown = getattr(parameter, "show_default", None)
+    if parameter.required:
+        return "required"
+    if isinstance(shown, str):
+        return shown
+    value = parameter.default
+    if value is None or value is False or callable(value) or value in ([], ()):
+        return ""
+    return f"`{value}`"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

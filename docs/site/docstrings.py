@@ -1,0 +1,46 @@
+"""Docstrings as Markdown: doctests become code blocks, roles become code, lists become lists."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+from typing import Any
+
+import griffe
+
+_FOUND = importlib.util.spec_from_file_location("pages", Path(__file__).with_name("pages.py"))
+assert _FOUND is not None
+assert _FOUND.loader is not None
+pages = importlib.util.module_from_spec(_FOUND)
+_FOUND.loader.exec_module(pages)
+
+
+class Docstrings(griffe.Extension):
+    """Rewrites every docstring that is shown."""
+
+    def on_instance(self, *, obj: Any, **_: Any) -> None:
+        """Called for every module, class, function and attribute."""
+        if not obj.is_alias and obj.docstring:
+            obj.docstring.value = markdown(obj.docstring.value)
+
+
+def markdown(text: str) -> str:
+    """The same docstring, as Markdown.
+
+    >>> print(markdown(">>> 1 + 1\\n2\\n\\nSee :class:`~a.B`."))
+    ```pycon
+    >>> 1 + 1
+    2
+    ```
+    <BLANKLINE>
+    See `B`.
+    """
+    text = re.sub(r":\w+:`~?([\w.]+)`", lambda found: f"`{found[1].split('.')[-1]}`", text)
+    text = re.sub(r"``(.+?)``", r"`\1`", text)
+    text = re.sub(r"^::\n\n((?:(?: {4}.*)?\n)+)", r"```text\n\1```\n\n", text, flags=re.MULTILINE)
+    text = re.sub(
+        r"^>>> (?:.+\n?)+", lambda found: f"```pycon\n{found[0].rstrip()}\n```\n", text, flags=re.M
+    )
+    spaced: str = pages.spaced(text)
+    return spaced

@@ -1,0 +1,91 @@
+"""``topsecret doctor``: what is installed, what works, and what to install for more."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import platform
+from collections.abc import Callable
+
+import typer
+
+from topsecret.cli.app import app
+
+NEEDED = ("duckdb", "numpy", "python-flint", "rich", "sqlglot", "typer")
+OPTIONAL = {
+    "sqlalchemy": ("sqlalchemy", "databases and the ledger", "topsecret[postgres]"),
+    "psycopg": ("psycopg", "PostgreSQL", "topsecret[postgres]"),
+    "pyspark": ("pyspark", "Spark", "topsecret[spark]"),
+    "matplotlib": ("matplotlib", "plots", "topsecret[plot]"),
+    "dp-accounting": ("dp_accounting", "export to dp-accounting", "topsecret[accounting]"),
+    "pandas": ("pandas", "pandas data frames", "pandas"),
+    "polars": ("polars", "polars data frames", "polars"),
+    "pyarrow": ("pyarrow", "pyarrow tables, polars data frames", "pyarrow"),
+    "ibis-framework": ("ibis", "ibis tables", "ibis-framework[duckdb]"),
+}
+
+
+@app.command()
+def doctor() -> None:
+    """Check versions, engines and randomness, and say what to install for more.
+
+    topsecret doctor
+    """
+    from topsecret import __version__
+
+    typer.echo(f"topsecret {__version__}, Python {platform.python_version()}")
+    failed = [name for name in NEEDED if not _needed(name)]
+    for name, check in CHECKS.items():
+        found = check()
+        typer.echo(f"{'ok' if found is None else 'NO':>4}  {name}{f': {found}' if found else ''}")
+        failed += [name] if found is not None else []
+    typer.echo("Optional:")
+    for package, (module, purpose, install) in OPTIONAL.items():
+        if importlib.util.find_spec(module) is None:
+            typer.echo(f"   –  {package}, for {purpose}: pip install '{install}'")
+        else:
+            typer.echo(f"  ok  {package} {_version(package)}, for {purpose}")
+    if failed:
+        typer.echo(f"topsecret: not working: {', '.join(failed)}", err=True)
+        raise typer.Exit(1)
+
+
+def _needed(package: str) -> bool:
+    version = _version(package)
+    typer.echo(f"{'ok' if version else 'NO':>4}  {package} {version or 'is missing'}")
+    return bool(version)
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+def _randomness() -> str | None:
+    """The operating system's source answers, and not with the same bytes twice."""
+    from topsecret.noise.bits import SystemBits
+
+    bits = SystemBits()
+    return None if bits.take(32) != bits.take(32) else "the system repeats its random bytes"
+
+
+def _counting() -> str | None:
+    """DuckDB counts a file and a mechanism answers."""
+    import tempfile
+    from pathlib import Path
+
+    from topsecret.query import top_k
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "events.csv"
+        path.write_text("user,place\n" + "".join(f"{n},park\n" for n in range(1000)), "utf-8")
+        release = top_k(path, item="place", person="user", k=1, epsilon=5)
+    return None if release.items == ("park",) else "the test file was not counted as it should be"
+
+
+CHECKS: dict[str, Callable[[], str | None]] = {
+    "randomness of the operating system": _randomness,
+    "counting a file with DuckDB": _counting,
+}

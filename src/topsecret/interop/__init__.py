@@ -1,0 +1,1 @@
+"""Mechanisms in the terms of other libraries, each behind an extra of its own."""

@@ -1,0 +1,207 @@
+"""The whole way from private rows to a student, as a scikit-learn estimator (extra ``pate``).
+
+>>> import numpy as np
+>>> from sklearn.linear_model import RidgeClassifier
+>>> from topsecret.pate.pipeline import PateClassifier
+>>> rng = np.random.default_rng(0)
+>>> X = rng.normal(size=(4000, 3))
+>>> Y = (X + 0.1 * rng.normal(size=X.shape) > 0).astype(int)
+>>> model = PateClassifier(RidgeClassifier(), teachers=200, queries=40, epsilon=8, method="pate")
+>>> _ = model.fit(X[:3000], Y[:3000], public=X[3000:3500])
+>>> model.score(X[3500:], Y[3500:]) > 0.8, model.epsilon_ <= 8
+(True, True)
+
+**What is protected.** One private row (or all rows of one group) being replaced by any other. The
+student sees public rows and private answers only, so it and everything it predicts may be shown.
+The teachers are dropped when ``fit`` ends: pickling the model does not pickle them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topsecret.errors import InvalidParameter, MissingExtra
+from topsecret.mechanisms import parameters
+from topsecret.noise.bits import SystemBits
+from topsecret.pate import teachers as training
+from topsecret.pate.aggregator import Aggregator
+from topsecret.pate.calibration import noisy_majority, stable_labels
+from topsecret.pate.rules import VoteRule
+from topsecret.rounding import Number
+
+try:
+    from joblib import Parallel, delayed
+    from sklearn.base import BaseEstimator, clone
+except ImportError:
+    raise MissingExtra(
+        "topsecret.pate.pipeline needs scikit-learn; install it with: pip install 'topsecret[pate]'"
+    ) from None
+
+T = TypeVar("T")
+
+
+class PateClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """A multi-label student that learns from the private votes of teachers.
+
+    ``estimator`` is any multi-label classifier; the teachers are clones of it, and the student
+    too unless ``student`` is given. ``queries`` public rows are labelled (all by default, and the
+    noise grows with their number). ``method`` is "stable" (`StableLabels`), "pate" or "pate-tau"
+    (`NoisyMajority`, with ``max_votes`` labels per ballot). ``n_jobs`` is joblib's.
+
+    Guarantee: ``student_``, ``answers_`` and all predictions are together (epsilon, delta)-DP
+    under replacing one private row (or one group's rows, with ``groups``).
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        student: Any = None,
+        teachers: int = 100,
+        queries: int | None = None,
+        epsilon: Number = 4.0,
+        delta: Number = 1e-6,
+        method: Literal["stable", "pate", "pate-tau"] = "stable",
+        selection: Literal["gumbel", "gaussian"] = "gumbel",
+        max_votes: int | None = None,
+        adjacency: parameters.Adjacency = "replace",
+        n_jobs: int | None = None,
+        progress: bool = False,
+    ) -> None:
+        self.estimator = estimator
+        self.student = student
+        self.teachers = teachers
+        self.queries = queries
+        self.epsilon = epsilon
+        self.delta = delta
+        self.method = method
+        self.selection = selection
+        self.max_votes = max_votes
+        self.adjacency = adjacency
+        self.n_jobs = n_jobs
+        self.progress = progress
+
+    def fit(
+        self,
+        X: Any,  # noqa: N803
+        y: Any,
+        *,
+        public: Any,
+        groups: Sequence[Hashable] | None = None,
+    ) -> PateClassifier:
+        """Train teachers on (X, y), label rows of ``public`` privately, train the student."""
+        private, public = _matrix(X), _matrix(public)
+        truth = np.asarray(y)
+        if truth.ndim != 2 or len(truth) != private.shape[0]:
+            raise InvalidParameter(
+                f"y has the shape {truth.shape}; it must have one row for each row of X and one "
+                "column of 0 and 1 for each label"
+            )
+        count = parameters.whole(self.teachers, "teachers")
+        asked = (
+            public.shape[0] if self.queries is None else parameters.whole(self.queries, "queries")
+        )
+        parameters.at_most(asked, "queries", public.shape[0], "the number of public rows")
+        training.rehearse(clone(self.estimator), public, truth.shape[1])
+        rule = self._rule(truth.shape[1], count, asked)
+        bits = SystemBits()
+        if groups is None:
+            parts = training.split(private.shape[0], count, bits)
+        else:
+            parts = training.split_groups(groups, count, bits)
+        work = (
+            delayed(training.train)(clone(self.estimator), private[part], truth[part])
+            for part in parts
+        )
+        pool = Parallel(n_jobs=self.n_jobs, return_as="generator")
+        models = list(self._watched(pool(work), "training teachers", count))
+        aggregator = Aggregator(rule, epsilon=self.epsilon, delta=self.delta, queries=asked)
+        polls = training.polls(models, public[:asked], truth.shape[1], rule.max_votes)
+        answers = aggregator.answers(polls)
+        self.answers_ = tuple(self._watched(answers, "labelling public rows", asked))
+        spent = aggregator.spent()
+        self.epsilon_, self.delta_, self.bound_ = spent.epsilon, spent.delta, spent.bound
+        self.n_labels_ = truth.shape[1]
+        self._teach(public)
+        return self
+
+    def _rule(self, labels: int, teachers: int, queries: int) -> VoteRule:
+        budget: dict[str, Any] = {
+            "queries": queries,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+        }
+        parameters.one_of(self.method, "method", ("stable", "pate", "pate-tau"))
+        if (self.method == "pate-tau") != (self.max_votes is not None):
+            raise InvalidParameter(
+                f"max_votes={self.max_votes} does not go with method={self.method!r}; "
+                "give max_votes for 'pate-tau' and for no other"
+            )
+        if self.method == "stable":
+            return stable_labels(
+                labels, teachers, **budget, selection=self.selection, adjacency=self.adjacency
+            )
+        return noisy_majority(
+            labels, teachers, **budget, max_votes=self.max_votes, adjacency=self.adjacency
+        )
+
+    def _teach(self, public: Any) -> None:
+        answered = [answer for answer in self.answers_ if answer.labels is not None]
+        self.answered_ = len(answered)
+        self.student_ = None
+        if not answered:
+            return
+        targets = np.zeros((len(answered), self.n_labels_), dtype=np.int64)
+        for row, answer in enumerate(answered):
+            targets[row, list(answer.labels or ())] = 1
+        student = clone(self.estimator if self.student is None else self.student)
+        self.student_ = student.fit(public[[answer.number - 1 for answer in answered]], targets)
+
+    def predict(self, X: Any) -> NDArray[np.int64]:  # noqa: N803
+        """The student's labels; none at all when not one query was answered."""
+        features = _matrix(X)
+        if self.student_ is None:
+            return np.zeros((features.shape[0], self.n_labels_), dtype=np.int64)
+        return np.asarray(self.student_.predict(features)).astype(np.int64)
+
+    def score(self, X: Any, y: Any) -> float:  # noqa: N803
+        """The share of labels that the student gets right."""
+        return float((self.predict(X) == (np.asarray(y) != 0)).mean())
+
+    def report(self, X: Any, y: Any) -> dict[str, float]:  # noqa: N803
+        """Accuracy and micro-averaged F1 of the student, and what it cost."""
+        truth, found = np.asarray(y) != 0, self.predict(X) != 0
+        hits = float((truth & found).sum())
+        marked = float(truth.sum() + found.sum())
+        return {
+            "accuracy": float((truth == found).mean()),
+            "micro_f1": 2 * hits / marked if marked else 1.0,
+            "answered": float(self.answered_),
+            "epsilon": self.epsilon_,
+            "delta": self.delta_,
+        }
+
+    def _watched(self, steps: Iterable[T], what: str, total: int) -> Iterator[T]:
+        """The steps, with a progress bar on a terminal; it counts steps and nothing else."""
+        if not self.progress:
+            yield from steps
+            return
+        from rich.console import Console
+        from rich.progress import track
+
+        bar = Console(stderr=True, quiet=not sys.stderr.isatty())
+        yield from track(steps, what, total=total, console=bar, transient=True)
+
+
+def _matrix(features: Any) -> Any:
+    """Rows that can be picked by number: arrays and sparse matrices as they are."""
+    if hasattr(features, "tocsr"):
+        return features.tocsr()
+    if hasattr(features, "to_numpy"):
+        return features.to_numpy()
+    return features if hasattr(features, "shape") else np.asarray(features)

@@ -1,0 +1,143 @@
+"""SQL expressions that trusted callers write: parsed, checked against a short list, rebuilt.
+
+What is rendered for an engine is the checked tree, never the caller's text.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from topsecret.errors import InvalidParameter
+
+# Each stays within its row and is total: no value makes it fail or change from run to run.
+# Arithmetic is not here: a division by zero or an overflow would let one row fail the query.
+ALLOWED: tuple[type[exp.Expression], ...] = (
+    exp.Column,
+    exp.Identifier,
+    exp.Literal,
+    exp.Boolean,
+    exp.Null,
+    exp.Neg,
+    exp.Paren,
+    exp.Tuple,
+    exp.And,
+    exp.Or,
+    exp.Not,
+    exp.EQ,
+    exp.NEQ,
+    exp.LT,
+    exp.LTE,
+    exp.GT,
+    exp.GTE,
+    exp.In,
+    exp.Between,
+    exp.Is,
+    exp.Like,
+    exp.Case,
+    exp.If,
+    exp.Coalesce,
+    exp.Lower,
+    exp.Upper,
+    exp.Trim,
+    exp.Length,
+    exp.Substring,
+    exp.Cast,
+    exp.TryCast,
+    exp.DataType,
+    exp.DataTypeParam,
+    exp.Extract,
+    exp.Year,
+    exp.Month,
+    exp.Day,
+    exp.DayOfWeek,
+    exp.DayOfYear,
+    exp.Week,
+    exp.Quarter,
+    exp.DateTrunc,
+    exp.TimestampTrunc,
+    exp.Var,
+)
+PARTS = (
+    exp.Extract,
+    exp.Year,
+    exp.Month,
+    exp.Day,
+    exp.DayOfWeek,
+    exp.DayOfYear,
+    exp.Week,
+    exp.Quarter,
+    exp.Length,
+)
+"""Functions whose result is a whole number."""
+
+CASTS = {
+    exp.DataType.Type.DATE,
+    exp.DataType.Type.TIMESTAMP,
+    exp.DataType.Type.VARCHAR,
+    exp.DataType.Type.TEXT,
+    exp.DataType.Type.INT,
+    exp.DataType.Type.BIGINT,
+    exp.DataType.Type.DOUBLE,
+    exp.DataType.Type.BOOLEAN,
+}
+
+
+def parse(text: str) -> exp.Expression:
+    """The expression as a tree, or an error that names what is not allowed."""
+    try:
+        trees = sqlglot.parse(text)
+    except SqlglotError:
+        trees = []
+    if len(trees) != 1 or trees[0] is None:
+        raise InvalidParameter(
+            f"{_shown(text)} is not one SQL expression; write, say: country = 'FR' AND age >= 18"
+        )
+    tree: Any = trees[0]
+    for node in tree.walk():
+        _check(node)
+    return tree  # type: ignore[no-any-return]
+
+
+def _check(node: exp.Expression) -> None:
+    if node.comments:
+        node.comments = None
+    if isinstance(node, exp.Query | exp.Subquery):
+        raise InvalidParameter(
+            f"an expression may not hold a subquery; found: {_shown(node.sql())}"
+        )
+    if not isinstance(node, ALLOWED):
+        raise InvalidParameter(
+            f"an expression may not use {_shown(node.sql())}; it may compare columns with "
+            "literals and use AND, OR, NOT, IN, BETWEEN, IS NULL, LIKE, CASE, COALESCE, LOWER, "
+            "UPPER, TRIM, LENGTH, SUBSTRING, CAST, EXTRACT and DATE_TRUNC"
+        )
+    if isinstance(node, exp.Column) and (node.table or isinstance(node.this, exp.Star)):
+        raise InvalidParameter(
+            f"an expression may use columns of its own table only; found: {_shown(node.sql())}"
+        )
+    if isinstance(node, exp.DataType) and node.this not in CASTS:
+        raise InvalidParameter(
+            f"an expression may not cast to {_shown(node.sql())}; "
+            "use DATE, TIMESTAMP, TEXT, INT, BIGINT, DOUBLE or BOOLEAN"
+        )
+
+
+def columns(tree: exp.Expression) -> tuple[str, ...]:
+    """The names of the columns in order of appearance, each once."""
+    found = [node.name for node in tree.find_all(exp.Column, bfs=False)]
+    return tuple(dict.fromkeys(found))
+
+
+def is_whole(tree: exp.Expression) -> bool:
+    """Whether the value is a whole number on every engine, such as a date part."""
+    return isinstance(tree.unnest(), PARTS)
+
+
+def _shown(text: str) -> str:
+    """The caller's own text, on one line and cut."""
+    line = " ".join(text.split())
+    return line if len(line) <= 60 else f"{line[:60]}…"

@@ -1,0 +1,99 @@
+"""How an engine is asked: a session runs statements on one unchanging view of the data.
+
+An adapter says how to open a session, where the events are and what their columns hold, and how
+to run a statement. Everything else (ranking, capping, public domains) is written once, here and
+in ``sql``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol, runtime_checkable
+
+from sqlglot import exp
+
+from topsecret.sources.domain import Column, FileColumn
+from topsecret.sources.source import CountQuery, LeadingCounts, Schema
+from topsecret.sources.sql import leading_counts as ranking
+
+Rows = list[tuple[Any, ...]]
+Relation = tuple[exp.Expression, Schema]
+"""A table to select from, and what its columns hold."""
+
+
+class Session(Protocol):
+    """Statements about one moment of the data."""
+
+    @property
+    def dialect(self) -> str:
+        """The engine's dialect, by sqlglot's name."""
+        ...
+
+    def events(self, columns: Sequence[str]) -> Relation:
+        """The table of events; raises ``UnknownColumn`` if one of the columns is missing."""
+        ...
+
+    def other(self, domain: Column | FileColumn, columns: Sequence[str]) -> Relation:
+        """Another table, the public items of a domain."""
+        ...
+
+    def upload(self, rows: Sequence[tuple[Any, ...]], names: Sequence[str]) -> exp.Expression:
+        """A table of these public rows, its columns called so."""
+        ...
+
+    def run(self, select: exp.Expression) -> Rows:
+        """The rows of a statement."""
+        ...
+
+    def keep(self, select: exp.Select) -> exp.Expression:
+        """A table of the statement's result, to be read more than once."""
+        ...
+
+
+@runtime_checkable
+class Engine(Protocol):
+    """A source that can be asked by statements."""
+
+    @property
+    def name(self) -> str:
+        """What the receipt calls this source. Public."""
+        ...
+
+    def session(self, query: CountQuery) -> AbstractContextManager[Session]:
+        """Open a session for questions like this one."""
+        ...
+
+
+def statement(session: Session, query: CountQuery) -> exp.Select:
+    """The leading counts as a statement for this session's engine."""
+    events, schema = session.events(query.columns)
+    return ranking(events, query, schema, session.dialect)
+
+
+def leading_counts(engine: Engine, query: CountQuery) -> LeadingCounts:
+    """Count distinct persons per item in one statement and return the leading rows."""
+    with engine.session(query) as session:
+        return query.items(session.run(statement(session, query)))
+
+
+def leading_counts_of(engine: Engine, queries: Sequence[CountQuery]) -> list[LeadingCounts]:
+    """The leading counts of several questions about one moment of the data."""
+    with engine.session(queries[0]) as session:
+        return [query.items(session.run(statement(session, query))) for query in queries]
+
+
+def sql(engine: Engine, query: CountQuery) -> str:
+    """The statement that the engine is asked, for reading."""
+    with engine.session(query) as session:
+        return statement(session, query).sql(session.dialect, pretty=True)
+
+
+def nothing(columns: Sequence[str]) -> Relation:
+    """A table of these columns, all text, without rows."""
+    shown = [
+        exp.alias_(exp.cast(exp.null(), exp.DataType.Type.TEXT), name, quoted=True)
+        for name in columns
+    ]
+    empty: Any = exp.select(*shown).where(exp.false())
+    return empty.subquery(), dict.fromkeys(columns, "text")

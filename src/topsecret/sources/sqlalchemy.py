@@ -1,0 +1,245 @@
+"""Any database with an SQLAlchemy URL or engine, tested on PostgreSQL and SQLite.
+
+The statements run in one read-only transaction that sees one moment of the data, where the
+database has such (PostgreSQL, MySQL: REPEATABLE READ; SQLite: any transaction). Nothing is
+written, no temporary table is made.
+
+A driver's error texts may quote rows and passwords. They end here: an error of ours is made from
+the kind of the failure and the moment when it happened.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from sqlglot import exp
+
+from topsecret.errors import DataIndependentFailure, InvalidParameter, MissingExtra, SourceError
+from topsecret.sources import session as asking
+from topsecret.sources.domain import Column, FileColumn
+from topsecret.sources.session import Relation, Rows
+from topsecret.sources.source import CountQuery, Kind, LeadingCounts, Schema
+from topsecret.sources.sql import named, table
+from topsecret.sources.tables import check_columns, table_parts
+
+try:
+    import sqlalchemy
+    from sqlalchemy import exc, types
+    from sqlalchemy.engine import Connection
+    from sqlalchemy.engine import Engine as Database
+except ImportError:
+    raise MissingExtra(
+        "a database needs SQLAlchemy; install it with: pip install 'topsecret[postgres]'"
+    ) from None
+
+DIALECTS = {
+    "postgresql": "postgres",
+    "sqlite": "sqlite",
+    "mysql": "mysql",
+    "mariadb": "mysql",
+    "snowflake": "snowflake",
+    "bigquery": "bigquery",
+    "trino": "trino",
+    "clickhouse": "clickhouse",
+    "clickhousedb": "clickhouse",
+    "duckdb": "duckdb",
+}
+"""SQLAlchemy's names of databases, and sqlglot's."""
+
+REPEATABLE = {"postgresql", "mysql", "mariadb"}
+
+MOST_LISTED = 100_000
+"""Items of a domain that are written into a statement; more belong into a table."""
+
+
+class SqlSource:
+    """A table of a database.
+
+    >>> SqlSource("sqlite://", "visits")
+    SqlSource('visits of sqlite')
+    """
+
+    def __init__(self, database: str | Database, name: str | tuple[str, ...]) -> None:
+        self._parts = table_parts(name)
+        self._engine, self._mine = _engine(database)
+        backend = self._engine.dialect.name
+        if backend not in DIALECTS:
+            raise InvalidParameter(
+                f"a database of {backend} is not supported; use one of: {', '.join(DIALECTS)}"
+            )
+        self._dialect = DIALECTS[backend]
+
+    @property
+    def name(self) -> str:
+        """The table and the database, without passwords."""
+        url = self._engine.url
+        place = [part for part in (url.host, url.database) if part]
+        return " ".join([".".join(self._parts), "of", self._engine.dialect.name, *place])
+
+    def __repr__(self) -> str:
+        return f"SqlSource({self.name!r})"
+
+    def leading_counts(self, query: CountQuery) -> LeadingCounts:
+        """Count distinct persons per item in one query and return the leading rows."""
+        return asking.leading_counts(self, query)
+
+    def sql(self, query: CountQuery) -> str:
+        """The query that the database is asked, for reading."""
+        return asking.sql(self, query)
+
+    @contextmanager
+    def session(self, query: CountQuery) -> Iterator[SqlSession]:
+        """A connection in one read-only transaction."""
+        connection = self._connected()
+        try:
+            yield SqlSession(connection, self._dialect, self._parts, self.name)
+        finally:
+            with contextlib.suppress(exc.SQLAlchemyError):
+                if self._dialect == "sqlite":
+                    connection.exec_driver_sql("PRAGMA case_sensitive_like = OFF")
+                connection.rollback()
+                connection.close()
+            if self._mine:
+                self._engine.dispose()
+
+    def _connected(self) -> Connection:
+        backend = self._engine.dialect.name
+        try:
+            connection = self._engine.connect()
+            if backend in REPEATABLE:
+                connection = connection.execution_options(isolation_level="REPEATABLE READ")
+            connection = connection.execution_options(no_parameters=True)
+            if backend == "postgresql":
+                connection.exec_driver_sql("SET TRANSACTION READ ONLY")
+            if backend == "sqlite":
+                _give_md5(connection)
+                connection.exec_driver_sql("PRAGMA case_sensitive_like = ON")
+            return connection
+        except (exc.SQLAlchemyError, OSError):
+            pass
+        raise DataIndependentFailure(
+            f"the database of {self.name} cannot be reached; check its address, that it runs, and "
+            "the user and password"
+        )
+
+
+class SqlSession:
+    """Statements within one transaction."""
+
+    def __init__(
+        self, connection: Connection, dialect: str, parts: tuple[str, ...], name: str
+    ) -> None:
+        self.dialect = dialect
+        self._connection = connection
+        self._parts = parts
+        self._name = name
+
+    def events(self, columns: Sequence[str]) -> Relation:
+        """The table of events."""
+        return self._table(self._parts, columns)
+
+    def other(self, domain: Column | FileColumn, columns: Sequence[str]) -> Relation:
+        """Another table, or a file whose items are written into the statement."""
+        if isinstance(domain, Column):
+            return self._table(table_parts(domain.table), columns)
+        from topsecret.sources.small_files import items_of
+
+        rows = items_of(domain, columns)
+        return self.upload(rows, columns), dict.fromkeys(columns, "text")
+
+    def upload(self, rows: Sequence[tuple[Any, ...]], names: Sequence[str]) -> exp.Expression:
+        """The rows as part of the statement."""
+        if len(rows) > MOST_LISTED:
+            raise InvalidParameter(
+                f"a domain of {len(rows)} listed items is too long for {self._name}; put it into "
+                "a table and pass domain=Column('table', 'column')"
+            )
+        if self.dialect != "sqlite":
+            quoted = [exp.to_identifier(name, quoted=True) for name in names]
+            listed: Any = exp.values(list(rows), alias="v", columns=quoted)  # type: ignore[arg-type]
+            return exp.select("*").from_(listed).subquery()
+        shown = [
+            named(exp.column(f"column{place}"), name) for place, name in enumerate(names, start=1)
+        ]
+        values: Any = exp.values(list(rows), alias="v")
+        return exp.select(*shown).from_(values).subquery()
+
+    def keep(self, select: exp.Select) -> exp.Expression:
+        """The statement itself: the transaction sees the same data whenever it runs."""
+        return select.subquery()
+
+    def run(self, select: exp.Expression) -> Rows:
+        """The rows."""
+        sql = select.sql(self.dialect)
+        try:
+            return [tuple(row) for row in self._connection.exec_driver_sql(sql).fetchall()]
+        except (exc.SQLAlchemyError, OSError, ValueError):
+            pass
+        raise SourceError(
+            f"{self._name} could not be counted; check that the connection lasts and that the "
+            "filter suits the types of the columns"
+        )
+
+    def _table(self, parts: tuple[str, ...], columns: Sequence[str]) -> Relation:
+        schema = self._schema(parts)
+        check_columns(".".join(parts), columns, list(schema))
+        return table(*parts), schema
+
+    def _schema(self, parts: tuple[str, ...]) -> Schema:
+        found = None
+        try:
+            inspector = sqlalchemy.inspect(self._connection)
+            namespace = ".".join(parts[:-1]) or None
+            found = inspector.get_columns(parts[-1], schema=namespace)
+        except (exc.SQLAlchemyError, OSError):
+            pass
+        if not found:
+            raise DataIndependentFailure(
+                f"the table {'.'.join(parts)} does not exist or may not be read; check its name"
+            )
+        return {str(entry["name"]): kind_of(entry["type"]) for entry in found}
+
+
+def kind_of(type_: Any) -> Kind:
+    """What a column of this SQLAlchemy type holds."""
+    if isinstance(type_, types.Boolean):
+        return "boolean"
+    if isinstance(type_, types.Integer):
+        return "integer"
+    if isinstance(type_, types.Enum):
+        return "other"
+    return "text" if isinstance(type_, types.String) else "other"
+
+
+def _engine(database: str | Database) -> tuple[Database, bool]:
+    if isinstance(database, Database):
+        return database, False
+    try:
+        return sqlalchemy.create_engine(database), True
+    except (exc.NoSuchModuleError, exc.ArgumentError):
+        pass  # raised below, outside: the text may hold a password
+    except ModuleNotFoundError as error:
+        raise MissingExtra(
+            f"this database needs the Python package {error.name}; install it (for PostgreSQL: "
+            "pip install 'topsecret[postgres]')"
+        ) from None
+    raise InvalidParameter(
+        "the database's address is not one that SQLAlchemy knows; "
+        "write, say, postgresql+psycopg://user@host/database"
+    )
+
+
+def _give_md5(connection: Connection) -> None:
+    """SQLite has no hash function of its own."""
+
+    def md5(text: str | None) -> str | None:
+        if text is None:
+            return None
+        return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
+
+    raw: Any = connection.connection.dbapi_connection
+    raw.create_function("md5", 1, md5, deterministic=True)

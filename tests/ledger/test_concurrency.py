@@ -1,0 +1,26 @@
+"""64 clients in 8 processes, killed at random: the short version of ``make soak``."""
+
+from pathlib import Path
+
+import crowd
+
+from postgres import Server
+
+
+def plausible(outcome: crowd.Outcome) -> None:
+    assert outcome.settled > outcome.requests // 8
+    assert outcome.refused > 0
+
+
+def test_a_crowd_on_sqlite(tmp_path: Path) -> None:
+    place = str(tmp_path / "ledger.db")
+    plausible(crowd.run(place, tmp_path, requests=240, kills=4))
+
+
+def test_a_crowd_on_postgres(tmp_path: Path) -> None:
+    server = Server()
+    try:
+        place = server.url(server.create_database())
+        plausible(crowd.run(place, tmp_path, 240, kills=3, server=server, server_kills=2))
+    finally:
+        server.stop()

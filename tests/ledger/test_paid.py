@@ -1,0 +1,297 @@
+"""top_k with a ledger: what happens, in which order, and what stays when it goes wrong."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from topsecret import top_k
+from topsecret.catalogue import Question, prepare_at
+from topsecret.errors import (
+    BudgetExceeded,
+    DataIndependentFailure,
+    InvalidParameter,
+    SourceError,
+    UnknownColumn,
+)
+from topsecret.ledger import Flexible, Ledger, Metered
+from topsecret.query import _price
+from topsecret.release import Release
+from topsecret.sources import CountQuery, LeadingCounts
+
+METERED = Metered.of(epsilon=2, delta=1e-6, queries=4, picks=20)
+FLEXIBLE = Flexible.of(epsilon=1, delta=1e-6)
+COUNTS: LeadingCounts = [("park", 900_000), ("pier", 600_000), (7, 300_000)]
+
+
+class Acting:
+    """A source that does something before it answers."""
+
+    name = "acting"
+
+    def __init__(self, act: Callable[[], object] = lambda: None, version: str = "1") -> None:
+        self.act = act
+        self.version = version
+        self.read = 0
+
+    def leading_counts(self, query: CountQuery) -> LeadingCounts:
+        self.read += 1
+        self.act()
+        return COUNTS[: query.rows]
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    opened = Ledger(tmp_path / "ledger.db")
+    opened.open_budget("m", METERED, person="user")
+    opened.open_budget("f", FLEXIBLE, person="user")
+    yield opened
+    opened.close()
+
+
+def ask(book: Ledger, source: Acting | None = None, **changes: object) -> Release:
+    arguments: dict[str, object] = {"item": "place", "person": "user", "k": 5, "dataset": "m"}
+    arguments |= {"ledger": book} | changes
+    return top_k(source or Acting(), **arguments)  # type: ignore[arg-type]
+
+
+def events(ledger: Ledger, dataset: str = "m") -> list[str]:
+    return [entry.event for entry in ledger.history(dataset)]
+
+
+def test_a_metered_query_costs_its_symbols(ledger: Ledger) -> None:
+    release = ask(ledger)
+    # The gaps are thousands of times the noise's scale: three items, then NOTHING.
+    assert release.items == ("park", "pier", 7)
+    assert not release.complete
+    assert ledger.account("m").left == {"picks": 16, "queries": 3}
+    assert release.parameters["epsilon_per_pick"] == METERED.price
+    assert dict(release.receipt)["Budget"] == "4 items and 1 query of data set 'm' (entry 2)."
+    assert release.epsilon <= 2
+    assert release.delta == 1e-6
+
+
+def test_the_reservation_is_durable_before_the_data_are_read(ledger: Ledger) -> None:
+    seen: list[list[str]] = []
+    ask(ledger, Acting(lambda: seen.append(events(Ledger(ledger.name)))))
+    assert seen == [["opened", "reserved"]]
+    assert events(ledger) == ["opened", "reserved", "settled"]
+
+
+def test_a_flexible_query_brings_its_own_parameters(ledger: Ledger) -> None:
+    asked = {"dataset": "f", "epsilon": 0.5, "delta": 1e-7, "mechanism": "limited-domain"}
+    release = ask(ledger, **asked)  # type: ignore[arg-type]
+    per_pick = Fraction(release.parameters["epsilon_per_pick"] or 0)
+    spent = ledger.account("f").spent
+    assert 4 * per_pick**2 / 8 <= spent["rho"] < 4 * per_pick**2 / 8 * Fraction(1_000_001, 10**6)
+    assert spent["delta"] == Fraction(release.parameters["threshold_delta"] or 0)
+
+
+def test_the_same_question_reads_nothing_and_costs_nothing(ledger: Ledger) -> None:
+    source = Acting()
+    first, again = ask(ledger, source), ask(ledger, source)
+    assert source.read == 1
+    assert again.items == first.items
+    assert (again.time, again.parameters, again.unit) == (first.time, first.parameters, first.unit)
+    assert dict(again.receipt)["Budget"] == (
+        "nothing: this is the stored answer to the same question from data set 'm' (entry 2)."
+    )
+    assert ledger.account("m").left == {"picks": 16, "queries": 3}
+
+
+@pytest.mark.parametrize(
+    "changes", [{"k": 4}, {"item": "city"}, {"k_bar": 50}, {"source": Acting(version="2")}]
+)
+def test_another_question_is_paid_for(ledger: Ledger, changes: dict[str, object]) -> None:
+    ask(ledger)
+    ask(ledger, **changes)  # type: ignore[arg-type]
+    assert ledger.account("m").left["queries"] == 2
+
+
+def test_a_query_that_does_not_fit_reads_nothing(ledger: Ledger) -> None:
+    source = Acting()
+    with pytest.raises(BudgetExceeded, match="has 20 items left for it; the largest k that fits i"):
+        ask(ledger, source, k=21)
+    with pytest.raises(BudgetExceeded) as caught:
+        ask(ledger, source, dataset="f", epsilon=3, delta=1e-7)
+    words = str(caught.value)
+    largest = float(words.rpartition("the largest epsilon that fits is ")[2])
+    assert source.read == 0
+    with pytest.raises(BudgetExceeded):
+        ask(ledger, source, dataset="f", epsilon=1.05 * largest, delta=1e-7)
+    ask(ledger, source, dataset="f", epsilon=largest, delta=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"epsilon": 1.0}, "epsilon=1.0 must be left out: the data set's budget is metered, with"),
+        ({"dataset": "f"}, "epsilon is missing; 1 is a common choice"),
+        ({"dataset": None}, "a ledger needs the name of a data set; pass dataset='...'"),
+        ({"ledger": None}, "dataset='m' needs a ledger; pass ledger=Ledger()"),
+        ({"dataset": "none"}, "data set 'none' has no budget; open one with topsecret budget open"),
+        ({"person": "row"}, "the budget of data set 'm' protects persons as told apart by 'user'"),
+        ({"analyst": ""}, "analyst='' must be a printable text of 1 to 200 characters"),
+    ],
+)
+def test_mistakes_cost_nothing(ledger: Ledger, changes: dict[str, object], message: str) -> None:
+    source = Acting()
+    with pytest.raises(InvalidParameter) as caught:
+        ask(ledger, source, **changes)  # type: ignore[arg-type]
+    assert str(caught.value).startswith(message)
+    assert source.read == 0
+    assert events(ledger) == ["opened"]
+
+
+def failing(error: BaseException) -> Acting:
+    def act() -> None:
+        raise error
+
+    return Acting(act)
+
+
+@pytest.mark.parametrize(
+    "error", [SourceError("broken"), UnknownColumn("c"), MemoryError(), KeyboardInterrupt()]
+)
+def test_a_failure_that_may_depend_on_the_data_stays_charged(
+    ledger: Ledger, error: BaseException
+) -> None:
+    with pytest.raises(type(error)):
+        ask(ledger, failing(error))
+    assert events(ledger) == ["opened", "reserved", "failed"]
+    assert ledger.account("m").left == {"picks": 15, "queries": 3}
+
+
+def test_a_failure_that_no_row_can_influence_is_free(ledger: Ledger) -> None:
+    with pytest.raises(DataIndependentFailure):
+        ask(ledger, failing(DataIndependentFailure("cannot connect")))
+    assert events(ledger) == ["opened", "reserved", "released"]
+    assert ledger.account("m").left == {"picks": 20, "queries": 4}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "event"),
+    [
+        ("e.csv", "user,town\nann,park\n", "released"),
+        ("e.jsonl", '{"user": "ann", "town": "park"}\n', "failed"),  # keys are a person's row
+        ("e.csv", "user,place\nann,park,more\n", "failed"),
+        ("e.csv", None, "released"),
+    ],
+)
+def test_failures_of_files(
+    ledger: Ledger, tmp_path: Path, name: str, content: str | None, event: str
+) -> None:
+    from topsecret.sources.duckdb import FileSource
+
+    path = tmp_path / name
+    path.write_text(content or "user,place\n")
+    source = FileSource(path)
+    if content is None:
+        path.unlink()
+    with pytest.raises(SourceError):
+        top_k(source, item="place", person="user", k=5, ledger=ledger, dataset="m")
+    assert events(ledger)[-1] == event
+
+
+def test_a_file_written_anew_is_another_version(ledger: Ledger, tmp_path: Path) -> None:
+    path = tmp_path / "e.csv"
+    path.write_text("user,place\n")
+    for turn, queries in enumerate((3, 3, 2)):
+        if turn == 2:
+            os.utime(path, ns=(1, 1))
+        top_k(path, item="place", person="user", k=1, ledger=ledger, dataset="m")
+        assert ledger.account("m").left["queries"] == queries
+
+
+def test_a_written_off_query_shows_nothing(ledger: Ledger) -> None:
+    from topsecret.errors import InDoubt
+
+    def write_off() -> None:
+        (pending,) = ledger.account("m").pending
+        ledger.write_off(pending.id)
+
+    with pytest.raises(InDoubt, match="is written off by now; its answer is not shown"):
+        ask(ledger, Acting(write_off))
+
+
+def test_choosing_k_bar_costs_one_pick(ledger: Ledger) -> None:
+    from topsecret import Histogram
+
+    question = Question.of(k=3, epsilon=2, k_bar=40)
+    price_and_share = float(METERED.price), float(METERED.query_delta)
+    prepared = prepare_at("optimal-threshold", question, *price_and_share)
+    mechanism, price = prepared.mechanism, _price(prepared)
+    assert METERED.worst(price) == {"picks": 4, "queries": 1}
+    selection = mechanism.select(Histogram.of({"park": 10**6}))
+    # k̄, park, NOTHING
+    assert METERED.actual(price, len(selection.outcome)) == {"picks": 3, "queries": 1}
+
+
+CRASH = """
+import os, sys
+sys.path[:0] = {folders!r}
+from test_paid import Acting, ask
+from topsecret.ledger import Ledger
+ask(Ledger({name!r}), Acting(lambda: os.kill(os.getpid(), 9)), request_id="r")
+print("shown")
+"""
+
+
+def test_a_crash_leaves_the_reservation_in_doubt(ledger: Ledger) -> None:
+    from topsecret.errors import InDoubt
+
+    here = Path(__file__).parent
+    code = CRASH.format(folders=[str(here), str(here.parent)], name=ledger.name)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert (done.returncode, done.stdout) == (-9, b"")
+    account = ledger.account("m")
+    (pending,) = account.pending
+    assert account.left == {"picks": 15, "queries": 3}
+    with pytest.raises(InDoubt, match=f"reservation {pending.id} of"):
+        ask(ledger, request_id="r")
+    ledger.write_off(pending.id)
+    assert ask(ledger, request_id="r").items == ("park", "pier", 7)
+    assert ledger.account("m").left == {"picks": 16, "queries": 3}
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "k"),
+    [
+        ("tested", 5),
+        ("limited-domain", 5),
+        ("optimal-threshold", 5),
+        ("fixed-threshold", 5),
+        ("top-stable", 5),
+        ("stable-fixed-k", 5),
+        ("stable", "auto"),
+    ],
+)
+def test_a_flexible_budget_pays_for_every_mechanism(
+    ledger: Ledger, mechanism: str, k: object
+) -> None:
+    asked = {"dataset": "f", "k": k, "epsilon": 0.2, "delta": 1e-7, "mechanism": mechanism}
+    first = ask(ledger, **asked)  # type: ignore[arg-type]
+    again = ask(ledger, **asked)  # type: ignore[arg-type]
+    assert first.charge.startswith("rho 0.0")
+    assert again.charge.startswith("nothing: this is the stored answer")
+    assert again.to_dict() | {"receipt": None} == first.to_dict() | {"receipt": None}
+    spent = ledger.account("f").spent
+    assert 0 < spent["rho"] < FLEXIBLE.rho
+    assert 0 < spent["delta"] <= Fraction(1e-7)
+    assert ledger.check().faults == ()
+
+
+def test_a_metered_budget_names_the_mechanisms_that_it_pays_for(ledger: Ledger) -> None:
+    with pytest.raises(InvalidParameter) as caught:
+        ask(ledger, mechanism="tested")
+    assert str(caught.value) == (
+        "mechanism='tested' must be 'limited-domain' or 'optimal-threshold': "
+        "the data set's budget is metered"
+    )
+    ask(ledger, mechanism="optimal-threshold")
+    # k̄, three items and NOTHING
+    assert ledger.account("m").left == {"picks": 15, "queries": 3}

@@ -1,0 +1,20 @@
+"""The pages that users read, and the code in them."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+PAGES = {
+    str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
+    for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+}
+
+
+def blocks(language: str, page: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL)
+
+
+def commands(page: str) -> list[str]:
+    """The topsecret commands of a page's shell blocks."""
+    lines = "".join(blocks("sh", page)).replace("\\\n", " ").splitlines()
+    return [line for line in lines if line.startswith("topsecret")]

@@ -1,0 +1,141 @@
+"""From private rows to a student: accuracy, guarantee, and nothing told about the rows."""
+
+import pickle
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn")
+
+from sklearn.base import BaseEstimator, clone
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.multiclass import OneVsRestClassifier
+
+from topsecret.errors import InvalidParameter
+from topsecret.noise.bits import ReplayableBits
+from topsecret.pate import teachers as training
+from topsecret.pate.pipeline import PateClassifier
+
+RNG = np.random.default_rng(3)
+X = RNG.normal(size=(3600, 4))
+Y = (X + 0.1 * RNG.normal(size=X.shape) > 0.3).astype(int)
+PRIVATE, PUBLIC, TEST = slice(0, 3000), slice(3000, 3300), slice(3300, 3600)
+
+
+@pytest.mark.parametrize(
+    ("method", "max_votes"), [("stable", None), ("pate", None), ("pate-tau", 2)]
+)
+def test_the_student_learns_within_the_budget(method: Any, max_votes: int | None) -> None:
+    model = PateClassifier(
+        RidgeClassifier(),
+        teachers=150,
+        queries=60,
+        epsilon=30,
+        method=method,
+        max_votes=max_votes,
+        n_jobs=2,
+    )
+    model.fit(X[PRIVATE], Y[PRIVATE], public=X[PUBLIC])
+    report = model.report(X[TEST], Y[TEST])
+    assert report["accuracy"] == model.score(X[TEST], Y[TEST]) > 0.75
+    assert report["epsilon"] == model.epsilon_ <= 30
+    assert report["delta"] == 1e-6
+    assert len(model.answers_) == 60
+
+
+def test_it_is_an_estimator() -> None:
+    model = PateClassifier(RidgeClassifier(alpha=2), teachers=7, epsilon=3)
+    copy = clone(model)
+    assert copy.get_params()["teachers"] == 7
+    assert copy.get_params()["estimator__alpha"] == 2
+    assert copy.set_params(epsilon=4).epsilon == 4
+
+
+def test_a_pickled_model_holds_no_teacher() -> None:
+    model = PateClassifier(RidgeClassifier(), teachers=50, queries=5, epsilon=30, method="pate")
+    model.fit(X[PRIVATE], Y[PRIVATE], public=X[PUBLIC])
+    assert len(pickle.dumps(model)) < 10_000
+    assert isinstance(pickle.loads(pickle.dumps(model)).student_, RidgeClassifier)
+
+
+def test_a_student_of_no_answers_predicts_nothing() -> None:
+    model = PateClassifier(RidgeClassifier(), teachers=10, queries=20, epsilon=0.01)
+    model.fit(X[PRIVATE], Y[PRIVATE], public=X[PUBLIC])
+    assert model.answered_ == 0
+    assert not model.predict(X[TEST]).any()
+
+
+class Moody(BaseEstimator):  # type: ignore[misc]
+    """Warns and fails by what its rows are."""
+
+    def fit(self, features: Any, labels: Any) -> "Moody":
+        warnings.warn("the rows are strange", stacklevel=1)
+        if (features > 100).any():
+            raise ValueError(f"cannot stand {features.max()}")
+        self.labels = labels.shape[1]
+        return self
+
+    def predict(self, features: Any) -> Any:
+        return np.ones((len(features), self.labels))
+
+
+def test_a_teacher_that_fails_on_its_rows_votes_for_nothing() -> None:
+    rows = np.zeros((100, 2))
+    rows[0] = 1e6
+    student = RidgeClassifier()  # what it learns is private already, so it may complain
+    model = PateClassifier(
+        Moody(), student=student, teachers=10, queries=3, epsilon=1000, method="pate"
+    )
+    model.fit(rows, np.ones((100, 3)), public=np.zeros((5, 2)))  # neither warns nor raises
+    parts = [np.arange(10), np.arange(10, 20)]
+    models = [training.train(Moody(), rows[part], np.ones((10, 3))) for part in parts]
+    poll = next(training.polls(models, np.zeros((1, 2)), 3, None))
+    assert poll.tolist() == [[False] * 3, [True] * 3]
+
+
+def test_a_wrong_estimator_is_told_by_the_rehearsal() -> None:
+    with pytest.raises(ValueError, match="alpha"):
+        PateClassifier(RidgeClassifier(alpha="large"), teachers=10).fit(
+            X[PRIVATE], Y[PRIVATE], public=X[PUBLIC]
+        )
+
+
+def test_every_row_has_one_teacher() -> None:
+    parts = training.split(103, 10, ReplayableBits(b"s"))
+    assert sorted(np.concatenate(parts).tolist()) == list(range(103))
+    assert {len(part) for part in parts} == {10, 11}
+
+
+def test_all_rows_of_a_group_meet_in_one_teacher_whatever_the_others_are() -> None:
+    groups = [f"p{i % 40}" for i in range(400)]
+    parts = training.split_groups(groups, 7, ReplayableBits(b"g"))
+    owner = {row: teacher for teacher, part in enumerate(parts) for row in part.tolist()}
+    assert all(len({owner[row] for row in range(i, 400, 40)}) == 1 for i in range(40))
+    fewer = training.split_groups(groups[:100], 7, ReplayableBits(b"g"))
+    assert all(owner[row] == t for t, part in enumerate(fewer) for row in part.tolist())
+
+
+def test_probabilities_order_the_votes_of_a_cut_ballot() -> None:
+    teacher = OneVsRestClassifier(LogisticRegression()).fit(X[:300], Y[:300])
+    votes = training.ballots(teacher, X[TEST], 4, 1)
+    assert votes.sum(axis=1).max() == 1
+    sure = teacher.decision_function(X[TEST]).argmax(axis=1)
+    chosen = votes.any(axis=1)
+    assert (votes.argmax(axis=1)[chosen] == sure[chosen]).all()
+
+
+def test_mistakes_are_named() -> None:
+    def fit(**changes: Any) -> None:
+        model = PateClassifier(RidgeClassifier(), teachers=10, queries=5, **changes)
+        model.fit(X[PRIVATE], Y[PRIVATE], public=X[PUBLIC])
+
+    with pytest.raises(InvalidParameter, match="max_votes=3 does not go with method='stable'"):
+        fit(max_votes=3)
+    with pytest.raises(InvalidParameter, match="method='best' must be 'stable' or 'pate' or"):
+        fit(method="best")
+    with pytest.raises(InvalidParameter, match=r"y has the shape \(3000,\)"):
+        PateClassifier(RidgeClassifier()).fit(X[PRIVATE], Y[PRIVATE][:, 0], public=X[PUBLIC])
+    with pytest.raises(InvalidParameter, match="queries=400 must be at most the number of public"):
+        PateClassifier(RidgeClassifier(), queries=400).fit(X[PRIVATE], Y[PRIVATE], public=X[PUBLIC])

@@ -1,0 +1,170 @@
+"""What every engine must agree on, to the last row: one suite, run by each engine's tests.
+
+A test module derives a class from ``Contract`` and says how rows get into its engine. Every
+expected answer is counted here in plain Python, the cap included.
+"""
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from topsecret.sources import CountQuery, Source
+
+Row = tuple[Any, Any]
+SALT = bytes(range(16))
+UNICODE = ["ä", "z", "B", "a", "A", "ａ", "😀", "10", "9", "é", "e\u0301", " a", "a ", "ß", "SS"]
+
+text = st.text(
+    st.characters(codec="utf-8", exclude_characters="\0\r"), min_size=1, max_size=4
+).filter(lambda value: value.strip() != "")
+people = st.sampled_from(["ann", "bob", "cy", "Bob", "dé", "e", "1", "01"])
+tables = st.lists(st.tuples(people, text), max_size=25)
+RELAXED = settings(
+    max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+def choice_key(salt: bytes, person: object, item: object) -> str:
+    """The hash that decides which items a person keeps, as the documentation states it."""
+    parts = item if isinstance(item, tuple) else (item,)
+    message = salt.hex() + "".join(f"{len(str(part))}:{part}" for part in (person, *parts))
+    return hashlib.md5(message.encode()).hexdigest()
+
+
+def by_hand(rows: Sequence[Row], max_items: int | None = None, salt: bytes = SALT) -> Counter[Any]:
+    """Distinct persons per item, in plain Python."""
+    items: dict[Any, set[Any]] = defaultdict(set)
+    for person, item in rows:
+        if person is not None and item is not None:
+            items[person].add(item)
+    counts: Counter[Any] = Counter()
+    for person, mine in items.items():
+        ordered = sorted(mine, key=lambda item: (choice_key(salt, person, item), item))
+        counts.update(ordered if max_items is None else ordered[:max_items])
+    return counts
+
+
+def ranked(counts: Counter[Any], rows: int) -> list[tuple[Any, int]]:
+    return sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:rows]
+
+
+class Contract(ABC):
+    """``source(rows)`` loads rows of (user, place) as text and returns the source over them."""
+
+    @abstractmethod
+    def source(self, rows: Sequence[Row]) -> Source: ...
+
+    @abstractmethod
+    def numbers(self, rows: Sequence[tuple[int, int]]) -> Source:
+        """The same with two columns of integers."""
+
+    def query(self, rows: int = 100, **more: Any) -> CountQuery:
+        return CountQuery(item="place", person="user", rows=rows, salt=SALT, **more)
+
+    def test_is_a_source(self) -> None:
+        assert isinstance(self.source([]), Source)
+
+    def test_a_person_counts_once_per_item(self) -> None:
+        source = self.source([("ann", "park"), ("ann", "park"), ("ann", "pier"), ("bob", "park")])
+        assert source.leading_counts(self.query()) == [("park", 2), ("pier", 1)]
+
+    def test_rows_without_person_or_item_are_dropped(self) -> None:
+        source = self.source([(None, "park"), ("ann", None), (None, None), ("bob", "pier")])
+        assert source.leading_counts(self.query()) == [("pier", 1)]
+
+    def test_no_rows_is_an_ordinary_input(self) -> None:
+        assert self.source([]).leading_counts(self.query()) == []
+
+    def test_ties_are_broken_by_code_point(self) -> None:
+        source = self.source([("ann", place) for place in UNICODE])
+        assert [item for item, _ in source.leading_counts(self.query())] == sorted(UNICODE)
+
+    def test_persons_are_told_apart_by_code_point(self) -> None:
+        source = self.source([(person, "park") for person in UNICODE])
+        assert source.leading_counts(self.query()) == [("park", len(UNICODE))]
+
+    def test_only_the_asked_rows_come_back(self) -> None:
+        source = self.source([(f"u{n}", f"p{n % 7}") for n in range(49)])
+        assert source.leading_counts(self.query(rows=3)) == [("p0", 7), ("p1", 7), ("p2", 7)]
+
+    def test_quotes_and_newlines_inside_values(self) -> None:
+        place = 'the "Anchor",\nby\tthe pier\'s end\\ %s :x ${y}'
+        source = self.source([("ann", place), ("bob", "else")])
+        assert source.leading_counts(self.query(where=[("place", "=", place)])) == [(place, 1)]
+
+    def test_integers_are_ordered_by_value(self) -> None:
+        source = self.numbers([(1, 9), (1, 10), (1, -3), (2, 10)])
+        assert source.leading_counts(self.query()) == [(10, 2), (-3, 1), (9, 1)]
+
+    @pytest.mark.parametrize("cap", [1, 2, 3])
+    def test_the_cap_is_the_documented_one(self, cap: int) -> None:
+        rows = [(f"person {n}", UNICODE[(n * m) % 15]) for n in range(40) for m in range(1, 8)]
+        source = self.source(rows)
+        assert source.leading_counts(self.query(max_items=cap)) == ranked(by_hand(rows, cap), 100)
+
+    def test_the_cap_on_integers(self) -> None:
+        rows = [(n, (n * m) % 11 - 5) for n in range(30) for m in range(1, 8)]
+        source = self.numbers(rows)
+        assert source.leading_counts(self.query(max_items=2)) == ranked(by_hand(rows, 2), 100)
+
+    def test_another_salt_is_another_choice(self) -> None:
+        rows = [("ann", f"place {n}") for n in range(100)]
+        source = self.source(rows)
+        salts = [bytes([n] * 16) for n in range(3)]
+        kept = {
+            tuple(
+                source.leading_counts(CountQuery("place", "user", rows=9, max_items=5, salt=salt))
+            )
+            for salt in salts
+        }
+        assert len(kept) == 3
+        assert all(len(chosen) == 5 for chosen in kept)
+
+    @pytest.mark.parametrize("cap", [None, 1, 3])
+    @RELAXED
+    @given(rows=tables)
+    def test_agrees_with_counting_by_hand(self, cap: int | None, rows: list[Row]) -> None:
+        found = self.source(rows).leading_counts(self.query(max_items=cap, rows=10))
+        assert found == ranked(by_hand(rows, cap), 10)
+
+    @pytest.mark.parametrize("cap", [None, 1, 3])
+    @RELAXED
+    @given(rows=tables, new=st.lists(text, min_size=1, max_size=8), place=st.integers(0, 25))
+    def test_neighbours_stay_neighbours(
+        self, cap: int | None, rows: list[Row], new: list[str], place: int
+    ) -> None:
+        """One person more: no count falls, none rises by more than 1, at most cap of them rise."""
+        query = self.query(max_items=cap)
+        before = dict(self.source(rows).leading_counts(query))
+        more = [*rows[:place], *(("new person", item) for item in new), *rows[place:]]
+        after = dict(self.source(more).leading_counts(query))
+        moved = {item: after.get(item, 0) - before.get(item, 0) for item in {*before, *after}}
+        assert set(moved.values()) <= {0, 1}
+        assert sum(moved.values()) == min(len(set(new)), cap or len(new))
+
+    @pytest.mark.parametrize(
+        ("where", "expected"),
+        [
+            ([("place", "=", "park")], ["park"]),
+            ([("place", "!=", "park")], ["Park", "pier", "zoo"]),
+            ([("place", "in", ["zoo", "pier", "none"])], ["pier", "zoo"]),
+            ([("place", "not in", ["zoo", "pier"])], ["Park", "park"]),
+            ([("place", "<", "a")], ["Park"]),
+            ([("place", ">=", "pier"), ("user", "=", "bob")], ["zoo"]),
+            ([("user", "=", None)], []),
+            ([("user", "!=", None)], ["Park", "park", "pier", "zoo"]),
+            ("lower(place) = 'park'", ["Park", "park"]),
+            ("place LIKE 'p%' AND NOT place IN ('park')", ["pier"]),
+            ("length(place) = 3 OR user = 'cy'", ["Park", "zoo"]),
+        ],
+    )
+    def test_filters(self, where: Any, expected: list[str]) -> None:
+        rows = [("ann", "park"), ("ann", "pier"), ("bob", "zoo"), ("cy", "Park"), (None, "zoo")]
+        found = self.source(rows).leading_counts(self.query(where=where))
+        assert [item for item, _ in found] == expected

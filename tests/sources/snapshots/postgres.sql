@@ -1,0 +1,122 @@
+-- plain
+SELECT
+  "pairs"."item",
+  COUNT(*) AS "persons"
+FROM (
+  SELECT DISTINCT
+    CAST("events"."place" AS TEXT) COLLATE "C" AS "item",
+    "events"."user" AS "person"
+  FROM "public"."visits" AS "events"
+  WHERE
+    NOT "events"."place" IS NULL AND NOT "events"."user" IS NULL
+) AS "pairs"
+GROUP BY
+  "pairs"."item"
+ORDER BY
+  "persons" DESC,
+  "pairs"."item"
+LIMIT 201;
+
+-- capped
+SELECT
+  "choices"."item",
+  COUNT(*) AS "persons"
+FROM (
+  SELECT
+    "pairs"."item",
+    ROW_NUMBER() OVER (
+      PARTITION BY "pairs"."person"
+      ORDER BY MD5(
+        CONVERT_TO(
+          '000102030405060708090a0b0c0d0e0f' || CAST(LENGTH(CAST("pairs"."person" AS TEXT)) AS TEXT) || ':' || CAST("pairs"."person" AS TEXT) || CAST(LENGTH(CAST("pairs"."item" AS TEXT)) AS TEXT) || ':' || CAST("pairs"."item" AS TEXT),
+          'UTF8'
+        )
+      ), "pairs"."item"
+    ) AS "choice"
+  FROM (
+    SELECT DISTINCT
+      CAST("events"."place" AS TEXT) COLLATE "C" AS "item",
+      "events"."user" AS "person"
+    FROM "public"."visits" AS "events"
+    WHERE
+      NOT "events"."place" IS NULL AND NOT "events"."user" IS NULL
+  ) AS "pairs"
+) AS "choices"
+WHERE
+  "choices"."choice" <= 3
+GROUP BY
+  "choices"."item"
+ORDER BY
+  "persons" DESC,
+  "choices"."item"
+LIMIT 201;
+
+-- several
+SELECT
+  "choices"."item_1",
+  "choices"."item_2",
+  COUNT(*) AS "persons"
+FROM (
+  SELECT
+    "pairs"."item_1",
+    "pairs"."item_2",
+    ROW_NUMBER() OVER (
+      PARTITION BY "pairs"."person"
+      ORDER BY MD5(
+        CONVERT_TO(
+          '000102030405060708090a0b0c0d0e0f' || CAST(LENGTH(CAST("pairs"."person" AS TEXT)) AS TEXT) || ':' || CAST("pairs"."person" AS TEXT) || CAST(LENGTH(CAST("pairs"."item_1" AS TEXT)) AS TEXT) || ':' || CAST("pairs"."item_1" AS TEXT) || CAST(LENGTH(CAST("pairs"."item_2" AS TEXT)) AS TEXT) || ':' || CAST("pairs"."item_2" AS TEXT),
+          'UTF8'
+        )
+      ), "pairs"."item_1", "pairs"."item_2"
+    ) AS "choice"
+  FROM (
+    SELECT DISTINCT
+      CAST("events"."city" AS TEXT) COLLATE "C" AS "item_1",
+      CAST("events"."place" AS TEXT) COLLATE "C" AS "item_2",
+      "events"."user" AS "person"
+    FROM "public"."visits" AS "events"
+    WHERE
+      NOT "events"."city" IS NULL
+      AND NOT "events"."place" IS NULL
+      AND NOT "events"."user" IS NULL
+      AND CAST("events"."city" AS TEXT) COLLATE "C" IN ('Zürich', 'O''Hare\')
+      AND "events"."age" >= 18
+      AND "events"."open" = TRUE
+  ) AS "pairs"
+) AS "choices"
+WHERE
+  "choices"."choice" <= 3
+GROUP BY
+  "choices"."item_1",
+  "choices"."item_2"
+ORDER BY
+  "persons" DESC,
+  "choices"."item_1",
+  "choices"."item_2"
+LIMIT 201;
+
+-- expression
+SELECT
+  "pairs"."item",
+  COUNT(*) AS "persons"
+FROM (
+  SELECT DISTINCT
+    CAST(EXTRACT(HOUR FROM "events"."time") AS BIGINT) AS "item",
+    "events"."user" AS "person"
+  FROM "public"."visits" AS "events"
+  WHERE
+    NOT EXTRACT(HOUR FROM "events"."time") IS NULL
+    AND NOT "events"."user" IS NULL
+    AND (
+      LOWER(CAST("events"."city" AS TEXT) COLLATE "C") = 'bonn'
+      AND (
+        "events"."age" BETWEEN 18 AND 65 OR "events"."age" IS NULL
+      )
+    )
+) AS "pairs"
+GROUP BY
+  "pairs"."item"
+ORDER BY
+  "persons" DESC,
+  "pairs"."item"
+LIMIT 25;

@@ -1,0 +1,194 @@
+"""What the code offers and what the pages say are the same."""
+
+import ast
+import importlib
+import importlib.util
+import pkgutil
+import re
+import subprocess
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+import topsecret
+from pages import PAGES, ROOT
+from topsecret import catalogue, errors, mechanisms
+from topsecret.cli.commands import app
+
+PACKAGE = ROOT / "src" / "topsecret"
+WORDS = "\n".join(PAGES.values())
+TRACKED = subprocess.run(
+    ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+    cwd=ROOT,
+    capture_output=True,
+    text=True,
+    check=False,
+).stdout.splitlines()
+
+
+def commands(group: Any, path: str = "topsecret") -> Iterator[tuple[str, Any]]:
+    yield path, group
+    for name, command in getattr(group, "commands", {}).items():
+        yield from commands(command, f"{path} {name}")
+
+
+COMMANDS = list(commands(typer.main.get_command(app)))
+
+
+def generated(folder: str, name: str) -> Any:
+    path = ROOT / "docs" / folder / f"{name}.py"
+    found = importlib.util.spec_from_file_location(name, path)
+    assert found is not None
+    assert found.loader is not None
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    return module
+
+
+def test_the_page_of_commands_is_up_to_date() -> None:
+    assert generated("site", "commands").page() == PAGES["docs/commands.md"], "run make docs"
+
+
+def test_the_pictures_are_up_to_date() -> None:
+    for name, picture in generated("pictures", "draw").PICTURES.items():
+        drawn = (ROOT / "docs" / "pictures" / f"{name}.svg").read_text(encoding="utf-8")
+        assert picture.svg() == drawn, "run make docs"
+        assert f"pictures/{name}.svg" in PAGES["docs/mechanisms.md"]
+
+
+@pytest.mark.parametrize(("path", "command"), COMMANDS, ids=[path for path, _ in COMMANDS])
+def test_a_command_explains_itself(path: str, command: Any) -> None:
+    assert command.help, f"{path} has no help"
+    for parameter in command.params:
+        assert parameter.help, f"{path}: {parameter.name} has no help"
+    if not hasattr(command, "commands"):
+        assert re.search(rf"^\s*{path}\b", command.help, re.MULTILINE), f"{path} has no example"
+
+
+@pytest.mark.parametrize("path", [path for path, _ in COMMANDS])
+def test_a_command_is_used_on_a_page_that_somebody_wrote(path: str) -> None:
+    written = "\n".join(page for name, page in PAGES.items() if name != "docs/commands.md")
+    assert path in written
+
+
+@pytest.mark.parametrize("name", catalogue.NAMES)
+def test_a_mechanism_has_its_paragraph_and_its_picture(name: str) -> None:
+    assert f"`{name}`" in PAGES["docs/mechanisms.md"]
+    assert f"`{name}`" in PAGES["docs/choosing.md"]
+    assert (ROOT / "docs" / "pictures" / f"{name}.svg").exists()
+
+
+@pytest.mark.parametrize("name", sorted(set(mechanisms.__all__) - {"Mechanism"}))
+def test_the_proof_of_a_mechanism_is_on_the_site(name: str) -> None:
+    module = getattr(mechanisms, name).__module__
+    assert f"::: {module}\n" in PAGES["docs/reference/mechanisms.md"]
+    assert f"`{name}`" in PAGES["docs/mechanisms.md"]
+    assert "Statement" in importlib.import_module(module).__doc__
+
+
+def error_classes() -> list[type[Exception]]:
+    found = [errors.TopSecretError]
+    for known in found:
+        found += [below for below in known.__subclasses__() if below not in found]
+    return [one for one in found if one.__module__.startswith("topsecret")]
+
+
+@pytest.mark.parametrize("error", error_classes(), ids=lambda error: error.__name__)
+def test_an_error_is_in_the_tree_and_says_what_it_is(error: type[Exception]) -> None:
+    assert error.__module__ == "topsecret.errors"
+    assert re.search(rf"[─ ]{error.__name__}\b", errors.__doc__ or "")
+    assert error.__doc__
+
+
+def test_every_environment_variable_is_documented() -> None:
+    used = {
+        word
+        for path in PACKAGE.rglob("*.py")
+        for word in re.findall(r"\bTOPSECRET_[A-Z_]+\b", path.read_text(encoding="utf-8"))
+    }
+    assert {word for word in used if word not in WORDS} == set()
+
+
+def test_every_extra_is_documented_and_part_of_all() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    table = PAGES["docs/quick-start.md"].split("<!-- extras -->")[1].split("\n## ")[0]
+    assert set(re.findall(r"^\| `([\w-]+)` \|", table, re.MULTILINE)) == set(extras)
+    [everything] = extras["all"]
+    assert set(re.findall(r"[\w-]+", everything)) - {"topsecret"} == set(extras) - {"all"}
+
+
+def test_every_public_module_is_in_the_reference() -> None:
+    shown = set(re.findall(r"^::: ([\w.]+)", WORDS, re.MULTILINE))
+    packages = [
+        found.name
+        for found in pkgutil.iter_modules(topsecret.__path__)
+        if found.name not in INSIDE and not found.name.startswith("_")
+    ]
+    missing = [
+        name
+        for name in packages
+        if not any(f"{known}.".startswith(f"topsecret.{name}.") for known in shown)
+    ]
+    assert missing == []
+
+
+INSIDE = {"cli", "demo", "order", "tabulation"}
+"""Parts that nobody imports: their commands and their results are documented."""
+
+
+def test_the_names_in_the_package_are_documented() -> None:
+    for name in topsecret.__all__:
+        assert name.startswith("__") or re.search(rf"\b{name}\b", WORDS)
+
+
+def test_a_page_is_reached_by_the_navigation() -> None:
+    nav = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").split("\nnav:")[1]
+    for name in PAGES:
+        page = name.removeprefix("docs/")
+        folder = page.rpartition("/")[0]
+        assert name == "README.md" or f" {page}\n" in nav or f"{folder}/*.md" in nav, name
+
+
+TEXTS = [
+    name
+    for name in TRACKED
+    if Path(name).suffix in {".py", ".md", ".toml", ".yml", ".ipynb", ".html", ".js", ".css"}
+    or Path(name).name == "Makefile"
+]
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_file_has_at_most_500_lines(name: str) -> None:
+    path = ROOT / name
+    if path.exists() and path.suffix != ".ipynb":
+        assert len(path.read_text(encoding="utf-8").splitlines()) <= 500
+
+
+def test_no_file_names_a_machine() -> None:
+    places = re.compile(r"(?<![\w.])/(?:home|root|Users|work|mnt|opt)/\w+|https?://(?:10|192)\.")
+    found = [
+        name
+        for name in TEXTS
+        if (ROOT / name).exists() and places.search((ROOT / name).read_text(encoding="utf-8"))
+    ]
+    assert found == []
+
+
+def test_the_changelog_begins_with_privacy() -> None:
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    for release in re.split(r"^## ", changes, flags=re.MULTILINE)[1:]:
+        assert re.search(r"^### (.+)$", release, re.MULTILINE)[1] == "Privacy"
+
+
+def test_the_documented_modules_have_a_docstring() -> None:
+    for name in re.findall(r"^::: (topsecret[\w.]*)", WORDS, re.MULTILINE):
+        path = PACKAGE.joinpath(*name.split(".")[1:])
+        source = (
+            path.with_suffix(".py") if path.with_suffix(".py").exists() else path / "__init__.py"
+        )
+        assert ast.get_docstring(ast.parse(source.read_text(encoding="utf-8")))

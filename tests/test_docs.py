@@ -1,0 +1,88 @@
+"""Every page is run, not only read."""
+
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pages import PAGES, ROOT, blocks, commands
+
+ELSEWHERE = {
+    "docs/ledger.md": "tests/ledger/test_docs.py",
+    "docs/spark.md": "tests/sources/test_spark.py",
+}
+"""Pages whose code another test runs, with that test."""
+
+WITH_PYTHON = [
+    name for name, page in PAGES.items() if blocks("python", page) and name not in ELSEWHERE
+]
+COMMANDS = [
+    (name, command)
+    for name, page in PAGES.items()
+    if name not in ELSEWHERE
+    for command in commands(page)
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from topsecret.demo import write_checkins
+
+    folder = tmp_path_factory.mktemp("pages")
+    write_checkins(folder / "demo")
+    return folder
+
+
+@pytest.mark.parametrize("name", WITH_PYTHON)
+def test_python_runs(folder: Path, name: str) -> None:
+    code = "\n".join(blocks("python", PAGES[name]))
+    subprocess.run([sys.executable, "-c", code], cwd=folder, check=True, capture_output=True)
+
+
+@pytest.mark.parametrize(("name", "command"), COMMANDS)
+def test_command_runs(folder: Path, name: str, command: str) -> None:
+    words = [sys.executable, "-m", "topsecret", *shlex.split(command, comments=True)[1:]]
+    done = subprocess.run(words, cwd=folder, check=True, capture_output=True, text=True)
+    if name == "README.md" and words[3] == "top":
+        receipt = done.stdout.split("Receipt")[1].split("Made")[0].split()
+        assert receipt == PAGES[name].split("Receipt")[1].split("Made")[0].split()
+
+
+def test_a_shown_table_is_the_one_printed(folder: Path) -> None:
+    words = [sys.executable, "-m", "topsecret", *shlex.split("account picks 50 0.1")]
+    done = subprocess.run(words, cwd=folder, check=True, capture_output=True, text=True)
+    assert f"```\n{done.stdout}```\n" in PAGES["docs/accounting.md"]
+
+
+def test_set_up_is_two_commands() -> None:
+    lines = blocks("sh", PAGES["README.md"])[0].splitlines()
+    assert [line.split("#")[0].strip() for line in lines] == ["make demo", "make test"]
+
+
+def test_leads_in_the_table_are_those_of_the_plan() -> None:
+    from topsecret import plan
+
+    rows = [line for line in PAGES["docs/choosing.md"].splitlines() if line.startswith("| k = 10")]
+    leads = []
+    for epsilon in (0.2, 0.5, 1.0, 2.0):
+        planned = plan(k=10, epsilon=epsilon)
+        leads.append(str(planned[planned.recommended].needed_lead))
+    assert rows == [f"| k = 10 | {' | '.join(leads)} |"]
+
+
+def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet"]
+    done = subprocess.run(
+        [*words, "--site-dir", str(tmp_path / "site")],
+        cwd=ROOT,
+        env=os.environ | {"NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    home = (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
+    assert "fonts.googleapis.com" not in home
