@@ -117,7 +117,10 @@ def test_parameters_are_checked_before_the_source_is_read(
 def test_a_source_is_a_path_or_a_source() -> None:
     with pytest.raises(InvalidParameter) as caught:
         ask(42)
-    assert str(caught.value) == "source must be the path of a file or a source; found a int"
+    assert str(caught.value) == (
+        "source must be a file, a database's URL, an SQLAlchemy engine, a DuckDB connection, or a "
+        "data frame of pandas, polars, pyarrow or ibis; found a int"
+    )
     with pytest.raises(SourceError, match=r"none\.csv does not exist"):
         ask("none.csv")
 

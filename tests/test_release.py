@@ -90,6 +90,7 @@ def test_json_holds_everything() -> None:
             "parameters",
         ),
         *("bound", "threshold", "source", "item", "person", "adjacency", "max_items"),
+        *("counts", "half_width", "where", "group", "domain"),
         *("receipt", "version", "time"),
     }
 

@@ -6,9 +6,8 @@
 from topsecret.by_group import top_k_by
 from topsecret.histogram import Histogram
 from topsecret.planning import Zipf, plan
-from topsecret.query import top_k
+from topsecret.query import Column, Expression, top_k
 from topsecret.selection import NOTHING
-from topsecret.sources import Column, Expression
 
 __version__ = "0.1.0.dev0"
 

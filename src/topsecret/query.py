@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from topsecret.errors import InvalidParameter
 from topsecret.release import Release
 from topsecret.rounding import Number, ball, down, exact, up
-from topsecret.sources import CountQuery, Expression, Source, domain_of
+from topsecret.sources import Column, CountQuery, Expression, FileColumn, Source, domain_of
 from topsecret.unit import PrivacyUnit
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from topsecret.histogram import Histogram
     from topsecret.ledger import Bargain, Flexible, Ledger, Metered, Price, Request
     from topsecret.sources.session import Engine
+
+__all__ = ["Asked", "Column", "Expression", "FileColumn", "ask", "histograms", "top_k"]
 
 
 def top_k(

@@ -115,4 +115,5 @@ class TestIbis(Files):
 
     def numbers(self, rows: Sequence[tuple[int, int]]) -> Source:
         ibis = pytest.importorskip("ibis")
-        return OpenConnection.of_ibis(ibis.memtable(columns(rows)))
+        schema = ibis.schema({"user": "int64", "place": "int64"})
+        return OpenConnection.of_ibis(ibis.memtable(columns(rows), schema=schema))

@@ -9,7 +9,7 @@ True
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from topsecret.accounting import Loss, calibrate, discrete_gaussian, zcdp
@@ -20,7 +20,7 @@ from topsecret.errors import InvalidParameter
 from topsecret.histogram import Histogram
 from topsecret.mechanisms import NoisyCounts
 from topsecret.noise.bits import BitSource
-from topsecret.rounding import exact
+from topsecret.rounding import down, exact
 
 CONFIDENCE = 0.95
 MORE = (1.15, 1.1, 1.05)
@@ -64,12 +64,15 @@ class PreparedCounts:
 
 
 def with_counts(name: str, question: Question, share: float) -> tuple[Prepared, PreparedCounts]:
-    """A selection at (1 − share)·ε, and counts that get what the sum of both leaves of (ε, δ)."""
+    """A selection at (1 − share)·(ε, δ), and counts for what the sum of both leaves of (ε, δ)."""
     if isinstance(share, bool) or not isinstance(share, float | int) or not 0 < share < 1:
         raise InvalidParameter(
             f"counts_share={share!r} must be above 0 and below 1; 0.25 is the default"
         )
-    selection = prepare(name, question.at(question.epsilon * (1 - share)))
+    # A threshold may take all of its delta: what the counts need is kept back.
+    part = down(1 - exact(share))
+    less = replace(question, epsilon=question.epsilon * part, delta=question.delta * part)
+    selection = prepare(name, less)
     most = question.k_bar if question.k == "auto" else question.length
     moved = most if question.max_items is None else min(most, question.max_items)
 

@@ -156,7 +156,7 @@ def _domain(text: str | None, column: str | None, table: str | None) -> Any:
     import re
     from pathlib import Path
 
-    from topsecret.sources.domain import Column, FileColumn
+    from topsecret.query import Column, FileColumn
 
     numbers = re.fullmatch(r"(-?\d+)\.\.(-?\d+)", text)
     if numbers:

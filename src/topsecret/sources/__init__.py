@@ -1,6 +1,6 @@
 """Where counts come from: an engine does the counting and sends the leading rows, no more."""
 
-from topsecret.sources.domain import Column, domain_of
+from topsecret.sources.domain import Column, FileColumn, domain_of
 from topsecret.sources.source import CountQuery, Home, Item, LeadingCounts, Source
 from topsecret.sources.where import Condition, Expression
 
@@ -9,6 +9,7 @@ __all__ = [
     "Condition",
     "CountQuery",
     "Expression",
+    "FileColumn",
     "Home",
     "Item",
     "LeadingCounts",

@@ -122,12 +122,13 @@ def domain_of(given: Any) -> Domain:
 
 
 def _interval(given: range) -> Interval:
-    if len(given) == 0:
+    if not given:
         raise InvalidParameter(f"domain={given!r} must not be empty; widen the range")
-    rising = given if given.step > 0 else given[::-1]
-    if rising[0] < -FARTHEST or rising[-1] > FARTHEST:
+    low, high = sorted((given[0], given[-1]))
+    if low < -FARTHEST or high > FARTHEST:
         raise InvalidParameter(f"domain={given!r} must keep to ±2**62; narrow the range")
-    return Interval(rising[0], rising.step, len(rising))
+    step = abs(given.step)
+    return Interval(low, step, (high - low) // step + 1)
 
 
 def _listed(given: Iterable[Any]) -> Listed:

@@ -159,7 +159,9 @@ class SqlSession:
                 "a table and pass domain=Column('table', 'column')"
             )
         if self.dialect != "sqlite":
-            return exp.values(list(rows), alias="values", columns=list(names)).pop()
+            quoted = [exp.to_identifier(name, quoted=True) for name in names]
+            listed: Any = exp.values(list(rows), alias="v", columns=quoted)  # type: ignore[arg-type]
+            return exp.select("*").from_(listed).subquery()
         shown = [
             named(exp.column(f"column{place}"), name) for place, name in enumerate(names, start=1)
         ]

@@ -1,0 +1,111 @@
+"""How ``top_k`` grows with the rows: seconds, and memory of our process, for 10⁵ to 10⁸ rows.
+
+``python -m benchmarks.growth [LARGEST]`` writes docs/results/growth.csv and growth.svg.
+"""
+
+from __future__ import annotations
+
+import csv
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import duckdb
+
+RESULTS = Path(__file__).parent.parent / "docs" / "results"
+SIZES = (10**5, 10**6, 10**7, 5 * 10**7, 10**8)
+# Persons and places do not grow: what grows is how often they meet.
+EVENTS = """
+SELECT (hash(range) % 100000)::INTEGER AS "user",
+       'place-' || (power((hash(range + 77) % 1000000) / 1e6, 3) * 10000)::INTEGER AS place
+FROM range({rows})
+"""
+BY_HAND = """
+SELECT place, count(*) AS persons
+FROM (SELECT DISTINCT "user", place FROM read_parquet('{path}')
+      WHERE place IS NOT NULL AND "user" IS NOT NULL)
+GROUP BY place ORDER BY persons DESC, place LIMIT 201
+"""
+OURS = """
+import resource, sys, time
+from topsecret import top_k
+start = time.perf_counter()
+top_k(sys.argv[1], item="place", person="user", k=10, epsilon=1.0, mechanism="limited-domain")
+print(time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+"""
+PEER = """
+import resource, sys, time
+import duckdb
+start = time.perf_counter()
+engine = duckdb.connect()
+engine.execute("SET enable_progress_bar = false")
+engine.execute(sys.argv[1]).fetchall()
+print(time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+"""
+
+
+def measured(path: Path) -> list[tuple[float, float]]:
+    """Seconds and the largest memory in MB of ours and the peer's, in turns: the best of two."""
+    tasks = [(OURS, str(path)), (PEER, BY_HAND.format(path=path))]
+    best = [(float("inf"), 0.0), (float("inf"), 0.0)]
+    for _ in range(2):
+        for place, (code, argument) in enumerate(tasks):
+            done = subprocess.run(
+                [sys.executable, "-c", code, argument], check=True, capture_output=True, text=True
+            )
+            seconds, memory = map(float, done.stdout.split())
+            best[place] = min(best[place], (seconds, memory))
+    return best
+
+
+def main() -> None:
+    largest = int(float(sys.argv[1])) if len(sys.argv) > 1 else SIZES[-1]
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    rows_of = [["rows", "top_k_seconds", "by_hand_seconds", "top_k_mb", "by_hand_mb"]]
+    with tempfile.TemporaryDirectory() as folder:
+        for rows in (size for size in SIZES if size <= largest):
+            path = Path(folder) / "events.parquet"
+            start = time.perf_counter()
+            duckdb.sql(EVENTS.format(rows=rows)).write_parquet(str(path))
+            print(f"{rows:,} rows written in {time.perf_counter() - start:.0f} s", flush=True)
+            ours, peer = measured(path)
+            rows_of.append(
+                [
+                    str(rows),
+                    *(f"{x:.3g}" for x in (ours[0], peer[0])),
+                    *(f"{x:.0f}" for x in (ours[1], peer[1])),
+                ]
+            )
+            print(rows_of[-1], flush=True)
+    with (RESULTS / "growth.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(rows_of)
+    draw()
+
+
+def draw() -> None:
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    mpl.rcParams["svg.hashsalt"] = "growth"
+    with (RESULTS / "growth.csv").open(encoding="utf-8") as file:
+        table = list(csv.DictReader(file))
+    rows = [int(line["rows"]) for line in table]
+    figure = Figure(figsize=(8, 3), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    for axes, unit in ((left, "seconds"), (right, "mb")):
+        for who, name, style in (("top_k", "top_k", "o-"), ("by_hand", "DuckDB by hand", "s--")):
+            axes.plot(rows, [float(line[f"{who}_{unit}"]) for line in table], style, label=name)
+        axes.set_xscale("log")
+        axes.set_xlabel("rows")
+        axes.legend()
+    left.set_yscale("log")
+    left.set_title("seconds")
+    right.set_title("memory of the process, MB")
+    right.set_ylim(bottom=0)
+    figure.savefig(RESULTS / "growth.svg", metadata={"Date": None})
+
+
+if __name__ == "__main__":
+    main()
