@@ -20,7 +20,7 @@ from experiments.index import write_index
 from experiments.registry import EXPERIMENTS
 from experiments.report import RESULTS, writing_to
 
-_LONGEST_FIRST = ("E6", "E1", "E3")
+_LONGEST_FIRST = ("E6", "E3b", "E1")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

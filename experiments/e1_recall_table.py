@@ -155,8 +155,11 @@ def printed(name: str, who: str, epsilon: float, k: int) -> float:
 
 
 def _paint(figure, sets, sizes, epsilons, found) -> None:  # type: ignore[no-untyped-def]
+    import matplotlib as mpl
+
     axes = figure.subplots(len(sets), 1, squeeze=False)[:, 0]
-    labels = dict.fromkeys(key[3] for key in found if "not private" not in key[3])
+    labels = dict.fromkeys(key[3] for key in found if "(not" not in key[3])
+    colours = mpl.colormaps["tab20"].colors
     places = list(product(epsilons, sizes))
     width = 0.85 / (len(labels) + 1)
     for axis, name in zip(axes, sets, strict=True):
@@ -166,10 +169,11 @@ def _paint(figure, sets, sizes, epsilons, found) -> None:  # type: ignore[no-unt
             heights = [found[name, e, k, label].mean for e, k in places]
             errors = [found[name, e, k, label].half_width for e, k in places]
             shifted = [place + turn * width for place in range(len(places))]
-            axis.bar(shifted, heights, width, yerr=errors, label=label)
+            colour = colours[2 * turn % 20 + turn // 10]
+            axis.bar(shifted, heights, width, yerr=errors, label=label, color=colour)
         axis.set_xticks([p + 0.4 for p in range(len(places))], [f"ε={e}\nk={k}" for e, k in places])
         axis.set_ylabel("share of the true top k")
-        axis.set_title(name)
+        axis.set_title(name if name == "Foursquare" else f"{name} (a substitute for the full set)")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
 
 

@@ -264,8 +264,8 @@ def _write(names, sizes, epsilons, cells, runs) -> str:  # type: ignore[no-untyp
         markdown(head, rows),
         f"{runs} runs per cell for k ≤ 10, {runs_at(50, runs)} for k = 50 and {runs_at(100, runs)} "
         f"for k = 100, a quarter (at least 3) for {', '.join(SLOW)}; every cell with its "
-        "confidence interval and its share of counts lost is in the table file. `tested` has no other "
-        "accountant: it is ours. `tested` on the sets that a first version was tuned on "
+        "confidence interval and its share of counts lost is in the table file. `tested` has no "
+        "other accountant: it is ours. `tested` on the sets that a first version was tuned on "
         f"({', '.join(TUNED_ON)}) may flatter it; on the other {len(fresh)} sets its mean is "
         f"{mean('tested', among=fresh):.3f} against {mean('limited-domain', among=fresh):.3f} of "
         "limited-domain.",

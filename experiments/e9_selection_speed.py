@@ -60,9 +60,11 @@ def zipf(d: int) -> NDArray[np.int64]:
 def in_turns(
     ours: Callable[[], object], theirs: Callable[[], object], rounds: int
 ) -> tuple[float, float]:
-    """Median seconds of each, taken in turns after one round to warm up."""
+    """Median seconds of each, taken in turns after one round to warm up if there are several."""
     times: tuple[list[float], list[float]] = ([], [])
-    for turn in range(rounds + 1):
+    if rounds == 1:
+        ours()
+    for turn in range(1 if rounds == 1 else 0, rounds + 1):
         for function, found in zip((ours, theirs), times, strict=True):
             start = time.perf_counter()
             function()

@@ -10,7 +10,6 @@ from experiments.report import markdown, write_verdict
 OTHERS = {
     "tested-top-k": "recall of `TestedTopK` beside the others",
     "tested-constants": "how the constants of `TestedTopK` were chosen",
-    "ranking": "ranking from pairwise comparisons",
 }
 """Pages that are no table or figure of a paper."""
 
@@ -20,8 +19,11 @@ def write_index(folder: Path) -> Path:
     rows = []
     for name, experiment in EXPERIMENTS.items():
         page = folder / f"{experiment.page}.md"
+        table = folder / f"{experiment.page}.csv"
         if page.is_file():
             rows.append([f"[{name}]({experiment.page}.md)", experiment.source, verdict_of(page)])
+        elif table.is_file():
+            rows.append([f"[{name}]({table.name})", experiment.source, "the numbers alone"])
         else:
             rows.append([name, experiment.source, "not run yet"])
     more = []
@@ -49,5 +51,5 @@ def verdict_of(page: Path) -> str:
     marked = [line for line in lines if line.startswith("**Verdict.** ")]
     if marked:
         return marked[0].removeprefix("**Verdict.** ").replace("|", "\\|")
-    bullets = [line.lstrip("- ") for line in lines[1:] if line.strip()]
-    return bullets[0] if bullets else ""
+    words = [line for line in lines[1:] if line.startswith("- **")]
+    return " ".join(words[0].removeprefix("- ").split("**")[1].split()) if words else "see the page"

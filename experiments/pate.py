@@ -1,6 +1,6 @@
 """E3: multi-label PATE, a student's quality against epsilon for StableTopK, PATE and PATE-τ.
 
-    OMP_NUM_THREADS=1 python -m experiments.pate      # about ten minutes, writes docs/results/pate*
+    OMP_NUM_THREADS=1 python -m experiments E3      # about five minutes, writes docs/results/pate*
 
 *Real*: tmc2007-500 (22 labels). 400 teachers (ridge classifiers) train on disjoint parts of the
 training rows, 500 other training rows are the public queries, the student is scored on the test
@@ -14,26 +14,37 @@ release.
 
 from __future__ import annotations
 
-import csv
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import RidgeClassifier
 
 from experiments import applied
+from experiments.report import write_table
+from experiments.trials import Progress, quiet
 from topsecret.noise.bits import ReplayableBits
 from topsecret.pate import Aggregator, VoteRule, noisy_majority, stable_labels
 from topsecret.pate import teachers as training
 from topsecret.pate.ballots import Ballots
 
-TEACHERS, QUERIES, DELTA, SEEDS = 400, 500, 1e-6, 5
+DELTA, SEEDS = 1e-6, 5
 EPSILONS = (2, 4, 6, 8, 11, 16, 23, 32, 64)
-RESULTS = Path(__file__).parents[1] / "docs" / "results"
+
+
+@dataclass(frozen=True)
+class Size:
+    """How large a run is."""
+
+    teachers: int = 400
+    queries: int = 500
+    epsilons: tuple[int, ...] = EPSILONS
+
+
+SMALL = Size(50, 20, (16, 64))
 
 
 @dataclass(frozen=True)
@@ -42,32 +53,35 @@ class Method:
 
     name: str
     max_votes: int | None
-    build: Callable[[int, float], VoteRule]
+    build: Callable[[int, float, Size], VoteRule]
 
 
-def _stable(selection: str, adjacency: str = "replace") -> Callable[[int, float], VoteRule]:
-    return lambda labels, epsilon: stable_labels(
+def _stable(
+    selection: Literal["gumbel", "gaussian"],
+    adjacency: Literal["add-remove", "replace"] = "replace",
+) -> Callable[[int, float, Size], VoteRule]:
+    return lambda labels, epsilon, size: stable_labels(
         labels,
-        TEACHERS,
-        queries=QUERIES,
+        size.teachers,
+        queries=size.queries,
         epsilon=epsilon,
         delta=DELTA,
-        selection=selection,  # type: ignore[arg-type]
-        adjacency=adjacency,  # type: ignore[arg-type]
+        selection=selection,
+        adjacency=adjacency,
     )
 
 
 def _majority(
-    max_votes: int | None, adjacency: str = "replace"
-) -> Callable[[int, float], VoteRule]:
-    return lambda labels, epsilon: noisy_majority(
+    max_votes: int | None, adjacency: Literal["add-remove", "replace"] = "replace"
+) -> Callable[[int, float, Size], VoteRule]:
+    return lambda labels, epsilon, size: noisy_majority(
         labels,
-        TEACHERS,
-        queries=QUERIES,
+        size.teachers,
+        queries=size.queries,
         epsilon=epsilon,
         delta=DELTA,
         max_votes=max_votes,
-        adjacency=adjacency,  # type: ignore[arg-type]
+        adjacency=adjacency,
     )
 
 
@@ -85,9 +99,9 @@ METHODS = (
 
 
 @cache
-def rule_of(method: Method, labels: int, epsilon: float) -> VoteRule:
+def rule_of(method: Method, labels: int, epsilon: float, size: Size) -> VoteRule:
     """Calibrated once: it depends on public numbers only."""
-    return method.build(labels, epsilon)
+    return method.build(labels, epsilon, size)
 
 
 def answers(
@@ -130,18 +144,18 @@ def student_score(
     return f1(test[1], found), float((found == test[1]).mean())
 
 
-def real(seed: int) -> Iterator[list[object]]:
+def real(seed: int, size: Size) -> Iterator[list[object]]:
     """One seed of the real run: every method at every epsilon on the same teachers."""
     features, labels, is_test = applied.multilabel("tmc2007-500")
     order = np.random.default_rng(seed).permutation(np.flatnonzero(~is_test))
-    queries, private = order[:QUERIES], order[QUERIES:]
+    queries, private = order[: size.queries], order[size.queries :]
     test = (features[is_test], labels[is_test])
     models = [
         training.train(RidgeClassifier(alpha=3), features[part], labels[part].astype(np.int64))
-        for part in np.array_split(private, TEACHERS)
+        for part in np.array_split(private, size.teachers)
     ]
     public = features[queries]
-    everyone = np.ones(QUERIES, dtype=np.bool_)
+    everyone = np.ones(size.queries, dtype=np.bool_)
     truth = labels[queries]
     yield ["real", "the true labels", "", seed, *student_score(public, truth, everyone, test), 1, 1]
     for method in METHODS:
@@ -150,8 +164,8 @@ def real(seed: int) -> Iterator[list[object]]:
             sets = without_noise(polls, method)
             scores = student_score(public, sets, everyone, test)
             yield ["real", f"{method.name}, no noise", "", seed, *scores, 1, f1(truth, sets)]
-        for epsilon in EPSILONS:
-            rule = rule_of(method, labels.shape[1], epsilon)
+        for epsilon in size.epsilons:
+            rule = rule_of(method, labels.shape[1], epsilon, size)
             sets, answered = answers(rule, polls, epsilon, seed)
             scores = student_score(public, sets, answered, test)
             quality = f1(truth[answered], sets[answered]) if answered.any() else 0.0
@@ -162,7 +176,7 @@ def without_noise(polls: list[Ballots], method: Method) -> NDArray[np.bool_]:
     """What the method would say without privacy."""
     counts = np.stack([poll.sum(axis=0) for poll in polls])
     if not method.name.startswith("StableTopK"):
-        return counts > TEACHERS / 2
+        return 2 * counts > len(polls[0])
     order = np.argsort(-counts, axis=1, kind="stable")
     ranked = np.take_along_axis(counts, order, axis=1)
     place = np.argmax(ranked[:, :-1] - ranked[:, 1:], axis=1)
@@ -171,19 +185,21 @@ def without_noise(polls: list[Ballots], method: Method) -> NDArray[np.bool_]:
     return sets
 
 
-def simulated(seed: int) -> Iterator[list[object]]:
+def simulated(seed: int, size: Size) -> Iterator[list[object]]:
     """One seed of simulated votes on CelebA's attributes."""
     rng = np.random.default_rng(seed)
     attributes = applied.celeba()
-    truth = attributes[rng.choice(len(attributes), QUERIES, replace=False)]
+    truth = attributes[rng.choice(len(attributes), size.queries, replace=False)]
     errors = rng.beta(1, 9, size=truth.shape)
     polls = [
-        row[None, :] ^ (rng.random((TEACHERS, truth.shape[1])) < chance[None, :])
+        row[None, :] ^ (rng.random((size.teachers, truth.shape[1])) < chance[None, :])
         for row, chance in zip(truth, errors, strict=True)
     ]
     for method in METHODS:
-        for epsilon in EPSILONS:
-            sets, answered = answers(rule_of(method, truth.shape[1], epsilon), polls, epsilon, seed)
+        for epsilon in size.epsilons:
+            sets, answered = answers(
+                rule_of(method, truth.shape[1], epsilon, size), polls, epsilon, seed
+            )
             kept = answered if answered.any() else ~answered
             accuracy = float((sets[kept] == truth[kept]).mean())
             quality = f1(truth[kept], sets[kept])
@@ -191,28 +207,23 @@ def simulated(seed: int) -> Iterator[list[object]]:
             yield ["simulated", method.name, epsilon, seed, "", accuracy, share, quality]
 
 
+NAME = "pate"
 HEADS = ["votes", "method", "epsilon", "seed", "student F1", "accuracy", "answered", "label F1"]
 
 
-def main() -> None:
-    """Run all seeds and write the rows; ``experiments.pate_report`` draws and words them."""
+def run(
+    smoke: bool = False, seed: int = 1, repetitions: int | None = None, progress: Progress = quiet
+) -> str:
+    """Run all seeds, write the rows, and let ``pate_report`` draw and word them."""
     from experiments.pate_report import write
 
-    RESULTS.mkdir(parents=True, exist_ok=True)
+    size = SMALL if smoke else Size()
+    seeds = repetitions or (2 if smoke else SEEDS)
     rows: list[list[object]] = []
-    for seed in range(SEEDS):
-        start = time.perf_counter()
-        rows += [*real(seed), *simulated(seed)]
-        print(f"seed {seed}: {time.perf_counter() - start:.0f} s", flush=True)  # noqa: T201
-        with (RESULTS / "pate.csv").open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            writer.writerow(HEADS)
-            for row in rows:
-                writer.writerow(
-                    [f"{cell:.5g}" if isinstance(cell, float) else cell for cell in row]
-                )
-    write()
-
-
-if __name__ == "__main__":
-    main()
+    for number in range(seeds):
+        progress("E3", number, seeds)
+        each = seed - 1 + number
+        rows += [*real(each, size), *simulated(each, size)]
+    shown = [[f"{cell:.5g}" if isinstance(cell, float) else str(cell) for cell in r] for r in rows]
+    write_table(NAME, HEADS, shown)
+    return write([dict(zip(HEADS, row, strict=True)) for row in shown])

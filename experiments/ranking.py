@@ -9,14 +9,14 @@ noise that the private list names, mean of 100 lists.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable
 from fractions import Fraction
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from experiments import applied
+from experiments.report import draw, markdown, write_page, write_table
 from topsecret.histogram import Histogram
 from topsecret.mechanisms import LaplaceRanking, Mechanism
 from topsecret.ranking import Comparisons
@@ -29,7 +29,7 @@ EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 TELEPORTS = (0.1, 0.3, 0.6)
 TRIALS = 100
 DELTA = 1e-6
-RESULTS = Path(__file__).parents[1] / "docs" / "results"
+NAME, TITLE = "ranking", "Rankings from comparisons: what privacy costs"
 CONTESTS: dict[str, tuple[Callable[[], list[applied.Result]], int]] = {
     "chatbot arena": (applied.arena, 5),
     "football": (applied.football, 10),
@@ -89,25 +89,34 @@ def contest(name: str) -> list[list[object]]:
     return rows
 
 
-def main() -> None:
-    """Run all contests and write the table and the picture."""
-    rows = [row for name in CONTESTS for row in contest(name)]
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    with (RESULTS / "ranking.csv").open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(HEADS)
-        for row in rows:
-            writer.writerow([f"{cell:.4g}" if isinstance(cell, float) else cell for cell in row])
-    draw(rows)
+def run(smoke: bool = False) -> str:
+    """Run all contests and write the table, the picture and the page."""
+    rows = [row for name in (["chatbot arena"] if smoke else CONTESTS) for row in contest(name)]
+    shown = [[f"{cell:.4g}" if isinstance(cell, float) else cell for cell in row] for row in rows]
+    write_table(NAME, HEADS, shown)
+    draw(NAME, lambda figure: _paint(figure, rows), 12, 3.8)
+    cells = {(row[0], row[2], row[3]): f"{row[4]:.2f}" for row in rows}
+    heads = ["contest", "method", *(f"ε = {epsilon:g}" for epsilon in EPSILONS)]
+    pairs = dict.fromkeys((row[0], row[2]) for row in rows)
+    lines = [[*pair, *(cells[(*pair, epsilon)] for epsilon in EPSILONS)] for pair in pairs]
+    at = {
+        name: cells[name, "spectral, teleport 0.3", 1.0]
+        for name in dict.fromkeys(r[0] for r in rows)
+    }
+    counted = {name: cells[name, "counting", 0.1] for name in at}
+    verdict = (
+        f"counting finds {', '.join(f'{v} ({n})' for n, v in counted.items())} of its own top k at "
+        f"ε = 0.1; spectral with teleport .3 {', '.join(f'{v} ({n})' for n, v in at.items())} at "
+        "ε = 1: usable on a complete schedule with many comparisons, useless on sparse ones."
+    )
+    return write_page(NAME, TITLE, verdict, markdown(heads, lines), TEXT)
 
 
-def draw(rows: list[list[object]]) -> None:
+def _paint(figure: Any, rows: list[list[Any]]) -> None:
     """One panel per contest."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(12, 3.8), layout="constrained")
-    panels = figure.subplots(1, len(CONTESTS), sharey=True)
-    for panel, (name, (_, k)) in zip(panels, CONTESTS.items(), strict=True):
+    names = list(dict.fromkeys(row[0] for row in rows))
+    panels = figure.subplots(1, len(names), sharey=True, squeeze=False)[0]
+    for panel, name in zip(panels, names, strict=True):
         mine = [row for row in rows if row[0] == name]
         for method in dict.fromkeys(row[2] for row in mine):
             points = [row for row in mine if row[2] == method]
@@ -116,13 +125,27 @@ def draw(rows: list[list[object]]) -> None:
             )
         panel.set_xscale("log")
         panel.set_xlabel("epsilon")
-        panel.set_title(f"{name}, top {k}")
+        panel.set_title(f"{name}, top {CONTESTS[name][1]}")
         panel.grid(alpha=0.3)
     panels[0].set_ylabel("overlap with the ranking without noise")
     panels[0].set_ylim(-0.02, 1.02)
     panels[-1].legend(fontsize=8)
-    figure.savefig(RESULTS / "ranking.png", dpi=110)
+
+
+TEXT = """
+Each overlap is with the *same* method without noise, mean of 100 lists (standard errors in the
+table, at most .02). It says what privacy costs, not which method ranks better: counting favours
+whoever plays most, spectral weighs a win by the strength of the loser.
+
+- **Chatbot arena** (20 models, every pair met 4 times at least, D = 4,608): both work. A larger
+  teleport lowers the sensitivity and draws all scores together; the noise falls faster.
+- **Football** (337 teams, D = 1,105) and **tennis** (7,572 names, D = 1,581): one comparison could,
+  for some outcomes, move the spectral score of an item by (1 − θ)/(θ·D), about the size of the
+  scores themselves, so no spectral ranking of a sparse schedule is private and useful for all data
+  at these ε. A promise about the data (the paper's ρ)
+  would buy accuracy with the guarantee. Counting has no such trouble.
+"""
 
 
 if __name__ == "__main__":
-    main()
+    run()

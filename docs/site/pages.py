@@ -1,11 +1,12 @@
-"""What MkDocs cannot say in its configuration: pages from outside docs/, and a nav of globs.
+"""What MkDocs cannot say in its configuration: pages from elsewhere, and a nav of globs.
 
 README, CONTRIBUTING and CHANGELOG stay where a visitor of the repository looks for them and are
-pages of the site too, with their links turned round.
+pages of the site too, with their links turned round. A notebook is a page as well.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from fnmatch import fnmatch
 from pathlib import Path
@@ -27,6 +28,10 @@ def on_files(files: Files, config: Any) -> Files:
     for page, source in OUTSIDE.items():
         text = (ROOT / source).read_text(encoding="utf-8")
         files.append(File.generated(config, page, content=turned(text)))
+    for notebook in sorted((ROOT / "docs" / "tutorials").glob("*.ipynb")):
+        page = f"tutorials/{notebook.stem}.md"
+        text = told(json.loads(notebook.read_text(encoding="utf-8")))
+        files.append(File.generated(config, page, content=text))
     there = sorted(file.src_uri for file in files.documentation_pages())
     config.nav = present(config.nav, there, mentioned(config.nav))
     return files
@@ -42,6 +47,16 @@ def turned(text: str) -> str:
     text = re.sub(r"\]\(docs/", "](", text)
     text = re.sub(r"\[([^\]]*)\]\(LICENSE\)", r"\1", text)
     return re.sub(r"\]\(([A-Z]+\.md)", lambda found: f"]({BY_NAME[found[1]]}", text)
+
+
+def told(notebook: dict[str, Any]) -> str:
+    """A notebook as a page, without outputs."""
+    cells = [(cell["cell_type"], "".join(cell["source"])) for cell in notebook["cells"]]
+    shown = [
+        f"```python\n{text}\n```" if kind == "code" else text.replace(".ipynb)", ".md)")
+        for kind, text in cells
+    ]
+    return "\n\n".join(shown) + "\n"
 
 
 def spaced(text: str) -> str:

@@ -47,5 +47,5 @@ def test_the_interval_covers() -> None:
 
 @pytest.mark.parametrize("share", [0, 1, -0.5, True, "half"])
 def test_the_share_is_a_share(share: float) -> None:
-    with pytest.raises(InvalidParameter, match="counts_share=.* must be above 0 and below 1"):
+    with pytest.raises(InvalidParameter, match=r"counts_share=.* must be above 0 and below 1"):
         with_counts("gumbel", Question.of(k=5, epsilon=1, domain_size=9), share)

@@ -28,7 +28,7 @@ PICTURES = pytest.mark.skipif(
 
 
 @PICTURES
-@pytest.mark.parametrize("name", [name for name in HERE if name not in ("E3", "E7")])
+@pytest.mark.parametrize("name", [name for name in HERE if name not in ("E3b", "E5b", "E7")])
 @pytest.mark.filterwarnings("default")  # other libraries' warnings are theirs
 def test_the_small_version_writes_table_picture_and_verdict(name: str, tmp_path: Path) -> None:
     experiment = EXPERIMENTS[name]
@@ -104,9 +104,9 @@ def test_links_of_the_committed_pages_lead_somewhere() -> None:
             assert (RESULTS / target).exists(), f"{page.name}: {target}"
 
 
-def test_no_picture_shows_a_machine() -> None:
+def test_no_result_shows_a_machine() -> None:
     for path in RESULTS.iterdir():
-        assert "/home/" not in path.read_text("utf-8"), path.name
+        assert b"/home/" not in path.read_bytes(), path.name
 
 
 def reproduce(*words: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:

@@ -36,7 +36,7 @@ def test_every_mechanism_says_which_neighbours_it_was_checked_with() -> None:
 
 
 def test_an_unknown_mechanism_is_refused_with_the_names() -> None:
-    with pytest.raises(InvalidParameter, match=r"choose from .*GumbelTopK, LimitedDomain"):
+    with pytest.raises(InvalidParameter, match=r"choose from .*GumbelTopK, .*LimitedDomain"):
         run.tasks(["LimitedDomian"], 4, 4, 1)
 
 
@@ -98,7 +98,7 @@ def test_what_is_not_even_a_law_is_exit_code_one(
 
 def test_an_unknown_name_is_exit_code_two(capsys: pytest.CaptureFixture[str]) -> None:
     assert command(["Nope"]) == 2
-    assert "GumbelTopK, LimitedDomain" in capsys.readouterr().err
+    assert "GumbelTopK, LaplaceRanking, LimitedDomain" in capsys.readouterr().err
 
 
 def test_a_size_that_would_not_finish_is_exit_code_two(capsys: pytest.CaptureFixture[str]) -> None:

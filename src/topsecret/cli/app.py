@@ -31,7 +31,7 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-ENDING = """Exit codes: 0 answered, 1 a check failed, 2 a mistake or refusal, with one line that helps.
+ENDING = """Exit codes: 0 answered, 1 a check failed, 2 a mistake or a refusal, in one line.
 
 topsecret COMMAND --help has more examples."""
 

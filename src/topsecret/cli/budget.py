@@ -118,7 +118,10 @@ def allow(
 
 @budget.command()
 def history(dataset: Dataset, ledger: LedgerOption = None, json: Json = False) -> None:
-    """List everything that happened, oldest first."""
+    """List everything that happened, oldest first.
+
+    topsecret budget history checkins
+    """
     entries = open_ledger(ledger).history(dataset)
     if json:
         records = [
@@ -136,7 +139,10 @@ def history(dataset: Dataset, ledger: LedgerOption = None, json: Json = False) -
 
 @budget.command()
 def close(dataset: Dataset, ledger: LedgerOption = None) -> None:
-    """Admit nothing more; stored answers stay."""
+    """Admit nothing more; stored answers stay.
+
+    topsecret budget close checkins
+    """
     open_ledger(ledger).close_budget(dataset)
     typer.echo(f"{dataset}: closed")
 
@@ -149,6 +155,8 @@ def write_off(
     """Give back a reservation in doubt, on your word as the owner that no answer got out.
 
     If its program still runs, that program will not show its answer.
+
+    topsecret budget write-off RESERVATION
     """
     open_ledger(ledger).write_off(reservation)
     typer.echo(f"{reservation}: written off")

@@ -9,6 +9,7 @@ from topsecret.cli import budget  # isort: skip
 from topsecret.cli import ledger  # isort: skip
 from topsecret.cli import pate  # isort: skip
 from topsecret.cli import rank  # isort: skip
+from topsecret.cli import serve  # isort: skip
 from topsecret.cli import reproduce  # isort: skip
 from topsecret.cli import doctor  # isort: skip
 from topsecret.cli.app import app
@@ -24,6 +25,7 @@ __all__ = [
     "plan",
     "rank",
     "reproduce",
+    "serve",
     "top",
     "verify",
 ]

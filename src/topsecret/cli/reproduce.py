@@ -35,9 +35,9 @@ def reproduce(
 
     Each writes a table, a picture and a page with its verdict to docs/results.
 
-    [bold]topsecret reproduce E1[/bold]
+    topsecret reproduce E1
 
-    [bold]topsecret reproduce --smoke[/bold]
+    topsecret reproduce --smoke
     """
     from topsecret.errors import InvalidParameter
 

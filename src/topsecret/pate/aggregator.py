@@ -92,7 +92,7 @@ class Aggregator:
                 raise InvalidParameter(
                     f"queries={queries} do not fit into epsilon={float(epsilon):g} and "
                     f"delta={float(delta):g} with this noise; ask fewer, raise the budget, or "
-                    "add noise (see calibrated())"
+                    "add noise (see stable_labels and noisy_majority)"
                 )
         self._running = RunningEpsilon(rule.loss, self._delta)
         # All answers together are proven to keep to the budget, so none of them says more.

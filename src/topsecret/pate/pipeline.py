@@ -107,8 +107,8 @@ class PateClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
             public.shape[0] if self.queries is None else parameters.whole(self.queries, "queries")
         )
         parameters.at_most(asked, "queries", public.shape[0], "the number of public rows")
-        rule = self._rule(truth.shape[1], count, asked)
         training.rehearse(clone(self.estimator), public, truth.shape[1])
+        rule = self._rule(truth.shape[1], count, asked)
         bits = SystemBits()
         if groups is None:
             parts = training.split(private.shape[0], count, bits)

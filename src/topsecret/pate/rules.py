@@ -13,7 +13,10 @@ or remove a teacher instead; ``adjacency="add-remove"`` is kept to reproduce the
   each ballot is cut to τ labels first: at most τ counts move under add-remove, at most 2τ under
   replace (τ votes go, τ come), so the L2 sensitivity is √min(c, 2τ). *Only the bits are drawn.*
   count + N(0, σ²) > n/2 has probability Φ((count − n/2)/σ), so each label is a coin of known chance
-  (``noise/coins.py``): the noise itself is never drawn.
+  (``noise/coins.py``): the noise itself is never drawn. *Half the teachers* is half of the
+  declared, public number: a threshold that followed a number of teachers which is itself secret
+  would move all c comparisons by ½ under add-remove, and √τ would be too small where c > 4τ (a test
+  shows it).
 
 The label set is all that is released; which of the c − 1 gaps was chosen stays hidden unless it
 passes, and how sure an answer was is not told.

@@ -177,6 +177,17 @@ class FileSource:
         path = self._given if len(self._files) > 1 else self._files[0].path
         return f"FileSource({str(path)!r})"
 
+    def columns(self) -> tuple[str, ...]:
+        """The names of the file's columns: its schema, which is public."""
+        first = self._files[0]
+        if first.format != "Parquet":
+            return common_columns(self._files) or ()
+        with closed_engine(first.path) as engine:
+            session = DuckSession(
+                engine, lambda one, names: file_relation(one, self._files, names), self._failed
+            )
+            return tuple(session.types(first.scan((), ())))
+
     def leading_counts(self, query: CountQuery) -> LeadingCounts:
         """Count distinct persons per item in one query and return the leading rows."""
         return asking.leading_counts(self, query)

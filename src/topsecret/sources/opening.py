@@ -23,6 +23,9 @@ def open_source(source: Any, table: Table | None = None) -> Source:
         return SqlSource(source, _needed(table, "a database"))
     if isinstance(source, str | os.PathLike):
         return _path(source, table)
+    # Before the question whether it is a source: a remote frame claims to have any attribute.
+    if _is_spark(source):
+        return _spark(source, table)
     if isinstance(source, Source):
         _unneeded(table, "a source")
         return source
@@ -56,8 +59,6 @@ def _object(source: Any, table: Table | None) -> Source:
         if hasattr(source, "collect_schema") and not hasattr(source, "height"):
             raise InvalidParameter("a lazy frame has no rows yet; pass frame.collect()")
         return FrameSource(source)
-    if package == "pyspark" and type(source).__name__ in {"DataFrame", "SparkSession"}:
-        return _spark(source, table)
     if package == "ibis":
         from topsecret.sources.tables import OpenConnection
 
@@ -67,6 +68,12 @@ def _object(source: Any, table: Table | None) -> Source:
         "source must be a file, a database's URL, an SQLAlchemy engine, a DuckDB connection, or a "
         f"data frame of pandas, polars, pyarrow, ibis or Spark; found a {type(source).__name__}"
     )
+
+
+def _is_spark(source: Any) -> bool:
+    kind = type(source)
+    names = {"DataFrame", "SparkSession"}
+    return kind.__module__.split(".")[0] == "pyspark" and kind.__name__ in names
 
 
 def _spark(source: Any, table: Table | None) -> Source:

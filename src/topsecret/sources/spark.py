@@ -181,10 +181,11 @@ class SparkStatements:
         """Drop the views and let go of the kept tables, whatever has happened."""
 
         def drop() -> None:
+            # Kept tables first: a remote session finds them by the views that they are made of.
+            for frame in reversed(self._kept):
+                frame.unpersist()
             for name in self._views:
                 self._spark.catalog.dropTempView(name)
-            for frame in self._kept:
-                frame.unpersist()
 
         # A driver that is gone has dropped them itself.
         with contextlib.suppress(SourceError):

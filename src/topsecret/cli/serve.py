@@ -1,0 +1,72 @@
+"""``topsecret serve``: private top lists for a team, in a browser and over HTTP."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from topsecret.cli.app import app
+from topsecret.errors import InvalidParameter
+
+
+@app.command()
+def serve(
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="The port; 0 takes a free one.")] = 8000,
+    home: Annotated[
+        Path | None,
+        typer.Option(
+            help="A private folder for ledger and accounts.",
+            metavar="FOLDER",
+            show_default="one in your data directory",
+        ),
+    ] = None,
+    database: Annotated[
+        str, typer.Option(help="postgresql://… for ledger and accounts.", show_default="SQLite")
+    ] = "",
+    files: Annotated[
+        list[Path] | None,
+        typer.Option(help="A folder whose files may be registered; repeatable.", metavar="FOLDER"),
+    ] = None,
+    workers: Annotated[int, typer.Option(help="Processes that share the ledger.", min=1)] = 1,
+    tick: Annotated[
+        float, typer.Option(help="Fresh answers are shown at multiples of this many seconds.")
+    ] = 1.0,
+    https: Annotated[
+        bool, typer.Option("--https", help="Browsers come by HTTPS, through a proxy.")
+    ] = False,
+    demo: Annotated[
+        bool, typer.Option("--demo", help="Try it out with made-up data in ./demo.")
+    ] = False,
+) -> None:
+    """Serve private top lists to a team, with accounts, budgets and a page to ask from.
+
+    topsecret serve --files /srv/events
+
+    topsecret serve --demo
+    """
+    from topsecret.service.serve import address, bound, prepare, run
+    from topsecret.service.settings import Settings, default_home
+
+    for folder in files or ():
+        if not folder.is_dir():
+            raise InvalidParameter(f"--files {folder} is not a folder; name an existing one")
+    settings = Settings(
+        home=(home or default_home()).absolute(),
+        database=database,
+        files=tuple(folder.absolute() for folder in files or ()),
+        tick=tick,
+        https=https,
+    )
+    with bound(host, port) as listening:
+        base = address(host, listening, https)
+        if demo:
+            from topsecret.service.trial import trial
+
+            settings = trial(settings, Path("demo"), typer.echo)
+        else:
+            prepare(settings, base, typer.echo)
+        typer.echo(f"topsecret serves {base} (Ctrl-C ends it)")
+        run(settings, listening, workers)

@@ -1,0 +1,240 @@
+"""The API for analysts: data sets, plans, questions, answers, budgets, keys."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from functools import partial
+from typing import Annotated, Any
+
+from anyio import CapacityLimiter
+from fastapi import APIRouter, Depends, Request, Response
+
+from topsecret.ledger import Metered
+from topsecret.ledger.account import what_is_left
+from topsecret.ledger.amounts import as_text
+from topsecret.release import Release
+from topsecret.service import shapes
+from topsecret.service.accounts import User
+from topsecret.service.datasets import Dataset
+from topsecret.service.jobs import ANSWERED, IN_DOUBT, Asked, Job
+from topsecret.service.parts import Parts, blocking, parts
+from topsecret.service.preview import Preview, preview
+from topsecret.service.problems import RESPONSES, Problem
+from topsecret.service.who import limited, user
+
+api = APIRouter(prefix="/api", responses=RESPONSES)
+Person = Annotated[User, Depends(user)]
+
+
+@api.get("/health", response_model=shapes.HealthShape, tags=["running"])
+async def health(request: Request) -> dict[str, str]:
+    """Whether the service is up and reaches its ledger. Open to all."""
+    await blocking(parts(request).ledger.datasets)
+    return {"status": "ok"}
+
+
+@api.get("/me", response_model=shapes.MeShape, tags=["account"])
+async def me(person: Person) -> dict[str, str]:
+    """Who is asking."""
+    return {"name": person.name, "role": person.role}
+
+
+@api.get("/datasets", response_model=list[shapes.DatasetShape], tags=["asking"])
+async def list_datasets(request: Request, person: Person) -> list[dict[str, Any]]:
+    """The data sets that the account may ask."""
+    return await blocking(partial(_described, parts(request), person.name))
+
+
+@api.post("/datasets/{dataset}/plan", response_model=shapes.PreviewShape, tags=["asking"])
+async def plan(
+    request: Request, person: Person, dataset: shapes.DatasetName, question: shapes.QuestionShape
+) -> dict[str, object]:
+    """What a question would buy and cost. Free: no data are read."""
+    limited(request, "plan", person.name)
+    return (await previewed(parts(request), person.name, dataset, asked_of(question))).to_dict()
+
+
+@api.post(
+    "/datasets/{dataset}/ask",
+    response_model=shapes.AnswerShape,
+    status_code=202,
+    responses={200: {"model": shapes.AnswerShape, "description": "Asked before"}},
+    tags=["asking"],
+)
+async def ask(
+    request: Request, person: Person, dataset: shapes.DatasetName, question: shapes.AskShape
+) -> Response:
+    """Ask, once for each request id: the job that answers, to be looked at under /answers."""
+    job, new = await asked(request, person.name, dataset, asked_of(question), question.request_id)
+    return _json(job.to_dict(), 202 if new else 200)
+
+
+@api.get("/answers", response_model=list[shapes.AnswerShape], tags=["answers"])
+async def list_answers(request: Request, person: Person) -> list[dict[str, object]]:
+    """The account's latest hundred questions, newest first."""
+    jobs = await blocking(partial(parts(request).jobs.history, person.name))
+    return [job.to_dict() for job in jobs]
+
+
+@api.get("/answers/{answer}", response_model=shapes.AnswerShape, tags=["answers"])
+async def get_answer(request: Request, person: Person, answer: shapes.Identity) -> Response:
+    """A question and, once it has one, its answer."""
+    remembered = parts(request).remembered.get(answer)
+    if remembered is not None and (person.owns or remembered[0] == person.name):
+        return Response(remembered[1], media_type="application/json")
+    job = await found(request, person, answer)
+    return _json(job.to_dict())
+
+
+@api.get("/answers/{answer}/csv", response_class=Response, tags=["answers"])
+async def get_csv(request: Request, person: Person, answer: shapes.Identity) -> Response:
+    """The answer's items as CSV."""
+    job = await found(request, person, answer)
+    if job.release is None:
+        raise Problem(404, "not_found", "This question has no answer to download.")
+    return Response(as_csv(job.release), media_type="text/csv")
+
+
+@api.get("/datasets/{dataset}/budget", response_model=shapes.BudgetShape, tags=["asking"])
+async def budget(
+    request: Request, person: Person, dataset: shapes.DatasetName
+) -> dict[str, object]:
+    """What is left for the account, as of the last tick."""
+    return await blocking(partial(_budget, parts(request), person.name, dataset))
+
+
+@api.get("/keys", response_model=list[shapes.KeyShape], tags=["account"])
+async def list_keys(request: Request, person: Person) -> list[dict[str, str]]:
+    """The account's API keys, without their secrets."""
+    keys = await blocking(partial(parts(request).accounts.keys, person.name))
+    return [{"id": key.id, "label": key.label} for key in keys]
+
+
+@api.post("/keys", response_model=shapes.MadeKeyShape, status_code=201, tags=["account"])
+async def make_key(request: Request, person: Person, new: shapes.NewKeyShape) -> dict[str, str]:
+    """A new API key, shown this once."""
+    accounts = parts(request).accounts
+    return {"key": await blocking(partial(accounts.new_key, person.name, new.label))}
+
+
+@api.delete("/keys/{key}", response_model=shapes.DoneShape, tags=["account"])
+async def revoke_key(request: Request, person: Person, key: shapes.Identity) -> dict[str, bool]:
+    """End a key."""
+    if not await blocking(partial(parts(request).accounts.revoke_key, person.name, key)):
+        raise Problem(404, "not_found", "There is no such key of yours.")
+    return {"done": True}
+
+
+def asked_of(question: shapes.QuestionShape) -> Asked:
+    """The question as a value."""
+    return Asked(question.column, question.k, question.epsilon)
+
+
+async def previewed(service: Parts, name: str, dataset: str, asked: Asked) -> Preview:
+    """The preview of a question that the account might ask."""
+    known = await blocking(partial(_checked, service, name, dataset, asked))
+    if service.planning is None:
+        service.planning = CapacityLimiter(1)
+    account = await blocking(partial(service.datasets.account, dataset))
+    share = await blocking(partial(service.datasets.allowance, dataset, name))
+    assert share is not None  # checked above
+    make = partial(preview, known, account, share, asked.k, asked.epsilon)
+    return await blocking(make, service.planning)
+
+
+async def asked(
+    request: Request, name: str, dataset: str, question: Asked, request_id: str | None
+) -> tuple[Job, bool]:
+    """The job for a question, started if it is new."""
+    service = parts(request)
+    limited(request, "question", name)
+    await blocking(partial(_checked, service, name, dataset, question))
+    job, new = await blocking(
+        partial(service.jobs.ask, name, dataset, question, request_id, service.desk.worker)
+    )
+    # Asked again, a question in doubt is looked up anew: it may be settled or written off by now.
+    if new or job.state == IN_DOUBT:
+        service.desk.submit(job.id)
+    return job, new
+
+
+async def found(request: Request, person: User, answer: str) -> Job:
+    """A job that the account may see; final ones are remembered."""
+    service = parts(request)
+    whose = None if person.owns else person.name
+    job = await blocking(partial(service.jobs.find, answer, whose))
+    if job.state == ANSWERED:
+        service.remembered.put(job.id, job.user, json.dumps(job.to_dict()).encode())
+    return job
+
+
+def as_csv(release: Release) -> str:
+    """Ranks and items; a text that a spreadsheet would run as a formula is quoted for it."""
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\r\n")
+    table.writerow(("rank", release.item))
+    for rank, item in enumerate(release.items, start=1):
+        shown = str(item)
+        if isinstance(item, str) and item[:1] in "=+-@\t\r":
+            shown = "'" + shown
+        table.writerow((rank if release.ordered else "", shown))
+    return text.getvalue()
+
+
+def metered(service: Parts, dataset: str) -> bool:
+    """Whether the owner fixed the price."""
+    return isinstance(service.datasets.account(dataset).budget, Metered)
+
+
+def _checked(service: Parts, name: str, dataset: str, asked: Asked) -> Dataset:
+    """The data set, when the question can be put to it; all by public rules."""
+    known = service.datasets.asked_by(dataset, name)
+    if asked.column not in known.columns:
+        raise Problem(
+            400, "invalid", f"This column cannot be asked; choose from: {', '.join(known.columns)}"
+        )
+    if metered(service, dataset):
+        if asked.epsilon is not None:
+            raise Problem(400, "invalid", "The owner fixed the price: leave epsilon out.")
+        if asked.k == "auto":
+            raise Problem(400, "invalid", "At a fixed price k must be a number.")
+    elif asked.epsilon is None:
+        raise Problem(400, "invalid", "State an epsilon: what to spend on this question.")
+    return known
+
+
+def _described(service: Parts, name: str) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": one.name,
+            "title": one.title,
+            "columns": list(one.columns),
+            "price": "fixed" if metered(service, one.name) else "flexible",
+        }
+        for one in service.datasets.open_to(name)
+    ]
+
+
+def _budget(service: Parts, name: str, dataset: str) -> dict[str, object]:
+    service.datasets.asked_by(dataset, name)
+    account = service.datasets.account(dataset)
+    share = service.datasets.allowance(dataset, name)
+    assert share is not None  # checked above
+    epsilon, delta = account.budget.guarantee
+    left = {key: min(value, account.left[key]) for key, value in share.left.items()}
+    return {
+        "dataset": dataset,
+        "state": account.state,
+        "epsilon": epsilon,
+        "delta": delta,
+        "summary": what_is_left(left, share.limits),
+        "limits": as_text(share.limits),
+        "spent": as_text(share.spent),
+        "left": as_text(left),
+    }
+
+
+def _json(record: dict[str, object], status: int = 200) -> Response:
+    return Response(json.dumps(record), status, media_type="application/json")

@@ -1,0 +1,115 @@
+"""The API for the owner: register, let in, share, close, write off."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request, Response
+
+from topsecret.service import shapes
+from topsecret.service.accounts import User
+from topsecret.service.datasets import NewDataset
+from topsecret.service.parts import Parts, blocking, parts
+from topsecret.service.problems import RESPONSES
+from topsecret.service.secrecy import new_password
+from topsecret.service.who import owner
+
+owner_api = APIRouter(responses=RESPONSES, tags=["owner"])
+Owner = Annotated[User, Depends(owner)]
+
+
+@owner_api.get("/metrics", response_class=Response, tags=["running"])
+async def metrics(request: Request, person: Owner) -> Response:
+    """Numbers in Prometheus' format; scrape with an API key of the owner's."""
+    numbers = parts(request).metrics
+    return Response(await blocking(numbers.text), headers={"content-type": numbers.content_type})
+
+
+@owner_api.post("/api/datasets", response_model=shapes.DoneShape, status_code=201)
+async def register(request: Request, person: Owner, new: shapes.RegisterShape) -> dict[str, bool]:
+    """Register a data set and open its budget, once and for all."""
+    values = new.model_dump()
+    values["columns"] = tuple(values["columns"])
+    await blocking(partial(parts(request).datasets.register, NewDataset(**values)))
+    return {"done": True}
+
+
+@owner_api.post("/api/datasets/{dataset}/allowances", response_model=shapes.DoneShape)
+async def allow(
+    request: Request, person: Owner, dataset: shapes.DatasetName, share: shapes.AllowShape
+) -> dict[str, bool]:
+    """Give an analyst a share of a data set's budget, or replace it."""
+    terms = share.model_dump(exclude={"analyst"})
+    await blocking(partial(allowed, parts(request), dataset, share.analyst, terms))
+    return {"done": True}
+
+
+@owner_api.post("/api/datasets/{dataset}/close", response_model=shapes.DoneShape)
+async def close(request: Request, person: Owner, dataset: shapes.DatasetName) -> dict[str, bool]:
+    """Admit nothing more to a data set; stored answers stay."""
+    await blocking(partial(closed, parts(request), dataset))
+    return {"done": True}
+
+
+@owner_api.get("/api/analysts", response_model=list[shapes.MeShape])
+async def list_analysts(request: Request, person: Owner) -> list[dict[str, str]]:
+    """Everybody who has an account."""
+    users = await blocking(parts(request).accounts.users)
+    return [{"name": one.name, "role": one.role} for one in users]
+
+
+@owner_api.post("/api/analysts", response_model=shapes.MadeAnalystShape, status_code=201)
+async def add_analyst(
+    request: Request, person: Owner, new: shapes.NewAnalystShape
+) -> dict[str, str]:
+    """Let an analyst in, with a first password that is shown this once."""
+    password = new_password()
+    await blocking(partial(parts(request).accounts.add, new.name, "analyst", password))
+    return {"name": new.name, "password": password}
+
+
+@owner_api.get("/api/in-doubt", response_model=list[shapes.InDoubtShape])
+async def list_in_doubt(request: Request, person: Owner) -> list[dict[str, Any]]:
+    """Reservations without an end: under way, or cut short."""
+    return await blocking(partial(in_doubt, parts(request)))
+
+
+@owner_api.post("/api/in-doubt/{reservation}/write-off", response_model=shapes.DoneShape)
+async def write_off(
+    request: Request, person: Owner, reservation: shapes.Identity
+) -> dict[str, bool]:
+    """Give back a reservation in doubt, on the owner's word that no answer got out."""
+    await blocking(partial(parts(request).ledger.write_off, reservation))
+    return {"done": True}
+
+
+def allowed(service: Parts, dataset: str, analyst: str, terms: dict[str, float | None]) -> None:
+    """Give a share to somebody who has an account."""
+    from topsecret.errors import InvalidParameter
+
+    if analyst not in {one.name for one in service.accounts.users()}:
+        raise InvalidParameter(f"there is no account {analyst!r}")
+    service.datasets.allow(dataset, analyst, terms)
+    service.datasets.forget()
+
+
+def closed(service: Parts, dataset: str) -> None:
+    """Close a data set's budget."""
+    service.datasets.get(dataset)
+    service.ledger.close_budget(dataset)
+    service.datasets.forget()
+
+
+def in_doubt(service: Parts) -> list[dict[str, Any]]:
+    """All reservations without an end."""
+    return [
+        {
+            "reservation": one.id,
+            "dataset": dataset.name,
+            "analyst": one.analyst or None,
+            "time": one.time[:16],
+        }
+        for dataset in service.datasets.all()
+        for one in service.ledger.account(dataset.name).pending
+    ]

@@ -1,0 +1,133 @@
+"""The application of one worker process."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, RedirectResponse, Response
+from fastapi.staticfiles import StaticFiles
+from starlette.exceptions import HTTPException
+
+from topsecret import __version__
+from topsecret.errors import TopSecretError
+from topsecret.service import problems
+from topsecret.service.api import api
+from topsecret.service.api_owner import owner_api
+from topsecret.service.edge import Edge
+from topsecret.service.logs import configure, log
+from topsecret.service.page import refused
+from topsecret.service.pages import pages
+from topsecret.service.pages_account import account_pages
+from topsecret.service.pages_owner import owner_pages
+from topsecret.service.parts import Parts
+from topsecret.service.settings import Settings
+
+ENVIRONMENT = "TOPSECRET_SERVICE"
+ROUTERS = (api, owner_api, pages, account_pages, owner_pages)
+STATIC = Path(__file__).parent / "static"
+
+
+def create_app(settings: Settings) -> FastAPI:
+    """The application with these settings."""
+    parts = Parts(settings)
+
+    @asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        parts.desk.open()
+        log("started", worker=parts.desk.worker)
+        yield
+        finished = parts.close()
+        log("stopped", worker=parts.desk.worker, finished=finished)
+        if not finished:
+            # Questions that still run stay reserved in the ledger: in doubt, never lost.
+            os._exit(0)
+
+    app = FastAPI(
+        title="topsecret",
+        version=__version__,
+        summary="Private top lists for a team.",
+        description="Every answer is differentially private and paid for from a budget.",
+        docs_url=None,
+        redoc_url=None,
+        lifespan=lifespan,
+    )
+    app.state.parts = parts
+    for router in ROUTERS:
+        app.include_router(router)
+    app.mount("/static", StaticFiles(directory=STATIC), name="static")
+    app.add_middleware(Edge, metrics=parts.metrics, https=settings.https)
+    app.add_exception_handler(problems.Problem, _problem)
+    app.add_exception_handler(TopSecretError, _own)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(RequestValidationError, _validation)
+    plain = app.openapi
+    app.openapi = lambda: _with_keys(plain())  # type: ignore[method-assign]  # as FastAPI advises
+    return app
+
+
+def from_environment() -> FastAPI:
+    """The application of a worker that ``topsecret serve`` started."""
+    configure()
+    return create_app(Settings.from_json(os.environ[ENVIRONMENT]))
+
+
+async def _problem(request: Request, error: Exception) -> Response:
+    assert isinstance(error, problems.Problem)
+    if not _for_programs(request):
+        if error.status == 401:
+            return RedirectResponse("/login", 303)
+        return await refused(request, error)
+    shape = {
+        "error": error.error,
+        "message": error.message,
+        "request_id": request.state.request_id,
+    }
+    return JSONResponse(shape, error.status, error.headers)
+
+
+async def _own(request: Request, error: Exception) -> Response:
+    assert isinstance(error, TopSecretError)
+    problem = problems.of_error(error)
+    if problem.status >= 500:
+        log("failure", request_id=request.state.request_id, kind=type(error).__name__)
+    return await _problem(request, problem)
+
+
+async def _http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    problem = problems.of_status(error.status_code)
+    problem.headers |= dict(error.headers or {})
+    return await _problem(request, problem)
+
+
+async def _validation(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    return await _problem(request, problems.of_validation(error.errors()))
+
+
+def _for_programs(request: Request) -> bool:
+    path = request.url.path
+    return path.startswith(("/api", "/metrics", "/openapi")) or "text/html" not in (
+        request.headers.get("accept", "")
+    )
+
+
+def _with_keys(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema with the ways to be recognised, on all paths but those open to all."""
+    components = schema.setdefault("components", {})
+    components["securitySchemes"] = {
+        "key": {"type": "http", "scheme": "bearer", "description": "An API key, tsk_…"}
+    }
+    for path, methods in schema["paths"].items():
+        for operation in methods.values():
+            operation["security"] = [] if path == "/api/health" else [{"key": []}]
+    return schema
+
+
+__all__ = ["ENVIRONMENT", "create_app", "from_environment"]

@@ -1,0 +1,234 @@
+"""The data sets that the owner registered: what may be asked of which file, at what budget.
+
+An analyst names a data set and one of its columns. Files, tables and queries are named here, by
+the owner alone, and a file must lie in one of the folders that the service was started with.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+
+from sqlalchemy import RowMapping, exc, select
+
+from topsecret.columns import columns_of
+from topsecret.errors import InvalidParameter, SourceError
+from topsecret.ledger import Account, Allowance, Flexible, Ledger, Metered
+from topsecret.ledger.store import Store
+from topsecret.query import top_k
+from topsecret.service.schema import DATASETS
+
+SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet")
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
+_MOST_FILES = 500
+QUESTIONS = 100
+"""Each question may fail with this part of the total delta."""
+
+CAPS = "max_items" in inspect.signature(top_k).parameters
+"""Whether a person's items can be cut down to a cap."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """One registered data set."""
+
+    name: str
+    title: str
+    source: str = field(repr=False)
+    """The file, for the engine alone: analysts never see it."""
+    person: str
+    columns: tuple[str, ...]
+    """The columns that may be asked."""
+    cap: int | None
+    delta: float
+    """The probability of failure of one question."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewDataset:
+    """What the owner fills in."""
+
+    name: str
+    title: str
+    file: str
+    person: str
+    columns: tuple[str, ...]
+    cap: int | None
+    epsilon: float
+    delta: float
+    queries: int | None = None
+    picks: int | None = None
+
+
+class Datasets:
+    """The registered data sets, with their budgets in the ledger. Every method may block."""
+
+    def __init__(self, store: Store, ledger: Ledger, folders: tuple[Path, ...], tick: float):
+        self._store, self._ledger, self._tick = store, ledger, tick
+        self._folders = tuple(folder.resolve() for folder in folders)
+        self._accounts: dict[str, tuple[int, Account]] = {}
+
+    # The owner
+
+    def files(self) -> list[str]:
+        """The files that may be registered, by paths relative to their folders."""
+        found: set[str] = set()
+        for folder in self._folders:
+            for path in sorted(folder.rglob("*")):
+                name = path.name.removesuffix(".gz")
+                if name.endswith(SUFFIXES) and path.is_file():
+                    found.add(str(path.relative_to(folder)))
+                if len(found) >= _MOST_FILES:
+                    break
+        return sorted(found)
+
+    def locate(self, file: str) -> Path:
+        """The file inside one of the folders; links that lead out do not count."""
+        if file and "\0" not in file and len(file) < 1000:
+            for folder in self._folders:
+                path = (folder / file).resolve()
+                if path.is_relative_to(folder) and path.is_file():
+                    return path
+        raise InvalidParameter("there is no such file in the service's data folders")
+
+    def columns_of(self, file: str) -> tuple[str, ...]:
+        """The column names of a file that could be registered."""
+        return columns_of(self.locate(file))
+
+    def register(self, new: NewDataset) -> None:
+        """Open the budget and list the data set."""
+        if not _NAME.fullmatch(new.name):
+            raise InvalidParameter(
+                "a data set's name has 1 to 40 small letters, digits, dashes or underscores"
+            )
+        if not 0 < len(new.title) <= 100 or not new.title.isprintable():
+            raise InvalidParameter("a data set needs a title of 1 to 100 printable characters")
+        if new.cap is not None and not CAPS:
+            raise InvalidParameter("a cap on a person's items is not supported; leave it empty")
+        path = self.locate(new.file)
+        try:
+            existing = columns_of(path)
+        except SourceError as error:
+            raise InvalidParameter(str(error)) from None
+        if not new.columns or new.person in new.columns:
+            raise InvalidParameter(
+                "choose at least one column that may be asked, other than the person's"
+            )
+        for column in (new.person, *new.columns):
+            if column not in existing:
+                raise InvalidParameter(f"the file has no column {column[:60]!r}")
+        budget: Metered | Flexible
+        if new.queries is None and new.picks is None:
+            budget = Flexible.of(epsilon=new.epsilon, delta=new.delta)
+        elif new.queries is None or new.picks is None:
+            raise InvalidParameter("a fixed price needs both a number of questions and of items")
+        else:
+            budget = Metered.of(
+                epsilon=new.epsilon, delta=new.delta, queries=new.queries, picks=new.picks
+            )
+        values = {
+            "name": new.name,
+            "title": new.title,
+            "source": str(path),
+            "person": new.person,
+            "columns": json.dumps(new.columns),
+            "cap": new.cap,
+            "delta": float(f"{new.delta / QUESTIONS:.3g}"),
+            "created": time.time(),
+        }
+        self._ledger.open_budget(new.name, budget, person=new.person)
+        try:
+            with self._store.writing() as connection:
+                connection.execute(DATASETS.insert().values(values))
+        except exc.IntegrityError:
+            raise InvalidParameter(f"there is a data set {new.name!r} already") from None
+
+    def allow(self, dataset: str, analyst: str, terms: Mapping[str, float | None]) -> None:
+        """Give an analyst a share of a data set's budget."""
+        self.get(dataset)
+        budget = self._ledger.account(dataset).budget
+        if isinstance(budget, Metered):
+            queries, picks = terms.get("queries"), terms.get("picks")
+            if queries is None or picks is None:
+                raise InvalidParameter("a share of this budget states questions and items")
+            limits = {"picks": Fraction(int(picks)), "queries": Fraction(int(queries))}
+        else:
+            epsilon, delta = terms.get("epsilon"), terms.get("delta")
+            if epsilon is None:
+                raise InvalidParameter("a share of this budget states an epsilon")
+            share = float(budget.delta) if delta is None else delta
+            limits = dict(Flexible.of(epsilon=epsilon, delta=share).limits)
+        self._ledger.allow(dataset, analyst, limits)
+
+    # Everybody
+
+    def all(self) -> list[Dataset]:
+        """All that are registered."""
+        with self._store.reading() as connection:
+            rows = connection.execute(select(DATASETS).order_by("name")).mappings()
+            return [_dataset(row) for row in rows]
+
+    def get(self, name: str) -> Dataset:
+        """One of them."""
+        with self._store.reading() as connection:
+            query = select(DATASETS).where(DATASETS.c.name == name)
+            row = connection.execute(query).mappings().one_or_none()
+        if row is None:
+            raise UnknownDataset(f"there is no data set {name[:60]!r} for you")
+        return _dataset(row)
+
+    def open_to(self, analyst: str) -> list[Dataset]:
+        """Those that the analyst has an allowance from."""
+        return [one for one in self.all() if self.allowance(one.name, analyst) is not None]
+
+    def asked_by(self, name: str, analyst: str) -> Dataset:
+        """A data set that the analyst may ask; to others it does not exist."""
+        dataset = self.get(name)
+        if self.allowance(name, analyst) is None:
+            raise UnknownDataset(f"there is no data set {name[:60]!r} for you")
+        return dataset
+
+    def account(self, name: str) -> Account:
+        """The budget as it was at the last tick.
+
+        An answer gives back what it did not need the moment it is drawn: a fresher view would
+        tell when that was.
+        """
+        now = int(time.time() / self._tick)
+        found = self._accounts.get(name)
+        if found is None or found[0] != now:
+            found = self._accounts[name] = now, self._ledger.account(name)
+        return found[1]
+
+    def allowance(self, name: str, analyst: str) -> Allowance | None:
+        """The analyst's share, if there is one."""
+        for share in self.account(name).allowances:
+            if share.analyst == analyst:
+                return share
+        return None
+
+    def forget(self) -> None:
+        """Look anew: the owner changed something."""
+        self._accounts.clear()
+
+
+class UnknownDataset(InvalidParameter):
+    """There is no such data set, or none for this analyst."""
+
+
+def _dataset(row: RowMapping) -> Dataset:
+    return Dataset(
+        row["name"],
+        row["title"],
+        row["source"],
+        row["person"],
+        tuple(json.loads(row["columns"])),
+        row["cap"],
+        row["delta"],
+    )

@@ -1,0 +1,267 @@
+"""The owner's pages: data sets, analysts, budgets, entries in doubt."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Form, Request, Response
+from fastapi.responses import RedirectResponse
+
+from topsecret.errors import InvalidParameter, SourceError
+from topsecret.ledger import Metered
+from topsecret.ledger.account import what_is_left
+from topsecret.service import shapes
+from topsecret.service.accounts import User
+from topsecret.service.api_owner import allowed, closed, in_doubt
+from topsecret.service.datasets import CAPS, NewDataset
+from topsecret.service.page import percent_left, render
+from topsecret.service.parts import Parts, blocking, parts
+from topsecret.service.secrecy import new_password
+from topsecret.service.who import owner
+
+owner_pages = APIRouter(prefix="/owner", include_in_schema=False)
+Owner = Annotated[User, Depends(owner)]
+Text = Annotated[str, Form(max_length=300)]
+
+
+@owner_pages.get("")
+async def overview(request: Request, person: Owner) -> Response:
+    """All data sets with their budgets."""
+    service = parts(request)
+    cards = await blocking(partial(_cards, service))
+    doubts = await blocking(partial(in_doubt, service))
+    return render(request, "owner.html", person, cards=cards, doubts=len(doubts))
+
+
+@owner_pages.get("/new")
+async def choose_file(request: Request, person: Owner, file: str = "") -> Response:
+    """Register a data set: first its file, then the rest."""
+    return await _form(request, person, file)
+
+
+@owner_pages.post("/new")
+async def register(
+    request: Request,
+    person: Owner,
+    file: Annotated[str, Form(max_length=500)],
+    name: Text,
+    title: Text,
+    person_column: Text,
+    epsilon: Annotated[float, Form(gt=0, le=20)],
+    delta: Annotated[float, Form(gt=0, le=0.01)],
+    columns: Annotated[list[str] | None, Form()] = None,
+    cap: Text = "",
+    queries: Text = "",
+    picks: Text = "",
+) -> Response:
+    """Register it."""
+    try:
+        new = NewDataset(
+            name.strip().lower(),
+            title.strip(),
+            file,
+            person_column,
+            tuple(column for column in columns or () if column != person_column),
+            _whole(cap),
+            epsilon,
+            delta,
+            _whole(queries),
+            _whole(picks),
+        )
+        await blocking(partial(parts(request).datasets.register, new))
+    except InvalidParameter as error:
+        return await _form(request, person, file, 400, f"{str(error)[:1].upper()}{str(error)[1:]}.")
+    return RedirectResponse(f"/owner/datasets/{new.name}", 303)
+
+
+@owner_pages.get("/datasets/{dataset}")
+async def one(request: Request, person: Owner, dataset: shapes.DatasetName) -> Response:
+    """A data set: its budget, the shares of it, what happened."""
+    return await _one(request, person, dataset)
+
+
+@owner_pages.post("/datasets/{dataset}/allow")
+async def allow(
+    request: Request,
+    person: Owner,
+    dataset: shapes.DatasetName,
+    analyst: Text,
+    epsilon: Text = "",
+    queries: Text = "",
+    picks: Text = "",
+) -> Response:
+    """Give a share."""
+    try:
+        terms = {"epsilon": _number(epsilon), "queries": _whole(queries), "picks": _whole(picks)}
+        await blocking(partial(allowed, parts(request), dataset, analyst, terms))
+    except InvalidParameter as error:
+        return await _one(
+            request, person, dataset, 400, f"{str(error)[:1].upper()}{str(error)[1:]}."
+        )
+    return RedirectResponse(f"/owner/datasets/{dataset}", 303)
+
+
+@owner_pages.post("/datasets/{dataset}/close")
+async def close(request: Request, person: Owner, dataset: shapes.DatasetName) -> Response:
+    """Admit nothing more."""
+    await blocking(partial(closed, parts(request), dataset))
+    return RedirectResponse(f"/owner/datasets/{dataset}", 303)
+
+
+@owner_pages.get("/analysts")
+async def analysts(request: Request, person: Owner) -> Response:
+    """Who has an account."""
+    return await _analysts(request, person)
+
+
+@owner_pages.post("/analysts")
+async def add_analyst(request: Request, person: Owner, name: Text) -> Response:
+    """Let an analyst in; the first password is on the page that answers and nowhere else."""
+    password, known = new_password(), name.strip().lower()
+    try:
+        await blocking(partial(parts(request).accounts.add, known, "analyst", password))
+    except InvalidParameter as error:
+        return await _analysts(
+            request, person, 400, wrong=f"{str(error)[:1].upper()}{str(error)[1:]}."
+        )
+    return await _analysts(request, person, made=(known, password))
+
+
+@owner_pages.post("/analysts/reset")
+async def reset(request: Request, person: Owner, name: Text) -> Response:
+    """A new first password for somebody who forgot theirs."""
+    password = new_password()
+    await blocking(partial(parts(request).accounts.set_password, name, password))
+    return await _analysts(request, person, made=(name, password))
+
+
+@owner_pages.post("/analysts/remove")
+async def remove(request: Request, person: Owner, name: Text) -> Response:
+    """Let somebody in no more."""
+    await blocking(partial(parts(request).accounts.deactivate, name))
+    return RedirectResponse("/owner/analysts", 303)
+
+
+@owner_pages.get("/in-doubt")
+async def doubts(request: Request, person: Owner) -> Response:
+    """Reservations without a known end."""
+    entries = await blocking(partial(in_doubt, parts(request)))
+    return render(request, "doubts.html", person, entries=entries)
+
+
+@owner_pages.post("/in-doubt")
+async def write_off(request: Request, person: Owner, reservation: Text) -> Response:
+    """Give one back."""
+    await blocking(partial(parts(request).ledger.write_off, reservation))
+    return RedirectResponse("/owner/in-doubt", 303)
+
+
+async def _form(
+    request: Request, person: User, file: str, status: int = 200, wrong: str = ""
+) -> Response:
+    service = parts(request)
+    columns: tuple[str, ...] = ()
+    if file:
+        try:
+            columns = await blocking(partial(service.datasets.columns_of, file))
+        except (InvalidParameter, SourceError):
+            file, status, wrong = "", 400, "This file cannot be used. Choose another one."
+    files = [] if file else await blocking(service.datasets.files)
+    suggested = "".join(
+        c if c.isalnum() else "-" for c in file.split("/")[-1].split(".")[0].lower()
+    )
+    return render(
+        request,
+        "register.html",
+        person,
+        status,
+        file=file,
+        files=files,
+        columns=columns,
+        wrong=wrong,
+        caps=CAPS,
+        suggested=suggested.strip("-")[:40],
+    )
+
+
+async def _one(
+    request: Request, person: User, name: str, status: int = 200, wrong: str = ""
+) -> Response:
+    service = parts(request)
+    dataset = await blocking(partial(service.datasets.get, name))
+    account = await blocking(partial(service.ledger.account, name))
+    users = await blocking(service.accounts.users)
+    jobs = await blocking(partial(service.jobs.history, None, name, 30))
+    shares = [
+        {
+            "analyst": share.analyst,
+            "left": percent_left(account, share),
+            "words": what_is_left(share.left, share.limits),
+        }
+        for share in account.allowances
+    ]
+    return render(
+        request,
+        "dataset.html",
+        person,
+        status,
+        dataset=dataset,
+        account=account,
+        guarantee=account.budget.guarantee,
+        fixed=isinstance(account.budget, Metered),
+        left=percent_left(account),
+        shares=shares,
+        users=users,
+        jobs=jobs,
+        wrong=wrong,
+    )
+
+
+async def _analysts(
+    request: Request,
+    person: User,
+    status: int = 200,
+    *,
+    wrong: str = "",
+    made: tuple[str, str] | None = None,
+) -> Response:
+    users = await blocking(parts(request).accounts.users)
+    return render(request, "analysts.html", person, status, users=users, wrong=wrong, made=made)
+
+
+def _cards(service: Parts) -> list[dict[str, Any]]:
+    cards = []
+    for dataset in service.datasets.all():
+        account = service.ledger.account(dataset.name)
+        cards.append(
+            {
+                "dataset": dataset,
+                "left": percent_left(account),
+                "state": account.state,
+                "epsilon": account.budget.guarantee[0],
+                "analysts": len(account.allowances),
+                "pending": len(account.pending),
+            }
+        )
+    return cards
+
+
+def _whole(text: str) -> int | None:
+    if not text.strip():
+        return None
+    if not text.strip().isdecimal() or len(text) > 9 or int(text) < 1:
+        raise InvalidParameter("please write a whole number of 1 or more, or leave it empty")
+    return int(text)
+
+
+def _number(text: str) -> float | None:
+    if not text.strip():
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value <= 20:
+        raise InvalidParameter("please write an epsilon above 0 and at most 20")
+    return value

@@ -1,0 +1,94 @@
+"""What one worker process is made of, and how handlers reach it."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from anyio import CapacityLimiter, to_thread
+from starlette.requests import Request
+
+from topsecret.ledger import Ledger
+from topsecret.ledger.store import Store
+from topsecret.service import schema
+from topsecret.service.accounts import Accounts
+from topsecret.service.datasets import Datasets
+from topsecret.service.desk import Desk
+from topsecret.service.jobs import Jobs
+from topsecret.service.limits import Limits
+from topsecret.service.logs import log
+from topsecret.service.metrics import Metrics
+from topsecret.service.settings import Settings
+
+T = TypeVar("T")
+
+MOST_REMEMBERED = 2000
+
+
+@dataclass(slots=True)
+class Remembered:
+    """Answers that are final, as bytes: whoever asks again is served without the store."""
+
+    _answers: OrderedDict[str, tuple[str, bytes]] = field(default_factory=OrderedDict)
+
+    def get(self, identity: str) -> tuple[str, bytes] | None:
+        """Whose answer it is, and the answer."""
+        return self._answers.get(identity)
+
+    def put(self, identity: str, user: str, body: bytes) -> None:
+        """Remember an answer that will not change."""
+        self._answers[identity] = user, body
+        while len(self._answers) > MOST_REMEMBERED:
+            self._answers.popitem(last=False)
+
+
+class Parts:
+    """All that handlers need."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.store = Store(settings.place)
+        schema.create(self.store)
+        self.ledger = Ledger(settings.place)
+        self.accounts = Accounts(self.store)
+        self.datasets = Datasets(self.store, self.ledger, settings.files, settings.tick)
+        self.jobs = Jobs(self.store, self.ledger, self.datasets, settings.tick)
+        self.metrics = Metrics()
+        self.remembered = Remembered()
+        self.limits = Limits(
+            {
+                "request": settings.requests_per_minute,
+                "question": settings.questions_per_minute,
+                "plan": settings.plans_per_minute,
+                "try": settings.tries_per_minute,
+            }
+        )
+        self.desk = Desk(
+            self.store,
+            self.jobs,
+            settings.engines,
+            ended=self.metrics.question,
+            broke=lambda kind: log("failure", kind=kind, where="desk"),
+        )
+        # Plans are made one at a time: they are pure computing and must not starve the rest.
+        self.planning: CapacityLimiter | None = None
+
+    def close(self) -> bool:
+        """Stop answering; False when a question had to be left under way."""
+        finished = self.desk.close(self.settings.grace)
+        self.ledger.close()
+        self.store.close()
+        return finished
+
+
+def parts(request: Request) -> Parts:
+    """The parts behind a request."""
+    found: Parts = request.app.state.parts
+    return found
+
+
+async def blocking(call: Callable[[], T], limiter: CapacityLimiter | None = None) -> T:
+    """Run what waits for a disk or computes in a thread."""
+    return await to_thread.run_sync(call, limiter=limiter)

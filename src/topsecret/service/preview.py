@@ -1,0 +1,129 @@
+"""What a question would buy and cost, in plain words, from public numbers only."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Literal
+
+from topsecret.ledger import Account, Allowance, Flexible, Metered, Price
+from topsecret.planning.outlook import Outlook, outlook, outlook_at
+from topsecret.release import rounded_up
+from topsecret.rounding import down
+from topsecret.service.datasets import Dataset
+
+LARGEST_K = 100
+EPSILONS = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0)
+"""The steps of the slider."""
+
+Length = int | Literal["auto"]
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What would come back, and what it would take."""
+
+    k: Length
+    epsilon: float | None
+    """None where the owner fixed the price."""
+    mechanism: str
+    lead: int | None
+    """How many persons an item must be ahead to be named with 95% probability."""
+    fits: bool
+    cost: float
+    """The share of the analyst's whole allowance that it may take, 0 to 1 and more."""
+    left: float
+    """The share of the allowance that is left."""
+    again: int
+    """How many such questions fit."""
+    buys: str
+    answer: str
+    protects: str
+    takes: str
+
+    def to_dict(self) -> dict[str, object]:
+        """As plain values."""
+        return asdict(self)
+
+
+def preview(
+    dataset: Dataset, account: Account, share: Allowance, k: Length, epsilon: float | None
+) -> Preview:
+    """The preview of one question."""
+    budget = account.budget
+    seen = _seen(budget, k, epsilon, dataset.delta, dataset.cap)
+    if isinstance(budget, Metered):
+        worst = {"picks": Fraction(0 if k == "auto" else k), "queries": Fraction(1)}
+    else:
+        worst = dict(budget.worst(Price(seen.loss)))
+    left = {name: min(value, share.left.get(name, value)) for name, value in account.left.items()}
+    whole = {
+        name: min(value, share.limits.get(name, value))
+        for name, value in account.budget.limits.items()
+    }
+    again = min((int(left[name] / value) for name, value in worst.items() if value), default=0)
+    cost = max(_part(worst[name], whole[name]) for name in worst)
+    remaining = min(_part(left[name], whole[name]) for name in left)
+    fits = again >= 1 and account.state == "open"
+    return Preview(
+        k,
+        epsilon,
+        seen.name,
+        seen.lead,
+        fits,
+        float(cost),
+        float(remaining),
+        again,
+        _buys(seen),
+        f"You get {seen.answer}.",
+        _protects(seen.epsilon),
+        _takes(fits, float(cost), again),
+    )
+
+
+@lru_cache(maxsize=4096)
+def _seen(
+    budget: Metered | Flexible, k: Length, epsilon: float | None, delta: float, cap: int | None
+) -> Outlook:
+    if isinstance(budget, Metered):
+        whole = down(budget.epsilon), down(budget.delta)
+        return outlook_at(k, *whole, down(budget.price), down(budget.query_delta), cap)
+    return outlook(k, 1.0 if epsilon is None else epsilon, delta, cap)
+
+
+def _buys(seen: Outlook) -> str:
+    if seen.lead is None:
+        return f"An item is named when {seen.named_when}."
+    if seen.over_rank is None:
+        return (
+            f"The list can end where at least {seen.lead:,} fewer people have the next item: such "
+            "a drop is found with 95% probability."
+        )
+    return (
+        f"An item that {seen.lead:,} more people have than the item of rank {seen.over_rank:,} "
+        "is named with 95% probability."
+    )
+
+
+def _protects(epsilon: float) -> str:
+    if epsilon >= 20:
+        return "At this setting the guarantee is too weak to mean much."
+    factor = rounded_up(math.nextafter(math.exp(epsilon), math.inf), 3)
+    return (
+        f"Nobody's presence in the data makes any answer more than {factor} times as likely "
+        "or as unlikely."
+    )
+
+
+def _takes(fits: bool, cost: float, again: int) -> str:
+    share = "less than 1%" if cost < 0.01 else f"up to {math.ceil(100 * cost)}%"
+    if not fits:
+        return f"It would take {share} of your allowance: more than is left. Choose less."
+    many = "this is the last" if again == 1 else f"{min(again, 9999):,} like it fit"
+    return f"It takes {share} of your allowance; {many}."
+
+
+def _part(value: Fraction, whole: Fraction) -> Fraction:
+    return value / whole if whole else Fraction(1)

@@ -1,0 +1,101 @@
+"""The service's own tables, beside the ledger's in one database."""
+
+from __future__ import annotations
+
+from sqlalchemy import Column, Float, Index, Integer, MetaData, Table, Text, UniqueConstraint, text
+
+from topsecret.ledger.store import Store
+
+METADATA = MetaData()
+
+USERS = Table(
+    "service_users",
+    METADATA,
+    Column("name", Text, primary_key=True),
+    Column("role", Text, nullable=False),
+    Column("password", Text, nullable=False),
+    Column("active", Integer, nullable=False),
+    Column("created", Float, nullable=False),
+)
+"""Owners and analysts; passwords as argon2id hashes."""
+
+KEYS = Table(
+    "service_keys",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("user", Text, nullable=False),
+    Column("label", Text, nullable=False),
+    Column("hash", Text, nullable=False),
+    Column("revoked", Integer, nullable=False),
+    Column("created", Float, nullable=False),
+)
+"""API keys of machines, as argon2id hashes."""
+
+SESSIONS = Table(
+    "service_sessions",
+    METADATA,
+    Column("hash", Text, primary_key=True),
+    Column("user", Text, nullable=False),
+    Column("expires", Float, nullable=False),
+)
+
+DATASETS = Table(
+    "service_datasets",
+    METADATA,
+    Column("name", Text, primary_key=True),
+    Column("title", Text, nullable=False),
+    Column("source", Text, nullable=False),
+    Column("person", Text, nullable=False),
+    Column("columns", Text, nullable=False),
+    Column("cap", Integer, nullable=True),
+    Column("delta", Float, nullable=False),
+    Column("created", Float, nullable=False),
+)
+"""What the owner registered; the budget itself is the ledger's."""
+
+JOBS = Table(
+    "service_jobs",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("user", Text, nullable=False),
+    Column("dataset", Text, nullable=False),
+    Column("request", Text, nullable=False),
+    Column("question", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("error", Text, nullable=True),
+    Column("message", Text, nullable=True),
+    Column("answer", Text, nullable=True),
+    Column("asked", Float, nullable=False),
+    Column("shown", Float, nullable=True),
+    Column("worker", Text, nullable=False),
+    UniqueConstraint("user", "dataset", "request", name="one_job_per_request"),
+    Index("service_jobs_by_state", "state"),
+    Index("service_jobs_by_user", "user", "asked"),
+)
+"""Questions and, once they have one, their answers."""
+
+WORKERS = Table(
+    "service_workers",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("seen", Float, nullable=False),
+)
+"""Worker processes and their last sign of life: the jobs of a dead one are taken over."""
+
+NOTES = Table(
+    "service_notes",
+    METADATA,
+    Column("name", Text, primary_key=True),
+    Column("value", Text, nullable=False),
+)
+"""Single values, such as the hash of the set-up token."""
+
+CREATION_LOCK = 0x746F7074  # any constant: two processes must not create the tables at once
+
+
+def create(store: Store) -> None:
+    """Make what is missing; any number of processes may do so at once."""
+    with store.writing() as connection:
+        if not store.sqlite:
+            connection.execute(text(f"SELECT pg_advisory_xact_lock({CREATION_LOCK})"))
+        METADATA.create_all(connection)

@@ -1,0 +1,103 @@
+"""Passwords, API keys and tokens: made here, kept as hashes, compared in constant time."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from threading import BoundedSemaphore
+
+from argon2 import PasswordHasher
+from argon2.exceptions import InvalidHashError, VerificationError
+
+from topsecret.errors import InvalidParameter
+
+SHORTEST_PASSWORD, LONGEST_PASSWORD = 12, 200
+
+# RFC 9106, the second recommended choice: argon2id, 64 MiB, 3 passes.
+_PASSWORDS = PasswordHasher(time_cost=3, memory_cost=65536, parallelism=1)
+# A key has 256 random bits: nobody guesses it, the hash only has to be one-way.
+_KEYS = PasswordHasher(time_cost=1, memory_cost=8192, parallelism=1)
+_AT_ONCE = BoundedSemaphore(2)  # hashing is heavy on purpose: log-ins must not fill the memory
+
+_NOBODY = _PASSWORDS.hash(secrets.token_urlsafe())
+_NO_KEY = _KEYS.hash(secrets.token_urlsafe())
+_PROCESS = secrets.token_bytes(32)
+
+KEY_PREFIX = "tsk"
+
+
+def hash_password(password: str) -> str:
+    """The hash of a new password, once it is long enough."""
+    if not SHORTEST_PASSWORD <= len(password) <= LONGEST_PASSWORD:
+        raise InvalidParameter(
+            f"a password needs {SHORTEST_PASSWORD} to {LONGEST_PASSWORD} characters; "
+            "a few random words make a good one"
+        )
+    with _AT_ONCE:
+        return _PASSWORDS.hash(password)
+
+
+def password_matches(password: str, stored: str | None) -> bool:
+    """Whether it is the password; an unknown account takes as long as a wrong password."""
+    return _matches(_PASSWORDS, password[: LONGEST_PASSWORD + 1], stored, _NOBODY)
+
+
+def new_password() -> str:
+    """A first password that the owner hands over: 100 random bits in four groups."""
+    letters = "abcdefghjkmnpqrstuvwxyz23456789"
+    return "-".join("".join(secrets.choice(letters) for _ in range(5)) for _ in range(4))
+
+
+def new_key() -> tuple[str, str, str]:
+    """A key's id, the key as its user gets it, and the hash to keep."""
+    identity, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
+    with _AT_ONCE:
+        return identity, f"{KEY_PREFIX}_{identity}_{secret}", _KEYS.hash(secret)
+
+
+def parse_key(key: str) -> tuple[str, str]:
+    """A key's id and its secret part; both empty when it is no key."""
+    parts = key.split("_", 2)
+    if len(parts) != 3 or parts[0] != KEY_PREFIX or len(key) > 200:
+        return "", ""
+    return parts[1], parts[2]
+
+
+def key_matches(secret: str, stored: str | None) -> bool:
+    """Whether the secret is that key's; an unknown key takes as long as a wrong one."""
+    return _matches(_KEYS, secret, stored, _NO_KEY)
+
+
+def fingerprint(secret: str) -> bytes:
+    """What this process remembers a secret by that it has verified: worthless elsewhere."""
+    return hashlib.blake2b(secret.encode(), key=_PROCESS, digest_size=32).digest()
+
+
+def token() -> str:
+    """A random token of 256 bits."""
+    return secrets.token_urlsafe(32)
+
+
+def hash_token(value: str) -> str:
+    """The hash to keep of a random token; random bits need no slow hash."""
+    return hashlib.sha256(value.encode()).hexdigest()
+
+
+def csrf_token(session: str) -> str:
+    """The token that a session's forms carry; who has it cannot compute the session."""
+    return hmac.new(session.encode(), b"topsecret form", hashlib.sha256).hexdigest()
+
+
+def same(one: str, other: str) -> bool:
+    """Whether two texts are equal, in constant time."""
+    return hmac.compare_digest(one.encode(), other.encode())
+
+
+def _matches(hasher: PasswordHasher, secret: str, stored: str | None, nobody: str) -> bool:
+    with _AT_ONCE:
+        try:
+            hasher.verify(stored or nobody, secret)
+        except (VerificationError, InvalidHashError):
+            return False
+    return stored is not None

@@ -1,0 +1,87 @@
+"""Run the service: bind the port, print where it is, start the workers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable
+
+import uvicorn
+from uvicorn.supervisors import Multiprocess
+
+from topsecret.errors import InvalidParameter
+from topsecret.ledger.store import Store
+from topsecret.service import schema
+from topsecret.service.accounts import Accounts
+from topsecret.service.app import ENVIRONMENT
+from topsecret.service.logs import configure
+from topsecret.service.metrics import share_between_workers
+from topsecret.service.settings import Settings
+
+Say = Callable[[str], None]
+
+
+def bound(host: str, port: int) -> socket.socket:
+    """A listening socket; that the port is taken is said in one line."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+        listening.listen(2048)
+    except (OSError, OverflowError) as error:
+        listening.close()
+        taken = isinstance(error, OSError) and error.errno == 98
+        reason = "is in use" if taken else "cannot be bound"
+        raise InvalidParameter(
+            f"port {port} of {host} {reason}; choose another with --port"
+        ) from None
+    listening.set_inheritable(True)
+    return listening
+
+
+def address(host: str, listening: socket.socket, https: bool) -> str:
+    """The address to open in a browser on this machine."""
+    shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
+    return f"http{'s' if https else ''}://{shown}:{listening.getsockname()[1]}"
+
+
+def prepare(settings: Settings, base: str, say: Say) -> None:
+    """The tables and, on the first run, a link that makes the owner's account."""
+    settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    store = Store(settings.place)
+    schema.create(store)
+    accounts = Accounts(store)
+    if accounts.empty:
+        say("This is the first run. Make the owner's account here; the link works once:")
+        say(f"  {base}/setup?token={accounts.new_set_up_token()}")
+    store.close()
+
+
+def run(settings: Settings, listening: socket.socket, workers: int) -> None:
+    """Serve until a signal ends it: questions under way finish, or stay in doubt."""
+    os.environ[ENVIRONMENT] = settings.to_json()
+    configure()
+    config = uvicorn.Config(
+        "topsecret.service.app:from_environment",
+        factory=True,
+        workers=workers,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        date_header=True,
+        timeout_graceful_shutdown=int(settings.grace) + 5,
+        timeout_worker_healthcheck=30,
+    )
+    server = uvicorn.Server(config)
+    if workers == 1:
+        for ending in (signal.SIGINT, signal.SIGTERM):
+            # After a graceful stop the server raises the signal again: it has been served.
+            signal.signal(ending, lambda *_: None)
+        server.run(sockets=[listening])
+    else:
+        with share_between_workers():
+            Multiprocess(config, sockets=[listening]).run()
+    sys.stderr.flush()

@@ -1,0 +1,78 @@
+"""How a service runs: one frozen value that every worker process is started with.
+
+>>> from pathlib import Path
+>>> settings = Settings(home=Path("/srv/topsecret"))
+>>> Settings.from_json(settings.to_json()) == settings
+True
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from topsecret.errors import InvalidParameter
+
+LONGEST_TICK = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Where a service keeps its records, and its public limits."""
+
+    home: Path
+    """A private folder for the records, unless ``database`` names a PostgreSQL."""
+    database: str = ""
+    """``postgresql://…`` for ledger and records; a SQLite file in ``home`` when empty."""
+    files: tuple[Path, ...] = ()
+    """The folders that the files of data sets may lie in."""
+    tick: float = 1.0
+    """Fresh answers are shown only a whole number of ticks after their question."""
+    https: bool = False
+    """Whether browsers reach the service by HTTPS alone: cookies are then marked so."""
+    engines: int = 2
+    """How many questions one worker process counts at the same time."""
+    grace: float = 30.0
+    """Seconds that questions under way have to end when the service stops."""
+    requests_per_minute: int = 1200
+    """For each account."""
+    questions_per_minute: int = 60
+    """Asked by each account."""
+    plans_per_minute: int = 240
+    """Previewed by each account."""
+    tries_per_minute: int = 10
+    """Failed log-ins from one address, and for one account."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.tick <= LONGEST_TICK:
+            raise InvalidParameter(
+                f"tick={self.tick} must be above 0 and at most {LONGEST_TICK:g} seconds; "
+                "1 is the default"
+            )
+
+    @property
+    def place(self) -> str:
+        """Where ledger and records are."""
+        return self.database or str(self.home / "service.db")
+
+    def to_json(self) -> str:
+        """The settings as text for a worker's environment."""
+        record = asdict(self)
+        record["home"], record["files"] = str(self.home), [str(path) for path in self.files]
+        return json.dumps(record)
+
+    @classmethod
+    def from_json(cls, text: str) -> Settings:
+        """The settings of a worker."""
+        record = json.loads(text)
+        record["home"] = Path(record["home"])
+        record["files"] = tuple(Path(path) for path in record["files"])
+        return cls(**record)
+
+
+def default_home() -> Path:
+    """A folder in the platform's data directory."""
+    import platformdirs
+
+    return platformdirs.user_data_path("topsecret", appauthor=False) / "service"

@@ -1,0 +1,186 @@
+"""What goes over the wire: the schema of requests and answers."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import Path
+from pydantic import BaseModel, ConfigDict, Field
+
+from topsecret.service.preview import LARGEST_K
+
+DATASET = r"^[a-z0-9][a-z0-9_-]{0,39}$"
+NAME = r"^[a-z0-9][a-z0-9._-]{0,39}$"
+REQUEST_ID = r"^[A-Za-z0-9._:-]{1,100}$"
+
+DatasetName = Annotated[str, Path(pattern=DATASET, description="A data set's name.")]
+Identity = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,40}$")]
+Epsilon = Annotated[float, Field(ge=0.001, le=20, allow_inf_nan=False)]
+Delta = Annotated[float, Field(ge=1e-12, le=0.01, allow_inf_nan=False)]
+Count = Annotated[int, Field(strict=True, ge=1, le=1_000_000)]
+
+
+class Strict(BaseModel):
+    """Unknown fields are mistakes."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class QuestionShape(Strict):
+    """A question to a data set."""
+
+    column: str = Field(min_length=1, max_length=200, description="One of the data set's columns.")
+    k: Annotated[int, Field(strict=True, ge=1, le=LARGEST_K)] | Literal["auto"] = 10
+    epsilon: Epsilon | None = Field(
+        default=None, description="What to spend; left out where the owner fixed the price."
+    )
+
+
+class AskShape(QuestionShape):
+    """A question to be answered and paid for."""
+
+    request_id: str | None = Field(
+        default=None,
+        pattern=REQUEST_ID,
+        description="Your name for this request: sent again, it finds the same answer.",
+    )
+
+
+class DatasetShape(BaseModel):
+    """A data set as an analyst sees it."""
+
+    name: str
+    title: str
+    columns: list[str]
+    price: Literal["flexible", "fixed"]
+
+
+class PreviewShape(BaseModel):
+    """What a question would buy and cost."""
+
+    k: int | str
+    epsilon: float | None
+    mechanism: str
+    lead: int | None
+    fits: bool
+    cost: float
+    left: float
+    again: int
+    buys: str
+    answer: str
+    protects: str
+    takes: str
+
+
+class AnswerShape(BaseModel):
+    """A question and what became of it."""
+
+    id: str
+    dataset: str
+    request_id: str
+    column: str
+    k: int | str
+    epsilon: float | None
+    state: Literal["working", "answered", "refused", "failed", "in-doubt"]
+    asked: str
+    error: str | None
+    message: str | None
+    answer: dict[str, Any] | None
+
+
+class BudgetShape(BaseModel):
+    """What is left, for the asking account; amounts are exact fractions as text."""
+
+    dataset: str
+    state: str
+    epsilon: float
+    delta: float
+    summary: str
+    limits: dict[str, str]
+    spent: dict[str, str]
+    left: dict[str, str]
+
+
+class MeShape(BaseModel):
+    """Who is logged in."""
+
+    name: str
+    role: Literal["owner", "analyst"]
+
+
+class KeyShape(BaseModel):
+    """An API key without its secret."""
+
+    id: str
+    label: str
+
+
+class NewKeyShape(Strict):
+    """A key to be made."""
+
+    label: str = Field(min_length=1, max_length=60, pattern=r"^[A-Za-z0-9 ._-]+$")
+
+
+class MadeKeyShape(BaseModel):
+    """A key, shown this once."""
+
+    key: str
+
+
+class RegisterShape(Strict):
+    """A data set to be registered."""
+
+    name: str = Field(pattern=DATASET)
+    title: str = Field(min_length=1, max_length=100)
+    file: str = Field(min_length=1, max_length=500, description="In one of the data folders.")
+    person: str = Field(min_length=1, max_length=200)
+    columns: list[str] = Field(min_length=1, max_length=50)
+    cap: Count | None = None
+    epsilon: Epsilon
+    delta: Delta = 1e-6
+    queries: Count | None = Field(default=None, description="With a fixed price: how many.")
+    picks: Count | None = Field(default=None, description="With a fixed price: items in all.")
+
+
+class AllowShape(Strict):
+    """An analyst's share of a budget."""
+
+    analyst: str = Field(pattern=NAME)
+    epsilon: Epsilon | None = None
+    delta: Delta | None = None
+    queries: Count | None = None
+    picks: Count | None = None
+
+
+class NewAnalystShape(Strict):
+    """An analyst to be let in."""
+
+    name: str = Field(pattern=NAME)
+
+
+class MadeAnalystShape(BaseModel):
+    """An analyst with a first password, shown this once."""
+
+    name: str
+    password: str
+
+
+class DoneShape(BaseModel):
+    """It is done."""
+
+    done: bool = True
+
+
+class InDoubtShape(BaseModel):
+    """A reservation without a known end."""
+
+    reservation: str
+    dataset: str
+    analyst: str | None
+    time: str
+
+
+class HealthShape(BaseModel):
+    """The service is up and reaches its ledger."""
+
+    status: Literal["ok"]

@@ -1,0 +1,89 @@
+"use strict";
+// Shows, while the slider moves, what the budget would buy. The words come from the server's plan.
+{
+  const form = document.getElementById("ask");
+  const panel = document.getElementById("plan");
+  const epsilons = form.dataset.epsilons.split(" ").filter(Boolean).map(Number);
+  const field = (name) => form.elements.namedItem(name);
+  const show = (name) => panel.querySelector(`[data-of="${name}"]`);
+  const plans = new Map();
+  let wanted = "";
+  let timer = 0;
+
+  const question = (step) => {
+    const auto = field("auto") !== null && field("auto").checked;
+    const asked = { column: field("column").value, k: auto ? "auto" : Number(field("k").value) };
+    if (epsilons.length) asked.epsilon = epsilons[step];
+    return asked;
+  };
+
+  const fetchPlan = (asked) => {
+    const key = JSON.stringify(asked);
+    if (!plans.has(key)) {
+      plans.set(key, (async () => {
+        const response = await fetch(form.dataset.plan, {
+          method: "POST",
+          headers: { "content-type": "application/json", "x-csrf-token": form.dataset.csrf },
+          body: key,
+        });
+        const body = await response.json();
+        if (!response.ok) plans.delete(key);
+        return { ok: response.ok, body };
+      })());
+      plans.get(key).catch(() => plans.delete(key));
+    }
+    return plans.get(key);
+  };
+
+  const draw = (plan) => {
+    for (const name of ["answer", "buys", "protects", "takes"]) show(name).textContent = plan[name];
+    const lead = show("lead");
+    lead.hidden = plan.lead === null;
+    if (plan.lead !== null) lead.querySelector("b").textContent = plan.lead.toLocaleString("en");
+    const left = 100 * plan.left;
+    const cost = Math.min(100 * plan.cost, left);
+    panel.querySelector(".cost").hidden = false;
+    document.getElementById("left").setAttribute("width", left);
+    document.getElementById("take").setAttribute("x", left - cost);
+    document.getElementById("take").setAttribute("width", cost);
+    document.getElementById("go").disabled = !plan.fits;
+  };
+
+  const refresh = async () => {
+    const asked = question(epsilons.length ? Number(field("step").value) : 0);
+    const mine = (wanted = JSON.stringify(asked));
+    panel.setAttribute("aria-busy", "true");
+    try {
+      const { ok, body } = await fetchPlan(asked);
+      if (wanted !== mine) return;
+      if (ok) draw(body);
+      else {
+        show("answer").textContent = body.message;
+        for (const name of ["buys", "protects", "takes"]) show(name).textContent = "–";
+        show("lead").hidden = true;
+      }
+    } catch {
+      if (wanted === mine) show("answer").textContent = "The server did not answer. Try again.";
+    }
+    if (wanted === mine) panel.setAttribute("aria-busy", "false");
+  };
+
+  const changed = () => {
+    if (field("auto") !== null) field("k").disabled = field("auto").checked;
+    if (epsilons.length) {
+      const epsilon = epsilons[Number(field("step").value)];
+      document.getElementById("epsilon").textContent = `ε = ${epsilon}`;
+      field("step").setAttribute("aria-valuetext", `epsilon ${epsilon}`);
+    }
+    if (!form.checkValidity()) return;
+    clearTimeout(timer);
+    timer = setTimeout(refresh, 80);
+  };
+
+  form.addEventListener("input", changed);
+  form.addEventListener("submit", () => {
+    document.getElementById("go").disabled = true;
+  });
+  // A page that comes back from the browser's memory can be used again.
+  addEventListener("pageshow", changed);
+}

@@ -1,0 +1,122 @@
+"""``topsecret pate`` and ``topsecret rank``: thin layers with clear mistakes."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from topsecret.cli import main
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as stop:
+        main(words)
+    captured = capsys.readouterr()
+    code = stop.value.code
+    return int(code) if isinstance(code, int) else 0, captured.out, captured.err
+
+
+@pytest.fixture
+def votes(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(1)
+    truth = rng.random((20, 4)) < 0.4
+    truth[:, 0] = True
+    ballots = truth[:, None, :] ^ (rng.random((20, 300, 4)) < 0.02)
+    path = tmp_path / "votes.npz"
+    np.savez_compressed(path, votes=ballots, labels=["sun", "rain", "snow", "fog"])
+    np.savez(tmp_path / "counts.npz", counts=ballots.sum(axis=1))
+    return path
+
+
+def test_votes_become_label_sets(votes: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "pate", str(votes), "--epsilon", "20")
+    assert code == 0
+    assert "sun" in out.splitlines()[0]
+    assert "20 queries answered with epsilon = " in out
+    assert "one training record, hence one teacher's votes, is replaced" in out
+
+
+def test_json_has_one_object_per_line(votes: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--epsilon", "9", "--method", "pate-tau", "--max-votes", "3", "--json"]
+    code, out, _ = run(capsys, "pate", str(votes), *options)
+    lines = [json.loads(line) for line in out.splitlines()]
+    assert code == 0
+    assert [line["query"] for line in lines[:-1]] == list(range(1, 21))
+    assert all(line["epsilon"] <= 9 for line in lines)
+    assert lines[-1]["queries"] == 20
+
+
+def test_counts_need_the_number_of_teachers(
+    votes: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    counts = str(votes.with_name("counts.npz"))
+    assert run(capsys, "pate", counts, "--epsilon", "9")[2] == (
+        "topsecret: a file of counts does not say how many voted; pass --teachers\n"
+    )
+    words = ["--epsilon", "9", "--teachers", "300", "--method", "pate", "--queries", "2"]
+    code, out, _ = run(capsys, "pate", counts, *words)
+    assert code == 0
+    assert out.count("\n") == 4
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ({"votes": np.zeros((3, 2))}, "has votes of the shape (3, 2)"),
+        ({"other": np.zeros(3)}, "holds no votes that can be streamed"),
+        ({"votes": np.zeros((3, 2, 2)), "labels": ["a"]}, "names 1 labels for 2"),
+    ],
+)
+def test_files_of_another_shape_are_told(
+    tmp_path: Path, content: dict[str, object], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "v.npz"
+    np.savez(path, **content)  # type: ignore[arg-type]
+    code, _, err = run(capsys, "pate", str(path), "--epsilon", "1")
+    assert code == 2
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_a_damaged_file_ends_in_one_line(votes: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    votes.write_bytes(votes.read_bytes()[:200])
+    code, _, err = run(capsys, "pate", str(votes), "--epsilon", "1")
+    assert code == 2
+    assert "holds no votes that can be streamed" in err
+
+
+@pytest.fixture
+def matches(tmp_path: Path) -> Path:
+    path = tmp_path / "matches.csv"
+    rows = ["ada,bob"] * 900 + ["bob,eve"] * 500 + ["ada,eve"] * 950
+    path.write_text("winner,loser\n" + "\n".join(rows) + "\n")
+    return path
+
+
+def test_matches_become_a_ranking(matches: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["rank", str(matches), "--winner", "winner", "--loser", "loser", "--epsilon", "1"]
+    code, out, _ = run(capsys, *words, "-k", "2")
+    assert code == 0
+    assert out.index("ada") < out.index("bob") < out.index("Receipt")
+    assert "as declared by the caller" in " ".join(out.split())
+    spectral = ["--method", "spectral", "-k", "1", "--json"]
+    code, out, _ = run(capsys, *words[:-1], "200", *spectral)
+    assert json.loads(out)["items"] == ["ada"]
+
+
+def test_wrong_methods_are_told(matches: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["rank", str(matches), "--winner", "winner", "--loser", "loser", "--epsilon", "1"]
+    assert (
+        "method='elo' must be 'counting' or 'spectral'" in run(capsys, *words, "--method", "elo")[2]
+    )
+
+
+def test_help_stays_light() -> None:
+    code = (
+        "import sys, topsecret.cli.commands; "
+        "sys.exit(bool({'sklearn', 'scipy', 'joblib'} & set(sys.modules)))"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,111 @@
+"""Asking over the API: free plans, one answer for each request id, budgets that hold."""
+
+from fractions import Fraction
+
+from serving import Here
+
+QUESTION = {"column": "place", "k": 3, "epsilon": 1.0}
+ASK, PLAN = "/api/datasets/events/ask", "/api/datasets/events/plan"
+
+
+def test_an_answer_has_items_and_a_receipt(service: Here) -> None:
+    job = service.answered("ann", ASK, QUESTION)
+    assert job["state"] == "answered"
+    assert job["answer"]["items"] == ["Harbour", "Market", "Library"]
+    assert "Guarantee" in job["answer"]["receipt"]
+    assert "source" not in job["answer"]
+
+
+def test_a_plan_is_free_and_in_words(service: Here) -> None:
+    before = service.call("ann", "GET", "/api/datasets/events/budget").json()
+    plan = service.call("ann", "POST", PLAN, QUESTION).json()
+    assert plan["fits"]
+    assert plan["lead"] > 0
+    assert "named with 95% probability" in plan["buys"]
+    assert service.call("ann", "GET", "/api/datasets/events/budget").json() == before
+
+
+def test_the_same_request_finds_the_same_answer(service: Here) -> None:
+    body = QUESTION | {"request_id": "once", "epsilon": 0.9}
+    first = service.answered("ann", ASK, body)
+    again = service.call("ann", "POST", ASK, body)
+    assert again.status_code == 200
+    assert again.json() == first
+
+
+def test_a_request_id_is_for_one_question(service: Here) -> None:
+    service.answered("ann", ASK, QUESTION | {"request_id": "taken"})
+    other = service.call("ann", "POST", ASK, QUESTION | {"request_id": "taken", "k": 2})
+    assert other.status_code == 409
+    assert other.json()["error"] == "request_id_used"
+
+
+def test_the_same_question_again_costs_nothing(fresh: Here) -> None:
+    first = fresh.answered("ann", ASK, QUESTION)
+    spent = fresh.parts.ledger.account("events").spent
+    again = fresh.answered("bob", ASK, QUESTION)
+    assert again["answer"]["items"] == first["answer"]["items"]
+    assert again["answer"]["receipt"]["Budget"].startswith("nothing")
+    assert fresh.parts.ledger.account("events").spent == spent
+
+
+def test_a_budget_that_is_used_up_refuses(fresh: Here) -> None:
+    fresh.parts.datasets.allow("events", "ann", {"epsilon": 0.5})
+    fresh.parts.datasets.forget()
+    assert not fresh.call("ann", "POST", PLAN, QUESTION | {"epsilon": 3.0}).json()["fits"]
+    job = fresh.answered("ann", ASK, QUESTION | {"epsilon": 3.0})
+    assert (job["state"], job["error"], job["answer"]) == ("refused", "budget_exceeded", None)
+    account = fresh.parts.ledger.account("events")
+    assert all(value == 0 for value in account.spent.values())
+
+
+def test_a_fixed_price_is_paid_by_the_item(fresh: Here) -> None:
+    path = "/api/datasets/metered/ask"
+    job = fresh.answered("bob", path, {"column": "place", "k": 2})
+    assert job["state"] == "answered"
+    assert fresh.parts.ledger.account("metered").spent == {
+        "picks": Fraction(2),
+        "queries": Fraction(1),
+    }
+    assert fresh.call("bob", "POST", path, {"column": "place", "epsilon": 1}).status_code == 400
+
+
+def test_an_analyst_names_no_file_no_table_and_no_other_column(service: Here) -> None:
+    for column in ("user", "place; DROP TABLE x", "../events.csv", "count(*)"):
+        answer = service.call("ann", "POST", ASK, QUESTION | {"column": column})
+        assert answer.status_code == 400
+        assert answer.json()["message"].startswith("This column cannot be asked")
+    for field in ("file", "source", "sql", "table", "url"):
+        answer = service.call("ann", "POST", ASK, QUESTION | {field: "x"})
+        assert answer.status_code == 422
+
+
+def test_a_data_set_without_an_allowance_does_not_exist(service: Here) -> None:
+    for name in ("metered", "nothing"):
+        for path in (f"/api/datasets/{name}/budget",):
+            answer = service.call("ann", "GET", path)
+            assert answer.status_code == 404
+            assert answer.json()["message"] == f"there is no data set {name!r} for you"
+    names = [one["name"] for one in service.call("ann", "GET", "/api/datasets").json()]
+    assert names == ["events"]
+
+
+def test_another_analysts_answer_is_refused(service: Here) -> None:
+    mine = service.answered("ann", ASK, QUESTION)["id"]
+    assert service.call("ann", "GET", f"/api/answers/{mine}").status_code == 200
+    for path in (f"/api/answers/{mine}", f"/api/answers/{mine}/csv", f"/answers/{mine}"):
+        assert service.call("bob", "GET", path).status_code == 404
+    assert service.call("olga", "GET", f"/api/answers/{mine}").status_code == 200
+
+
+def test_csv_is_safe_in_a_spreadsheet(service: Here) -> None:
+    from dataclasses import replace
+
+    from topsecret.service.api import as_csv
+
+    mine = service.answered("ann", ASK, QUESTION)["id"]
+    text = service.call("ann", "GET", f"/api/answers/{mine}/csv").text
+    assert text.splitlines()[:2] == ["rank,place", "1,Harbour"]
+    release = service.parts.jobs.find(mine, None).release
+    assert release is not None
+    assert "'=1+1" in as_csv(replace(release, items=("=1+1",)))

@@ -1,0 +1,278 @@
+"""The pages in a real browser: Debian's Chromium, driven by Playwright.
+
+Every page is checked for script errors and refused resources; screenshots are kept in
+``build/screenshots``.
+"""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+from serving import PASSWORD, PLACES, Server, write_events
+
+expect.set_options(timeout=30_000)
+SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
+DESKTOP = {"width": 1280, "height": 800}
+PHONE = {"width": 390, "height": 844}
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    program = shutil.which("chromium")
+    assert program, "Chromium is missing; run make test, which installs it"
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=program, args=FLAGS)
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("browser")
+    (folder / "files").mkdir()
+    write_events(folder / "files" / "events.csv", PLACES)
+    running = Server(folder)
+    yield running
+    assert running.stop() == 0
+
+
+@contextmanager
+def visiting(browser: Browser, server: Server, *, allow: tuple[str, ...] = ()) -> Iterator[Page]:
+    """A visitor of their own, whose page must show no error in the console."""
+    with browser.new_context(viewport=DESKTOP, base_url=server.address) as context:
+        page = context.new_page()
+        page.set_default_timeout(30_000)
+        complaints: list[str] = []
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on(
+            "console",
+            lambda message: (
+                complaints.append(message.text) if message.type in ("error", "warning") else None
+            ),
+        )
+        yield page
+        assert [one for one in complaints if not any(word in one for word in allow)] == []
+
+
+def shoot(page: Page, name: str) -> None:
+    """The page on a desktop and a phone, light and dark."""
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    for size, viewport in (("desktop", DESKTOP), ("phone", PHONE)):
+        page.set_viewport_size(viewport)  # type: ignore[arg-type]
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+            path = SCREENSHOTS / f"{name}-{size}-{scheme}.png"
+            page.screenshot(path=path, full_page=True, animations="disabled")
+        wider = page.evaluate("document.documentElement.scrollWidth > innerWidth")
+        assert not wider, f"{name} is wider than a {size}"
+    page.set_viewport_size(DESKTOP)  # type: ignore[arg-type]
+    page.emulate_media(color_scheme="light")
+
+
+def log_in(page: Page, name: str, password: str) -> None:
+    page.goto("/login")
+    page.get_by_label("Name").fill(name)
+    page.get_by_label("Password").fill(password)
+    page.keyboard.press("Enter")
+
+
+@pytest.fixture(scope="module")
+def passwords(browser: Browser, server: Server) -> dict[str, str]:
+    """The first run, by the owner's hand: set-up, a data set, two analysts, their shares."""
+    found = {"olga": PASSWORD}
+    with visiting(browser, server) as page:
+        page.goto("/")
+        page.wait_for_url("**/setup")
+        assert page.get_by_text("has no owner yet").is_visible()
+        shoot(page, "setup-without-link")
+        page.goto(server.set_up_link)
+        shoot(page, "setup")
+        page.get_by_label("Name").fill("olga")
+        page.get_by_label("Password", exact=True).fill(PASSWORD)
+        page.get_by_label("Password again").fill(PASSWORD)
+        page.get_by_role("button", name="Make the owner").click()
+        page.wait_for_url("**/owner")
+        shoot(page, "owner-empty")
+        page.get_by_role("link", name="Register the first one").click()
+        shoot(page, "register-file")
+        page.get_by_role("link", name="events.csv").click()
+        page.get_by_label("Title").fill("Events in the city")
+        page.locator("select[name=person_column]").select_option("user")
+        page.get_by_role("checkbox", name="place").check()
+        page.get_by_role("checkbox", name="colour").check()
+        shoot(page, "register")
+        page.get_by_role("button", name="Register and open").click()
+        page.wait_for_url("**/owner/datasets/events")
+        for name in ("ann", "bob"):
+            page.goto("/owner/analysts")
+            page.get_by_label("Name").fill(name)
+            page.get_by_role("button", name="Make the account").click()
+            found[name] = page.locator(".secret").inner_text()
+        shoot(page, "analysts")
+        for name, epsilon in (("ann", "3"), ("bob", "0.4")):
+            page.goto("/owner/datasets/events")
+            page.locator("select[name=analyst]").select_option(name)
+            page.get_by_label("Share").fill(epsilon)
+            page.get_by_role("button", name="Give this share").click()
+            page.get_by_role("listitem").filter(has_text=name).wait_for()
+        shoot(page, "owner-dataset")
+        page.goto("/owner")
+        shoot(page, "owner")
+        page.goto("/owner/in-doubt")
+        shoot(page, "owner-in-doubt")
+    return found
+
+
+def test_the_set_up_link_works_once(
+    browser: Browser, server: Server, passwords: dict[str, str]
+) -> None:
+    with visiting(browser, server) as page:
+        page.goto(server.set_up_link)
+        page.wait_for_url("**/login")
+
+
+def test_a_wrong_password_is_refused_kindly(
+    browser: Browser, server: Server, passwords: dict[str, str]
+) -> None:
+    # Chromium reports the 401 itself; a script could not keep it from doing so.
+    with visiting(browser, server, allow=("401",)) as page:
+        log_in(page, "ann", "not her password")
+        assert "do not match" in page.get_by_role("alert").inner_text()
+        shoot(page, "login-wrong")
+        assert page.context.cookies(server.address)
+        names = {cookie["name"] for cookie in page.context.cookies(server.address)}
+        assert "topsecret_session" not in names
+
+
+def test_an_analyst_asks_with_the_keyboard_and_sees_the_answer(
+    browser: Browser, server: Server, passwords: dict[str, str]
+) -> None:
+    with visiting(browser, server) as page:
+        page.goto("/login")
+        shoot(page, "login")
+        log_in(page, "ann", passwords["ann"])
+        page.wait_for_url(f"{server.address}/")
+        page.get_by_role("link", name="Events in the city").wait_for()
+        shoot(page, "home")
+        page.get_by_role("link", name="Events in the city").focus()
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/datasets/events")
+        plan, takes = page.locator("#plan"), page.locator("[data-of=takes]")
+        expect(takes).not_to_have_text("–")
+        first = takes.inner_text()
+        page.get_by_label("How many").fill("4")
+        slider = page.locator("#step")
+        slider.focus()
+        page.keyboard.press("ArrowLeft")
+        assert page.locator("#epsilon").inner_text() == "ε = 0.7"
+        expect(takes).not_to_have_text(first)
+        expect(plan).to_have_attribute("aria-busy", "false")
+        assert "95% probability" in plan.inner_text()
+        shoot(page, "ask")
+        page.get_by_role("button", name="Ask").focus()
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/answers/*")
+        page.get_by_text("Receipt").wait_for()
+        labels = page.locator(".bars .label").all_inner_texts()
+        assert labels == ["Harbour", "Market", "Library", "Castle"]
+        assert page.get_by_text("Guarantee").is_visible()
+        shoot(page, "answer")
+        with page.expect_download() as download:
+            page.get_by_role("link", name="Download CSV").click()
+        text = Path(download.value.path()).read_text(encoding="utf-8")
+        assert text.splitlines()[1] == "1,Harbour"
+        with page.expect_download() as download:
+            page.get_by_role("link", name="Download JSON").click()
+        page.goto("/answers")
+        page.get_by_role("link", name="Top 4 of place").wait_for()
+        shoot(page, "history")
+        page.goto("/docs")
+        shoot(page, "docs")
+
+
+def test_the_data_may_decide_how_many(
+    browser: Browser, server: Server, passwords: dict[str, str]
+) -> None:
+    with visiting(browser, server) as page:
+        log_in(page, "ann", passwords["ann"])
+        page.wait_for_url(f"{server.address}/")
+        page.goto("/datasets/events")
+        page.get_by_label("Let the data decide").check()
+        page.get_by_role("button", name="Ask").click()
+        page.get_by_text("Receipt").wait_for()
+        shoot(page, "answer-auto")
+
+
+def test_a_budget_that_is_used_up_says_so(
+    browser: Browser, server: Server, passwords: dict[str, str]
+) -> None:
+    with visiting(browser, server) as page:
+        log_in(page, "bob", passwords["bob"])
+        page.wait_for_url(f"{server.address}/")
+        page.goto("/datasets/events")
+        page.get_by_label("How many").fill("2")
+        expect(page.locator("#go")).to_be_disabled()
+        assert "more than is left" in page.locator("[data-of=takes]").inner_text()
+        shoot(page, "ask-too-much")
+        page.evaluate("document.querySelector('#go').disabled = false")
+        page.get_by_role("button", name="Ask").click()
+        page.get_by_text("Your budget does not cover this").wait_for()
+        shoot(page, "refused")
+
+
+def test_another_analysts_answer_is_not_shown(
+    browser: Browser, server: Server, passwords: dict[str, str]
+) -> None:
+    with visiting(browser, server) as page:
+        log_in(page, "ann", passwords["ann"])
+        page.wait_for_url(f"{server.address}/")
+        page.goto("/datasets/events")
+        page.get_by_label("How many").fill("3")
+        page.get_by_role("button", name="Ask").click()
+        page.wait_for_url("**/answers/*")
+        address = page.url
+    with visiting(browser, server, allow=("404",)) as page:
+        log_in(page, "bob", passwords["bob"])
+        page.wait_for_url(f"{server.address}/")
+        page.goto(address)
+        assert page.get_by_role("heading", name="Nothing here").is_visible()
+        shoot(page, "problem")
+
+
+def test_the_theme_can_be_switched_and_stays(browser: Browser, server: Server) -> None:
+    with visiting(browser, server) as page:
+        page.goto("/login")
+        ground = "getComputedStyle(document.body).backgroundColor"
+        before = page.evaluate(ground)
+        page.get_by_role("button", name="Switch between light and dark").click()
+        assert page.evaluate(ground) != before
+        page.reload()
+        assert page.evaluate(ground) != before
+
+
+def test_an_account_has_keys_and_logs_out(
+    browser: Browser, server: Server, passwords: dict[str, str]
+) -> None:
+    with visiting(browser, server) as page:
+        log_in(page, "bob", passwords["bob"])
+        page.wait_for_url(f"{server.address}/")
+        page.goto("/account")
+        page.get_by_label("Label").fill("nightly")
+        page.get_by_role("button", name="Make a key").click()
+        assert page.locator(".secret").inner_text().startswith("tsk_")
+        shoot(page, "account")
+        page.get_by_role("button", name="Log out").click()
+        page.wait_for_url("**/login")
+        page.goto("/answers")
+        page.wait_for_url("**/login")

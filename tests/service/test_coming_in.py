@@ -1,0 +1,137 @@
+"""Sessions, forms, limits and headers."""
+
+import re
+import statistics
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from serving import PASSWORD, Here, here
+
+
+def form_token(page: str, name: str) -> str:
+    found = re.search(f'name="{name}" value="([^"]+)"', page)
+    assert found
+    return found[1]
+
+
+@pytest.fixture
+def visitor(service: Here) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=service.client.base_url, timeout=60) as client:
+        yield client
+
+
+def log_in(visitor: httpx.Client, name: str, password: str) -> httpx.Response:
+    visit = form_token(visitor.get("/login").text, "visit")
+    return visitor.post("/login", data={"name": name, "password": password, "visit": visit})
+
+
+def test_a_session_opens_the_door_and_logging_out_closes_it(visitor: httpx.Client) -> None:
+    assert log_in(visitor, "ann", PASSWORD).status_code == 303
+    assert visitor.get("/api/me").json() == {"name": "ann", "role": "analyst"}
+    csrf = form_token(visitor.get("/account").text, "csrf")
+    token = visitor.cookies["topsecret_session"]
+    assert visitor.post("/logout", data={"csrf": csrf}).status_code == 303
+    visitor.cookies.set("topsecret_session", token)
+    assert visitor.get("/api/me").status_code == 401
+
+
+@pytest.mark.parametrize(("name", "password"), [("ann", "wrong"), ("nobody", PASSWORD)])
+def test_a_wrong_name_or_password_says_the_same(
+    visitor: httpx.Client, name: str, password: str
+) -> None:
+    answer = log_in(visitor, name, password)
+    assert answer.status_code == 401
+    assert "Name and password do not match" in answer.text
+
+
+def test_an_unknown_name_takes_as_long_as_a_wrong_password(service: Here) -> None:
+    # Without the dummy hash an unknown name takes a hundredth of the time.
+    took: dict[str, list[float]] = {"ann": [], "nobody": []}
+    for _ in range(5):
+        for name, times in took.items():
+            begun = time.perf_counter()
+            assert not service.parts.accounts.check_password(name, "wrong password")
+            times.append(time.perf_counter() - begun)
+    assert statistics.median(took["nobody"]) > 0.3 * statistics.median(took["ann"])
+
+
+def test_a_change_needs_the_forms_token(visitor: httpx.Client) -> None:
+    log_in(visitor, "ann", PASSWORD)
+    for path, data in (("/account/keys", {"label": "x"}), ("/logout", {})):
+        answer = visitor.post(path, data=data)
+        assert answer.status_code == 403
+        assert answer.json()["error"] == "form_expired"
+    assert visitor.post("/api/keys", json={"label": "x"}).status_code == 403
+    csrf = form_token(visitor.get("/account").text, "csrf")
+    foreign = {"x-csrf-token": csrf, "origin": "http://elsewhere.example"}
+    answer = visitor.post("/api/keys", json={"label": "x"}, headers=foreign)
+    assert answer.json()["error"] == "foreign_page"
+    good = {"x-csrf-token": csrf}
+    assert visitor.post("/api/keys", json={"label": "x"}, headers=good).status_code == 201
+
+
+def test_a_log_in_from_another_sites_form_is_refused(visitor: httpx.Client) -> None:
+    answer = visitor.post("/login", data={"name": "ann", "password": PASSWORD, "visit": "x"})
+    assert answer.json()["error"] == "form_expired"
+
+
+def test_a_key_opens_until_it_is_revoked(service: Here) -> None:
+    key = service.call("ann", "POST", "/api/keys", {"label": "short"}).json()["key"]
+    headers = {"authorization": f"Bearer {key}"}
+    assert service.client.get("/api/me", headers=headers).status_code == 200
+    identity = key.split("_")[1]
+    assert service.call("bob", "DELETE", f"/api/keys/{identity}").status_code == 404
+    assert service.call("ann", "DELETE", f"/api/keys/{identity}").status_code == 200
+    assert service.client.get("/api/me", headers=headers).status_code == 401
+    wrong = {"authorization": f"Bearer {key[:-1]}{'x' if key[-1] != 'x' else 'y'}"}
+    assert service.client.get("/api/me", headers=wrong).status_code == 401
+
+
+def test_too_many_tries_must_wait(tmp_path: Path) -> None:
+    with here(tmp_path, tries_per_minute=3, questions_per_minute=2) as service:
+        with httpx.Client(base_url=service.client.base_url, timeout=60) as visitor:
+            codes = [log_in(visitor, "ann", "wrong").status_code for _ in range(4)]
+            assert codes == [401, 401, 401, 429]
+            assert log_in(visitor, "ann", PASSWORD).status_code == 429
+        body = {"column": "place", "k": 1, "epsilon": 0.1}
+        path = "/api/datasets/events/ask"
+        asked = [service.call("ann", "POST", path, body).status_code for _ in range(3)]
+        assert asked == [202, 202, 429]
+        again = service.call("ann", "POST", path, body)
+        assert int(again.headers["retry-after"]) >= 1
+
+
+def test_every_answer_has_secure_headers(service: Here) -> None:
+    for path in ("/login", "/api/health", "/nothing", "/static/base.css", "/api/me"):
+        headers = service.client.get(path).headers
+        assert "script-src 'self'" in headers["content-security-policy"]
+        assert "unsafe" not in headers["content-security-policy"]
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["x-frame-options"] == "DENY"
+    assert service.client.get("/login").headers["cache-control"] == "no-store"
+    cookie = service.client.get("/login").headers["set-cookie"]
+    assert "HttpOnly" in cookie
+    assert "SameSite=strict" in cookie
+
+
+def test_a_large_body_is_refused(service: Here) -> None:
+    answer = service.client.post("/api/keys", content=b"x" * 100_000)
+    assert answer.status_code == 413
+    key = {"authorization": f"Bearer {service.keys['ann']}"}
+    answer = service.client.post("/api/keys", content=b"x" * 100_000, headers=key)
+    assert answer.status_code == 413
+    assert answer.json()["error"] == "too_large"
+
+
+def test_the_owner_cannot_leave_the_data_folders(service: Here) -> None:
+    (service.parts.settings.home / "outside.csv").write_text("user,place\n")
+    link = service.parts.settings.files[0] / "link.csv"
+    if not link.exists():
+        link.symlink_to(service.parts.settings.home / "outside.csv")
+    for file in ("../outside.csv", "/etc/passwd", "link.csv", "missing.csv", ""):
+        body = {"name": "leak", "title": "x", "file": file, "person": "user", "columns": ["place"]}
+        answer = service.call("olga", "POST", "/api/datasets", body | {"epsilon": 1})
+        assert answer.status_code in (400, 422)

@@ -1,0 +1,183 @@
+"""A worker is killed while questions are under way: answered and settled once, or in doubt.
+
+``TOPSECRET_SOAK=1`` asks a hundred questions and kills more often.
+"""
+
+import os
+import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from serving import PASSWORD, PATIENCE, Server, settings
+
+from topsecret.ledger import Ledger
+from topsecret.service.datasets import NewDataset
+from topsecret.service.parts import Parts
+
+SOAK = os.environ.get("TOPSECRET_SOAK") == "1"
+QUESTIONS, KILLS = (100, 5) if SOAK else (24, 1)
+COLUMNS = tuple(f"c{number}" for number in range(25))
+
+
+def populated(folder: Path, place: str) -> str:
+    """A service with an analyst and many columns to ask; her key."""
+    files = folder / "files"
+    files.mkdir()
+    rows = (
+        ",".join([f"u{person}", *(f"v{person % (7 + n)}" for n in range(25))])
+        for person in range(20_000)
+    )
+    (files / "wide.csv").write_text("\n".join((",".join(("user", *COLUMNS)), *rows)) + "\n")
+    parts = Parts(settings(folder, database=place))
+    parts.accounts.add("ann", "analyst", PASSWORD)
+    parts.datasets.register(
+        NewDataset(
+            "wide", "Wide", "wide.csv", "user", COLUMNS, None, 20.0, 1e-5, queries=200, picks=900
+        )
+    )
+    parts.datasets.allow("wide", "ann", {"queries": 200, "picks": 900})
+    key = parts.accounts.new_key("ann", "crash")
+    parts.store.close()
+    parts.ledger.close()
+    return key
+
+
+@pytest.fixture(params=["sqlite", "postgres"] if SOAK else ["sqlite"])
+def place(request: pytest.FixtureRequest) -> str:
+    return "" if request.param == "sqlite" else request.getfixturevalue("postgres_url")
+
+
+class Asker:
+    """A client that repeats what it does not see the end of, and remembers all it saw."""
+
+    def __init__(self, server: Server, key: str) -> None:
+        self.client = httpx.Client(
+            base_url=server.address, headers={"authorization": f"Bearer {key}"}, timeout=30
+        )
+        self.seen: dict[int, list[list[str]]] = {}
+
+    def call(self, method: str, path: str, **more: Any) -> dict[str, Any]:
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            try:
+                answer = self.client.request(method, path, **more)
+                assert answer.status_code < 500, answer.text
+                found: dict[str, Any] = answer.json()
+                return found
+            except httpx.TransportError:
+                time.sleep(0.05)
+        raise AssertionError("no answer")
+
+    def ask(self, number: int) -> dict[str, Any]:
+        body = {
+            "column": COLUMNS[number % len(COLUMNS)],
+            "k": 2 + number // len(COLUMNS),
+            "request_id": f"q{number}",
+        }
+        job = self.call("POST", "/api/datasets/wide/ask", json=body)
+        deadline = time.monotonic() + PATIENCE
+        while job["state"] == "working" and time.monotonic() < deadline:
+            time.sleep(0.1)
+            job = self.call("GET", f"/api/answers/{job['id']}")
+        if job["answer"] is not None:
+            self.seen.setdefault(number, []).append(job["answer"]["items"])
+        return job
+
+
+def test_a_killed_worker_loses_nothing_and_answers_nothing_twice(
+    tmp_path: Path, place: str
+) -> None:
+    key = populated(tmp_path, place)
+    server = Server(tmp_path, "--workers", "2", "--tick", "0.1", "--database", place)
+    asker = Asker(server, key)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            asked = [pool.submit(asker.ask, number) for number in range(QUESTIONS)]
+            for _ in range(KILLS):
+                time.sleep(1.0)
+                os.kill(server.workers[0], signal.SIGKILL)
+            jobs = [future.result() for future in asked]
+        again = [asker.ask(number) for number in range(QUESTIONS)]
+    finally:
+        asker.client.close()
+        server.stop()
+
+    states = [job["state"] for job in again]
+    assert set(states) <= {"answered", "in-doubt"}
+    assert states.count("answered") > QUESTIONS // 2
+    for job, later in zip(jobs, again, strict=True):
+        assert job["id"] == later["id"]
+    for answers in asker.seen.values():
+        assert all(answer == answers[0] for answer in answers)
+    ledger = Ledger(place or tmp_path / "service.db")
+    report = ledger.check()
+    assert not report.faults
+    settled = [entry for entry in ledger.history("wide") if entry.event == "settled"]
+    pending = ledger.account("wide").pending
+    # Every answer was settled once, and what is in doubt is reserved.
+    assert len(settled) + len(pending) >= states.count("answered")
+    assert len(pending) <= states.count("in-doubt")
+    reserved = [entry for entry in ledger.history("wide") if entry.event == "reserved"]
+    assert len(reserved) == len({entry.record["request"] for entry in reserved})
+    ledger.close()
+
+
+def test_a_graceful_stop_finishes_what_runs_and_keeps_what_waits(
+    tmp_path: Path, postgres_url: str
+) -> None:
+    key = populated(tmp_path, postgres_url)
+    server = Server(tmp_path, "--tick", "0.1", "--database", postgres_url)
+    asker = Asker(server, key)
+    with asker.client:
+        for number in range(12):
+            body = {"column": COLUMNS[number], "k": 2, "request_id": f"q{number}"}
+            assert asker.call("POST", "/api/datasets/wide/ask", json=body)["state"] == "working"
+        assert server.stop() == 0
+    ledger = Ledger(postgres_url)
+    assert ledger.account("wide").pending == ()
+    ledger.close()
+
+    restarted = Server(tmp_path, "--tick", "0.1", "--database", postgres_url)
+    asker = Asker(restarted, key)
+    try:
+        with asker.client:
+            jobs = [asker.ask(number) for number in range(12)]
+    finally:
+        restarted.stop()
+    assert {job["state"] for job in jobs} == {"answered"}
+
+
+def test_a_question_in_doubt_can_be_asked_again_once_it_is_written_off(tmp_path: Path) -> None:
+    from serving import here
+
+    from topsecret.service.jobs import Asked
+
+    with here(tmp_path) as service:
+        jobs, ledger = service.parts.jobs, service.parts.ledger
+        real, ledger.settle = ledger.settle, _killed  # type: ignore[method-assign]
+        job, _ = jobs.ask("bob", "metered", Asked("place", 2, None), "cut", "a dead worker")
+        try:
+            jobs.run(job.id)
+        except KeyboardInterrupt:
+            pass
+        finally:
+            ledger.settle = real  # type: ignore[method-assign]
+        body = {"column": "place", "k": 2, "request_id": "cut"}
+        path = "/api/datasets/metered/ask"
+        assert service.answered("bob", path, body)["state"] == "in-doubt"
+        (doubt,) = service.call("olga", "GET", "/api/in-doubt").json()
+        off = f"/api/in-doubt/{doubt['reservation']}/write-off"
+        assert service.call("olga", "POST", off).status_code == 200
+        service.call("bob", "POST", path, body)
+        deadline = time.monotonic() + PATIENCE
+        while service.ended("bob", job.id)["state"] != "answered":
+            assert time.monotonic() < deadline
+        assert service.call("olga", "GET", "/api/in-doubt").json() == []
+
+
+def _killed(*_: object) -> None:
+    raise KeyboardInterrupt  # as far as a process can be killed within another

@@ -1,0 +1,125 @@
+"""Every route, walked as nobody, as an analyst and as the owner: who may do what.
+
+The table lists all routes of the application; one that is missing here fails the test.
+"""
+
+from typing import Any
+
+import pytest
+from serving import Here
+
+NOBODY, ANALYST, OWNER = None, "ann", "olga"
+ALL = {NOBODY: "open", ANALYST: "open", OWNER: "open"}
+PEOPLE = {NOBODY: "no", ANALYST: "open", OWNER: "open"}
+OWNERS = {NOBODY: "no", ANALYST: "no", OWNER: "open"}
+QUESTION = {"column": "place", "k": 1, "epsilon": 0.2}
+REGISTER = {
+    "name": "more",
+    "title": "More",
+    "file": "events.csv",
+    "person": "user",
+    "columns": ["place"],
+    "epsilon": 1,
+}
+
+WHO: dict[tuple[str, str], dict[str | None, str]] = {
+    ("GET", "/"): ALL,
+    ("GET", "/login"): ALL,
+    ("POST", "/login"): ALL,
+    ("GET", "/setup"): ALL,
+    ("POST", "/setup"): ALL,
+    ("GET", "/docs"): ALL,
+    ("GET", "/openapi.json"): ALL,
+    ("GET", "/api/health"): ALL,
+    ("POST", "/logout"): PEOPLE,
+    ("GET", "/account"): PEOPLE,
+    ("POST", "/account/password"): PEOPLE,
+    ("POST", "/account/keys"): PEOPLE,
+    ("POST", "/account/keys/revoke"): PEOPLE,
+    ("GET", "/datasets/{dataset}"): PEOPLE,
+    ("POST", "/datasets/{dataset}"): PEOPLE,
+    ("GET", "/answers"): PEOPLE,
+    ("GET", "/answers/{answer}"): PEOPLE,
+    ("GET", "/answers/{answer}/download.{form}"): PEOPLE,
+    ("GET", "/api/me"): PEOPLE,
+    ("GET", "/api/datasets"): PEOPLE,
+    ("POST", "/api/datasets/{dataset}/plan"): PEOPLE,
+    ("POST", "/api/datasets/{dataset}/ask"): PEOPLE,
+    ("GET", "/api/datasets/{dataset}/budget"): PEOPLE,
+    ("GET", "/api/answers"): PEOPLE,
+    ("GET", "/api/answers/{answer}"): PEOPLE,
+    ("GET", "/api/answers/{answer}/csv"): PEOPLE,
+    ("GET", "/api/keys"): PEOPLE,
+    ("POST", "/api/keys"): PEOPLE,
+    ("DELETE", "/api/keys/{key}"): PEOPLE,
+    ("GET", "/metrics"): OWNERS,
+    ("POST", "/api/datasets"): OWNERS,
+    ("POST", "/api/datasets/{dataset}/allowances"): OWNERS,
+    ("POST", "/api/datasets/{dataset}/close"): OWNERS,
+    ("GET", "/api/analysts"): OWNERS,
+    ("POST", "/api/analysts"): OWNERS,
+    ("GET", "/api/in-doubt"): OWNERS,
+    ("POST", "/api/in-doubt/{reservation}/write-off"): OWNERS,
+    ("GET", "/owner"): OWNERS,
+    ("GET", "/owner/new"): OWNERS,
+    ("POST", "/owner/new"): OWNERS,
+    ("GET", "/owner/datasets/{dataset}"): OWNERS,
+    ("POST", "/owner/datasets/{dataset}/allow"): OWNERS,
+    ("POST", "/owner/datasets/{dataset}/close"): OWNERS,
+    ("GET", "/owner/analysts"): OWNERS,
+    ("POST", "/owner/analysts"): OWNERS,
+    ("POST", "/owner/analysts/reset"): OWNERS,
+    ("POST", "/owner/analysts/remove"): OWNERS,
+    ("GET", "/owner/in-doubt"): OWNERS,
+    ("POST", "/owner/in-doubt"): OWNERS,
+}
+BODIES: dict[str, Any] = {
+    "/api/datasets/{dataset}/plan": QUESTION,
+    "/api/datasets/{dataset}/ask": QUESTION,
+    "/api/keys": {"label": "walk"},
+    "/api/datasets": REGISTER,
+    "/api/datasets/{dataset}/allowances": {"analyst": "ann", "epsilon": 1},
+    "/api/analysts": {"name": "new"},
+}
+
+
+def test_the_table_has_every_route(service: Here) -> None:
+    from topsecret.service.app import ROUTERS, create_app
+
+    documented = {
+        (method.upper(), path)
+        for path, methods in create_app(service.parts.settings).openapi()["paths"].items()
+        for method in methods
+    }
+    written = {
+        (method, route.path)
+        for router in ROUTERS
+        for route in router.routes
+        for method in route.methods  # type: ignore[attr-defined]
+    }
+    assert documented <= written
+    assert written | {("GET", "/openapi.json")} == set(WHO)
+
+
+@pytest.mark.parametrize(("method", "path"), sorted(WHO))
+def test_who_may_do_what(service: Here, method: str, path: str) -> None:
+    for who, expected in WHO[method, path].items():
+        concrete = path.format(
+            dataset="nothing", answer="nothing", key="nothing", reservation="nothing", form="csv"
+        )
+        answer = service.call(who, method, concrete, BODIES.get(path))
+        assert answer.status_code < 500
+        refused = answer.status_code in (401, 403)
+        # A form without its fields, an answer that does not exist: past the door, no further.
+        if path in ("/login", "/setup") and method == "POST":
+            assert answer.status_code in (403, 422)
+        else:
+            assert refused == (expected == "no"), f"{who} got {answer.status_code}"
+        if expected == "no":
+            assert answer.status_code == (401 if who is None else 403)
+            assert set(answer.json()) == {"error", "message", "request_id"}
+
+
+def test_an_analyst_sees_nothing_of_the_file(service: Here) -> None:
+    for path in ("/", "/datasets/events", "/api/datasets", "/openapi.json", "/docs"):
+        assert "events.csv" not in service.call("ann", "GET", path).text

@@ -1,0 +1,52 @@
+"""Schemathesis tries the API out by its own OpenAPI schema: no 5xx, no broken promise."""
+
+import schemathesis
+from hypothesis import HealthCheck, settings
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+from serving import Here
+
+CHECKS = (
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_schema_conformance,
+)
+
+
+def test_the_api_keeps_to_its_schema(service: Here) -> None:
+    schema = schemathesis.openapi.from_dict(service.client.get("/openapi.json").json())
+    tried = 0
+    for result in schema.get_all_operations():
+        operation = result.ok()
+        for who in ("ann", "olga"):
+
+            @settings(
+                max_examples=12,
+                deadline=None,
+                derandomize=True,
+                database=None,
+                suppress_health_check=list(HealthCheck),
+            )
+            @operation_cases(operation)
+            def attempt(case: schemathesis.Case) -> None:
+                nonlocal tried
+                tried += 1
+                case.call_and_validate(
+                    base_url=str(service.client.base_url),
+                    headers={"authorization": f"Bearer {service.keys[who]}"},  # noqa: B023
+                    checks=CHECKS,
+                )
+
+            attempt()
+    assert tried > 200
+
+
+def operation_cases(operation):  # type: ignore[no-untyped-def]
+    from hypothesis import given
+
+    return given(case=operation.as_strategy())

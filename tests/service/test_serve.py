@@ -1,0 +1,70 @@
+"""``topsecret serve`` as a command: one line when it cannot start, JSON in its log, one metric."""
+
+import json
+import re
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+from serving import PASSWORD, SOURCES, Server, settings
+
+from topsecret.service.parts import Parts
+
+
+def run(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "topsecret", "serve", "--home", str(folder), *arguments]
+    return subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={"PYTHONPATH": str(SOURCES), "PATH": "/usr/bin"},
+    )
+
+
+def test_a_port_in_use_is_one_clear_line(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        done = run("--port", str(port), folder=tmp_path)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr == (
+        f"topsecret: port {port} of 127.0.0.1 is in use; choose another with --port\n"
+    )
+
+
+def test_wrong_options_are_one_line(tmp_path: Path) -> None:
+    for arguments, said in (
+        (("--tick", "0"), "tick=0.0 must be above 0"),
+        (("--files", str(tmp_path / "none")), "is not a folder"),
+    ):
+        done = run("--port", "0", *arguments, folder=tmp_path)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+        assert said in done.stderr
+
+
+def test_workers_share_accounts_logs_are_json_and_metrics_add_up(tmp_path: Path) -> None:
+    parts = Parts(settings(tmp_path))
+    parts.accounts.add("olga", "owner", PASSWORD)
+    key = parts.accounts.new_key("olga", "metrics")
+    server = Server(tmp_path, "--workers", "2")
+    try:
+        headers = {"authorization": f"Bearer {key}"}
+        for _ in range(20):  # a connection each: the workers take turns
+            answer = httpx.get(f"{server.address}/api/me", headers=headers)
+            assert answer.json() == {"name": "olga", "role": "owner"}
+        text = httpx.get(f"{server.address}/metrics", headers=headers).text
+        found = re.search(r'requests_total\{[^}]*route="/api/me"[^}]*\} (\d+)', text)
+        assert found
+        assert float(found[1]) == 20
+    finally:
+        assert server.stop() == 0
+    lines = [json.loads(line) for line in server.log.read_text().splitlines() if line[:1] == "{"]
+    assert {line["event"] for line in lines} <= {"started", "request", "stopped", "note"}
+    assert sum(line.get("route") == "/api/me" for line in lines) == 20
+    assert "setup?token" not in server.log.read_text()  # there is an owner already

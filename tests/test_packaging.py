@@ -1,0 +1,113 @@
+"""The wheel, as a stranger installs it: into an empty environment, then the quick start."""
+
+import importlib.metadata
+import os
+import shlex
+import subprocess
+import sys
+import tarfile
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from pages import PAGES, ROOT, commands
+
+pytestmark = pytest.mark.xdist_group("packaging")
+
+
+@pytest.fixture(scope="module")
+def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sdist, and the wheel built from it."""
+    folder = tmp_path_factory.mktemp("dist")
+    words = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(ROOT)]
+    subprocess.run(words, check=True, capture_output=True, env=clean())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def empty(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment with the wheel and what it asks for, and nothing else."""
+    folder = tmp_path_factory.mktemp("stranger")
+    venv.create(folder / "env", with_pip=False)
+    [wheel] = dist.glob("*.whl")
+    words = [sys.executable, "-m", "pip", "--python", str(folder / "env" / "bin" / "python")]
+    words += ["install", "--quiet", "--disable-pip-version-check", "--no-compile", str(wheel)]
+    subprocess.run(words, check=True, capture_output=True, env=clean())
+    return folder
+
+
+def clean() -> dict[str, str]:
+    """The environment of this process without this checkout."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+
+
+def test_the_wheel_holds_what_the_code_reads(dist: Path) -> None:
+    [wheel] = dist.glob("*.whl")
+    with zipfile.ZipFile(wheel) as file:
+        sizes = {entry.filename: entry.file_size for entry in file.infolist()}
+    package = ROOT / "src" / "topsecret"
+    wanted = {
+        f"topsecret/{path.relative_to(package)}": path.stat().st_size
+        for path in package.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert {name: sizes.get(name) for name in wanted} == wanted
+    assert "topsecret/py.typed" in sizes
+    assert sizes["topsecret/mechanisms/tested_table.json"] > 10_000
+    assert not [name for name in sizes if name.startswith(("tests", "docs", "experiments"))]
+
+
+def test_the_sdist_holds_tests_and_docs(dist: Path) -> None:
+    [sdist] = dist.glob("*.tar.gz")
+    with tarfile.open(sdist) as file:
+        names = {name.partition("/")[2] for name in file.getnames()}
+    wanted = {"tests/test_packaging.py", "docs/quick-start.md", "mkdocs.yml", "LICENSE", "Makefile"}
+    assert wanted <= names
+    assert not [name for name in names if name.startswith((".venv", "site/", "demo/"))]
+
+
+def test_the_quick_start_works_in_an_empty_environment(empty: Path) -> None:
+    shown = commands(PAGES["docs/quick-start.md"])
+    first = {line.split()[1]: line for line in reversed(shown)}
+    for name in ("demo", "plan", "top", "doctor"):
+        command = first[name]
+        done = subprocess.run(
+            [str(empty / "env" / "bin" / "topsecret"), *shlex.split(command)[1:]],
+            cwd=empty,
+            env=clean(),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (0, ""), command
+
+
+def test_the_base_install_is_below_300_megabytes(empty: Path) -> None:
+    [packages] = (empty / "env").glob("lib/python*/site-packages")
+    size = sum(path.stat().st_size for path in packages.rglob("*") if path.is_file())
+    assert size < 300e6
+
+
+def test_completion_knows_the_commands(empty: Path) -> None:
+    asked = {
+        "_TOPSECRET_COMPLETE": "complete_bash",
+        "COMP_WORDS": "topsecret pl",
+        "COMP_CWORD": "1",
+    }
+    done = subprocess.run(
+        [str(empty / "env" / "bin" / "topsecret")],
+        env=clean() | asked,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.split() == ["plan"]
+
+
+def test_no_extra_is_part_of_the_base() -> None:
+    base = [
+        line for line in importlib.metadata.requires("topsecret") or [] if "extra ==" not in line
+    ]
+    assert len(base) == 6
