@@ -19,7 +19,7 @@ from topsecret.service.datasets import NewDataset
 from topsecret.service.parts import Parts
 
 SOAK = os.environ.get("TOPSECRET_SOAK") == "1"
-QUESTIONS, KILLS = (100, 5) if SOAK else (24, 1)
+QUESTIONS, KILLS = (100, 5) if SOAK else (16, 1)
 COLUMNS = tuple(f"c{number}" for number in range(25))
 
 
