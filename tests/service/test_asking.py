@@ -76,7 +76,7 @@ def test_a_cap_is_part_of_the_data_set(fresh: Here) -> None:
     assert fresh.call("olga", "POST", "/api/datasets", body).status_code == 201
     share = {"analyst": "ann", "epsilon": 4}
     assert fresh.call("olga", "POST", "/api/datasets/capped/allowances", share).status_code == 200
-    job = fresh.answered("ann", "/api/datasets/capped/ask", QUESTION)
+    job = fresh.answered("ann", "/api/datasets/capped/ask", QUESTION | {"epsilon": 0.5})
     assert job["answer"]["max_items"] == 2
 
 

@@ -65,6 +65,9 @@ class Asker:
         while time.monotonic() < deadline:
             try:
                 answer = self.client.request(method, path, **more)
+                if answer.status_code == 429:
+                    time.sleep(float(answer.headers["retry-after"]))
+                    continue
                 assert answer.status_code < 500, answer.text
                 found: dict[str, Any] = answer.json()
                 return found
