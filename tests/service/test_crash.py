@@ -19,7 +19,7 @@ from topsecret.service.datasets import NewDataset
 from topsecret.service.parts import Parts
 
 SOAK = os.environ.get("TOPSECRET_SOAK") == "1"
-QUESTIONS, KILLS = (100, 5) if SOAK else (24, 1)
+QUESTIONS, KILLS = (100, 5) if SOAK else (16, 1)
 COLUMNS = tuple(f"c{number}" for number in range(25))
 
 
@@ -65,6 +65,9 @@ class Asker:
         while time.monotonic() < deadline:
             try:
                 answer = self.client.request(method, path, **more)
+                if answer.status_code == 429:
+                    time.sleep(float(answer.headers["retry-after"]))
+                    continue
                 assert answer.status_code < 500, answer.text
                 found: dict[str, Any] = answer.json()
                 return found
