@@ -6,7 +6,6 @@
 import os
 import signal
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -29,8 +28,10 @@ def populated(folder: Path, place: str) -> str:
     files = folder / "files"
     files.mkdir()
     rows = [",".join(("user", *COLUMNS))]
-    for person in range(20_000):
-        rows.append(",".join([f"u{person}", *(f"v{person % (7 + n)}" for n in range(25))]))
+    rows += [
+        ",".join([f"u{person}", *(f"v{person % (7 + n)}" for n in range(25))])
+        for person in range(20_000)
+    ]
     (files / "wide.csv").write_text("\n".join(rows) + "\n")
     parts = Parts(settings(folder, database=place))
     parts.accounts.add("ann", "analyst", PASSWORD)
@@ -47,8 +48,8 @@ def populated(folder: Path, place: str) -> str:
 
 
 @pytest.fixture(params=["sqlite", "postgres"] if SOAK else ["sqlite"])
-def place(request: pytest.FixtureRequest) -> Iterator[str]:
-    yield "" if request.param == "sqlite" else request.getfixturevalue("postgres_url")
+def place(request: pytest.FixtureRequest) -> str:
+    return "" if request.param == "sqlite" else request.getfixturevalue("postgres_url")
 
 
 class Asker:
