@@ -49,7 +49,7 @@ print(time.process_time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_m
 
 
 def measured(path: Path) -> list[tuple[float, float]]:
-    """Processor seconds and the largest memory in MB of ours and the peer's, in turns: the best of two."""
+    """Processor seconds and peak memory in MB, ours and the peer's in turns: the best of two."""
     tasks = [(OURS, str(path)), (PEER, BY_HAND.format(path=path))]
     best = [(float("inf"), 0.0), (float("inf"), 0.0)]
     for _ in range(2):

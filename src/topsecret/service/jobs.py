@@ -239,11 +239,7 @@ class Jobs:
                 FAILED, "source_failed", "The data could not be read. The owner should look at it."
             )
         except LedgerError:
-            return _without(
-                IN_DOUBT,
-                "ledger_failed",
-                "The ledger could not be reached; nothing is shown without it.",
-            )
+            raise  # the job stays, and is tried again when the ledger is back
         except TopSecretError:
             return _without(FAILED, "failed", "The question could not be answered.")
         return {"state": ANSWERED, "answer": json.dumps(to_record(_timed(release, row["asked"])))}
