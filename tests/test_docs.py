@@ -15,7 +15,7 @@ ELSEWHERE = {
     "docs/ledger.md": "tests/ledger/test_docs.py",
     "docs/spark.md": "tests/sources/test_spark.py",
 }
-"""Pages whose code another test runs, with that test."""
+"""Pages that are run by a test of their own, or need a server; and who makes the same calls."""
 
 WITH_PYTHON = [
     name for name, page in PAGES.items() if blocks("python", page) and name not in ELSEWHERE
