@@ -63,7 +63,7 @@ test: $(VENV)/.test postgres chromium java
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n auto --dist loadgroup # tests of one cluster share a process
+	$(BIN)/python -m pytest -n auto
 
 # 2,000 requests of 64 clients with random kills of workers and of the PostgreSQL server; then 100
 # questions to the service whose workers are killed.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -56,8 +57,13 @@ def _call(words: Sequence[str], seconds: float, complaint: str) -> str:
         raise Unavailable(f"{complaint}: more than {seconds:g} s") from None
     if done.returncode:
         last = [line for line in done.stderr.strip().splitlines() if line.strip()] or ["no message"]
-        raise Unavailable(f"{complaint}: {last[-1].strip()[:160]}")
+        raise Unavailable(f"{complaint}: {_short(last[-1])}")
     return done.stdout
+
+
+def _short(line: str) -> str:
+    """A message without the paths of this machine."""
+    return re.sub(r"\(?(?:/[\w.@+-]+){2,}\)?", "…", line.strip())[:160]
 
 
 def _activated(python: Path) -> dict[str, str]:
