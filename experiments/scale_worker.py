@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from topsecret import Histogram, top_k
 from topsecret.accounting import picks
@@ -35,9 +36,16 @@ def rows(size: int, path: str) -> Measured:
     return ask, 3 if size <= 10**7 else 1
 
 
+def shuffled(size: int) -> NDArray[np.int64]:
+    """Counts size/rank in random places."""
+    counts = (size / np.arange(1, size + 1)).astype(np.int64)
+    np.random.default_rng(7).shuffle(counts)
+    return counts
+
+
 def items(size: int, _: str) -> Measured:
     """k = 100 of so many items, all public, with counts of Zipf's law."""
-    counts = (size / np.arange(1, size + 1)).astype(np.int64)
+    counts = shuffled(size)
     return lambda: GumbelTopK(100, 10.0).select(Histogram.from_counts(counts)), 5
 
 
@@ -49,7 +57,7 @@ def domain(size: int, _: str) -> Measured:
 
 def k(size: int, _: str) -> Measured:
     """So many of 10⁶ items."""
-    counts = (10**6 / np.arange(1, 10**6 + 1)).astype(np.int64)
+    counts = shuffled(10**6)
     return lambda: GumbelTopK(size, 10.0).select(Histogram.from_counts(counts)), 5
 
 

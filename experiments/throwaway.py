@@ -56,8 +56,11 @@ def _call(words: Sequence[str], seconds: float, complaint: str) -> str:
     except subprocess.TimeoutExpired:
         raise Unavailable(f"{complaint}: more than {seconds:g} s") from None
     if done.returncode:
-        last = [line for line in done.stderr.strip().splitlines() if line.strip()] or ["no message"]
-        raise Unavailable(f"{complaint}: {_short(last[-1])}")
+        if done.returncode < 0:
+            raise Unavailable(f"{complaint}: ended by signal {-done.returncode}")
+        # Spark leaves its progress on the error stream.
+        lines = [line for line in done.stderr.splitlines() if line.strip() and "Stage" not in line]
+        raise Unavailable(f"{complaint}: {_short(lines[-1]) if lines else 'no message'}")
     return done.stdout
 
 
