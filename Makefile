@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 SUDO   := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 APT    := $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get
 
-.PHONY: demo test docs soak bench verify reproduce postgres java clean
+.PHONY: demo demo-service test docs soak bench verify reproduce postgres chromium java clean
 
 # A fresh Debian or Ubuntu has python3 without venv: ask the system for it only when it is missing.
 $(VENV)/.pip:
@@ -26,10 +26,24 @@ $(VENV)/.demo: pyproject.toml $(VENV)/.pip
 $(VENV)/.test: pyproject.toml $(VENV)/.pip
 	@echo "Installing topsecret and its tests' tools into $(VENV) …"
 	@$(BIN)/python -m pip install --quiet --editable '.[all]' --group dev --group docs
+	@touch $(VENV)/.demo $(VENV)/.service $@
+
+$(VENV)/.service: pyproject.toml $(VENV)/.pip
+	@echo "Installing topsecret and its service into $(VENV) …"
+	@$(BIN)/python -m pip install --quiet --editable '.[service]'
 	@touch $(VENV)/.demo $@
 
 demo: $(VENV)/.demo
 	@$(BIN)/topsecret demo
+
+demo-service: $(VENV)/.service
+	@$(BIN)/topsecret serve --demo
+
+# The service's pages are tested in a real browser: ask the system for it only when it is missing.
+chromium:
+	@command -v chromium >/dev/null || \
+	  { $(APT) update -q && $(APT) install -y -q --no-install-recommends chromium; } || \
+	  { echo "Chromium is missing; install it (on Debian: apt install chromium)."; exit 2; }
 
 # The ledger is tested on a real PostgreSQL: ask the system for it only when it is missing.
 postgres:
@@ -45,15 +59,17 @@ java:
 	  java -version 2>&1 | grep -Eq 'version "(1[7-9]|[2-9][0-9])' || \
 	  { echo "Java 17 or newer is missing; install it (on Debian: apt install default-jre-headless)."; exit 2; }
 
-test: $(VENV)/.test postgres java
+test: $(VENV)/.test postgres chromium java
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n auto --dist loadgroup # tests of one cluster share a process
+	$(BIN)/python -m pytest -n auto
 
-# 2,000 requests of 64 clients with random kills of workers and of the PostgreSQL server.
+# 2,000 requests of 64 clients with random kills of workers and of the PostgreSQL server; then 100
+# questions to the service whose workers are killed.
 soak: $(VENV)/.test postgres
 	$(BIN)/python -m pytest tests/ledger/soak.py
+	TOPSECRET_SOAK=1 $(BIN)/python -m pytest tests/service/test_crash.py
 
 # The site, in site/: open site/index.html. A warning is an error.
 docs: $(VENV)/.test
@@ -72,4 +88,4 @@ verify: $(VENV)/.demo
 	$(BIN)/topsecret verify
 
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis dist demo site
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis dist build demo site

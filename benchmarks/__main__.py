@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 # Each module has run() -> list[Row].
-MODULES = ["accounting", "selection", "pure", "query", "ledger", "applications"]
+MODULES = ["accounting", "selection", "pure", "query", "ledger", "applications", "service"]
 
 
 def main() -> None:

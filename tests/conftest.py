@@ -1,6 +1,28 @@
-"""Fixtures that every part's tests may use."""
+"""Fixtures that every part's tests may use, and which tests share a process."""
+
+from pathlib import PurePath
+from typing import Any
+
+import pytest
 
 from postgres import postgres_server, postgres_url
 from spark import spark
 
 __all__ = ["postgres_server", "postgres_url", "spark"]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With ``-n``, all tests on Spark go to one process and share its cluster; others go anywhere.
+
+    By file and not by ``xdist_group``, which groups nothing with pytest 9.2 (pytest-xdist #1386).
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class OneCluster(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = PurePath(nodeid.split("::")[0])
+            on_spark = file.name.startswith("test_") and "spark" in file.stem
+            return "spark" if on_spark else nodeid
+
+    return OneCluster(config, log) if config.getvalue("dist") == "load" else None

@@ -104,6 +104,15 @@ def test_an_error_is_in_the_tree_and_says_what_it_is(error: type[Exception]) -> 
     assert error.__doc__
 
 
+def test_a_route_says_what_it_does() -> None:
+    from topsecret.service.app import ROUTERS
+
+    routes = [route for router in ROUTERS for route in router.routes]
+    assert routes
+    for route in routes:
+        assert route.endpoint.__doc__, f"{route.path} has no description"
+
+
 def test_every_environment_variable_is_documented() -> None:
     used = {
         word

@@ -11,10 +11,11 @@ import pytest
 from pages import PAGES, ROOT, blocks, commands
 
 ELSEWHERE = {
+    "docs/service.md": "tests/service",
     "docs/ledger.md": "tests/ledger/test_docs.py",
     "docs/spark.md": "tests/sources/test_spark.py",
 }
-"""Pages whose code another test runs, with that test."""
+"""Pages that are run by a test of their own, or need a server; and who makes the same calls."""
 
 WITH_PYTHON = [
     name for name, page in PAGES.items() if blocks("python", page) and name not in ELSEWHERE
@@ -39,7 +40,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("name", WITH_PYTHON)
 def test_python_runs(folder: Path, name: str) -> None:
     code = "\n".join(blocks("python", PAGES[name]))
-    subprocess.run([sys.executable, "-c", code], cwd=folder, check=True, capture_output=True)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize(("name", "command"), COMMANDS)

@@ -119,7 +119,7 @@ def test_a_source_is_a_path_or_a_source() -> None:
         ask(42)
     assert str(caught.value) == (
         "source must be a file, a database's URL, an SQLAlchemy engine, a DuckDB connection, or a "
-        "data frame of pandas, polars, pyarrow or ibis; found a int"
+        "data frame of pandas, polars, pyarrow, ibis or Spark; found a int"
     )
     with pytest.raises(SourceError, match=r"none\.csv does not exist"):
         ask("none.csv")

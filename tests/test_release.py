@@ -3,6 +3,7 @@ import json
 import pickle
 from dataclasses import FrozenInstanceError, replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -119,3 +120,45 @@ def test_a_release_does_not_change() -> None:
         RELEASE.epsilon = 0.1  # type: ignore[misc]
     with pytest.raises(TypeError):
         RELEASE.parameters["k_bar"] = 1  # type: ignore[index]
+
+
+COUNTED = replace(
+    RELEASE,
+    items=(("Bonn", "Park $1"), ("Ulm", "<b>")),
+    counts=(120, -3),
+    half_width=12,
+    domain="a list of 9 items",
+    where="country = 'DE'",
+)
+
+
+def test_counts_are_shown_with_their_interval() -> None:
+    text = str(COUNTED)
+    assert "       120 ± 12  Bonn · Park $1" in text
+    assert "where country = 'DE'" in text
+    assert "within 12 of the one shown with 95% probability" in " ".join(text.split())
+    assert "Public domain" in text
+    assert "all items of the public domain could be named" in " ".join(text.split())
+    page = COUNTED._repr_html_()
+    assert "<td>-3 ± 12</td>" in page
+    assert "&lt;b&gt;" in page
+
+
+def test_csv_has_a_line_for_each_item() -> None:
+    assert RELEASE.to_csv().splitlines()[1] == "1,Central Station"
+    assert COUNTED.to_csv().splitlines()[0] == "rank,place,persons,within"
+
+
+def test_a_tuple_stays_a_tuple_in_records() -> None:
+    from topsecret.record import from_record, to_record
+
+    stored = json.loads(json.dumps(to_record(COUNTED)))
+    assert from_record(stored) == COUNTED
+    assert json.loads(COUNTED.to_json())["items"] == [["Bonn", "Park $1"], ["Ulm", "<b>"]]
+
+
+@pytest.mark.parametrize("release", [RELEASE, COUNTED, replace(RELEASE, items=())])
+def test_plots(release: Release, tmp_path: Path) -> None:
+    path = tmp_path / "bars.png"
+    release.plot().savefig(path)
+    assert path.stat().st_size > 2000

@@ -25,6 +25,11 @@ work everywhere, `--json` prints for machines.
 | 1 | a check failed (`verify`, `ledger check`) |
 | 2 | a mistake or a refusal: one line on standard error that says the fix |
 | 130 | interrupted |
+
+| environment variable | |
+| --- | --- |
+| `TOPSECRET_LEDGER` | the ledger, where `--ledger` is not given: a file or `postgresql://…` |
+| `TOPSECRET_SERVICE` | how `topsecret serve` starts its worker processes; nobody else sets it |
 """
 
 

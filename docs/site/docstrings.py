@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,11 @@ class Docstrings(griffe.Extension):
             obj.docstring.value = markdown(obj.docstring.value)
 
 
+def literal(found: re.Match[str]) -> str:
+    """An indented block after a pair of colons, as a code block."""
+    return f"```text\n{textwrap.dedent(found[1])}```\n\n"
+
+
 def markdown(text: str) -> str:
     """The same docstring, as Markdown.
 
@@ -38,7 +44,7 @@ def markdown(text: str) -> str:
     """
     text = re.sub(r":\w+:`~?([\w.]+)`", lambda found: f"`{found[1].split('.')[-1]}`", text)
     text = re.sub(r"``(.+?)``", r"`\1`", text)
-    text = re.sub(r"^::\n\n((?:(?: {4}.*)?\n)+)", r"```text\n\1```\n\n", text, flags=re.MULTILINE)
+    text = re.sub(r"^::\n\n((?:(?: {4}.*)?\n)+)", literal, text, flags=re.MULTILINE)
     text = re.sub(
         r"^>>> (?:.+\n?)+", lambda found: f"```pycon\n{found[0].rstrip()}\n```\n", text, flags=re.M
     )

@@ -351,7 +351,7 @@ def _budget(ledger: Ledger | None, dataset: str | None) -> Metered | Flexible | 
     return ledger.account(dataset).budget
 
 
-def _price(prepared: Prepared, counts: PreparedCounts | None) -> Price:
+def _price(prepared: Prepared, counts: PreparedCounts | None = None) -> Price:
     from topsecret.catalogue import paid_by_symbol
     from topsecret.ledger import Picks, Price
 

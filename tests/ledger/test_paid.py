@@ -295,3 +295,36 @@ def test_a_metered_budget_names_the_mechanisms_that_it_pays_for(ledger: Ledger) 
     ask(ledger, mechanism="optimal-threshold")
     # k̄, three items and NOTHING
     assert ledger.account("m").left == {"picks": 15, "queries": 3}
+
+
+def test_counts_caps_and_domains_are_paid_for_and_repeated(ledger: Ledger, tmp_path: Path) -> None:
+    path = tmp_path / "events.csv"
+    path.write_text("user,place\n" + "".join(f"u{n},park\n" for n in range(900)), "utf-8")
+    question: dict[str, object] = {
+        "item": "place",
+        "person": "user",
+        "k": 2,
+        "epsilon": 0.2,
+        "domain": ["park", "pier", "zoo"],
+        "max_items": 2,
+        "counts": True,
+        "ledger": ledger,
+        "dataset": "f",
+    }
+    first = top_k(path, **question)  # type: ignore[arg-type]
+    left = ledger.account("f").left
+    again = top_k(path, **question)  # type: ignore[arg-type]  # another salt, the same question
+    assert (again.items, again.counts, again.half_width) == (
+        first.items,
+        first.counts,
+        first.half_width,
+    )
+    assert ledger.account("f").left == left
+    other = top_k(path, **question | {"domain": ["park", "pier"]})  # type: ignore[arg-type]
+    assert other.domain == "a list of 2 items"
+    assert ledger.account("f").left != left
+
+
+def test_a_metered_budget_has_no_counts(ledger: Ledger) -> None:
+    with pytest.raises(InvalidParameter, match="counts=True needs a budget that is not metered"):
+        ask(ledger, counts=True)

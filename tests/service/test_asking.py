@@ -70,6 +70,16 @@ def test_a_fixed_price_is_paid_by_the_item(fresh: Here) -> None:
     assert fresh.call("bob", "POST", path, {"column": "place", "epsilon": 1}).status_code == 400
 
 
+def test_a_cap_is_part_of_the_data_set(fresh: Here) -> None:
+    body = {"name": "capped", "title": "Capped", "file": "events.csv", "person": "user"}
+    body |= {"columns": ["place"], "epsilon": 4, "delta": 1e-5, "cap": 2}
+    assert fresh.call("olga", "POST", "/api/datasets", body).status_code == 201
+    share = {"analyst": "ann", "epsilon": 4}
+    assert fresh.call("olga", "POST", "/api/datasets/capped/allowances", share).status_code == 200
+    job = fresh.answered("ann", "/api/datasets/capped/ask", QUESTION | {"epsilon": 0.5})
+    assert job["answer"]["max_items"] == 2
+
+
 def test_an_analyst_names_no_file_no_table_and_no_other_column(service: Here) -> None:
     for column in ("user", "place; DROP TABLE x", "../events.csv", "count(*)"):
         answer = service.call("ann", "POST", ASK, QUESTION | {"column": column})

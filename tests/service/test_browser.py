@@ -14,6 +14,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 from serving import PASSWORD, PLACES, Server, write_events
 
 expect.set_options(timeout=30_000)
+pytestmark = pytest.mark.xdist_group("browser")  # one service and one browser for all of them
 SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
 DESKTOP = {"width": 1280, "height": 800}
 PHONE = {"width": 390, "height": 844}

@@ -6,7 +6,6 @@
 import os
 import signal
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from topsecret.service.datasets import NewDataset
 from topsecret.service.parts import Parts
 
 SOAK = os.environ.get("TOPSECRET_SOAK") == "1"
-QUESTIONS, KILLS = (100, 5) if SOAK else (24, 1)
+QUESTIONS, KILLS = (100, 5) if SOAK else (16, 1)
 COLUMNS = tuple(f"c{number}" for number in range(25))
 
 
@@ -28,10 +27,11 @@ def populated(folder: Path, place: str) -> str:
     """A service with an analyst and many columns to ask; her key."""
     files = folder / "files"
     files.mkdir()
-    rows = [",".join(("user", *COLUMNS))]
-    for person in range(20_000):
-        rows.append(",".join([f"u{person}", *(f"v{person % (7 + n)}" for n in range(25))]))
-    (files / "wide.csv").write_text("\n".join(rows) + "\n")
+    rows = (
+        ",".join([f"u{person}", *(f"v{person % (7 + n)}" for n in range(25))])
+        for person in range(20_000)
+    )
+    (files / "wide.csv").write_text("\n".join((",".join(("user", *COLUMNS)), *rows)) + "\n")
     parts = Parts(settings(folder, database=place))
     parts.accounts.add("ann", "analyst", PASSWORD)
     parts.datasets.register(
@@ -47,8 +47,8 @@ def populated(folder: Path, place: str) -> str:
 
 
 @pytest.fixture(params=["sqlite", "postgres"] if SOAK else ["sqlite"])
-def place(request: pytest.FixtureRequest) -> Iterator[str]:
-    yield "" if request.param == "sqlite" else request.getfixturevalue("postgres_url")
+def place(request: pytest.FixtureRequest) -> str:
+    return "" if request.param == "sqlite" else request.getfixturevalue("postgres_url")
 
 
 class Asker:
@@ -65,6 +65,9 @@ class Asker:
         while time.monotonic() < deadline:
             try:
                 answer = self.client.request(method, path, **more)
+                if answer.status_code == 429:
+                    time.sleep(float(answer.headers["retry-after"]))
+                    continue
                 assert answer.status_code < 500, answer.text
                 found: dict[str, Any] = answer.json()
                 return found
@@ -149,3 +152,35 @@ def test_a_graceful_stop_finishes_what_runs_and_keeps_what_waits(
     finally:
         restarted.stop()
     assert {job["state"] for job in jobs} == {"answered"}
+
+
+def test_a_question_in_doubt_can_be_asked_again_once_it_is_written_off(tmp_path: Path) -> None:
+    from serving import here
+
+    from topsecret.service.jobs import Asked
+
+    with here(tmp_path) as service:
+        jobs, ledger = service.parts.jobs, service.parts.ledger
+        real, ledger.settle = ledger.settle, _killed  # type: ignore[method-assign]
+        job, _ = jobs.ask("bob", "metered", Asked("place", 2, None), "cut", "a dead worker")
+        try:
+            jobs.run(job.id)
+        except KeyboardInterrupt:
+            pass
+        finally:
+            ledger.settle = real  # type: ignore[method-assign]
+        body = {"column": "place", "k": 2, "request_id": "cut"}
+        path = "/api/datasets/metered/ask"
+        assert service.answered("bob", path, body)["state"] == "in-doubt"
+        (doubt,) = service.call("olga", "GET", "/api/in-doubt").json()
+        off = f"/api/in-doubt/{doubt['reservation']}/write-off"
+        assert service.call("olga", "POST", off).status_code == 200
+        service.call("bob", "POST", path, body)
+        deadline = time.monotonic() + PATIENCE
+        while service.ended("bob", job.id)["state"] != "answered":
+            assert time.monotonic() < deadline
+        assert service.call("olga", "GET", "/api/in-doubt").json() == []
+
+
+def _killed(*_: object) -> None:
+    raise KeyboardInterrupt  # as far as a process can be killed within another

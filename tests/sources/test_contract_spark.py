@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from topsecret.sources import Source
 from topsecret.sources.spark import SparkSource
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.spark
 
 FEW = settings(RELAXED, max_examples=4)  # a query takes a third of a second
 

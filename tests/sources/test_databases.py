@@ -207,3 +207,26 @@ def test_a_lazy_frame_is_refused() -> None:
     frame = polars.LazyFrame({"user": ["a"], "place": ["b"]})
     with pytest.raises(InvalidParameter, match=r"pass frame\.collect\(\)"):
         top_k(frame, item="place", person="user", k=1, epsilon=1)
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_a_session_sees_one_moment(
+    kind: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """A domain is counted by one statement and named by another: nothing may change between."""
+    url = f"sqlite:///{tmp_path}/shop.db" if kind == "sqlite" else ""
+    engine = sqlalchemy.create_engine(url or request.getfixturevalue("postgres_url"))
+    with engine.begin() as connection:
+        if kind == "sqlite":
+            connection.exec_driver_sql("PRAGMA journal_mode = WAL")
+        connection.exec_driver_sql('CREATE TABLE visits ("user" TEXT, place TEXT)')
+        connection.exec_driver_sql("INSERT INTO visits VALUES ('ann', 'park')")
+    source = SqlSource(engine, "visits")
+    with source.session(QUERY) as session:
+        select = statement(session, QUERY)
+        before = session.run(select)
+        with engine.begin() as connection:
+            connection.exec_driver_sql("INSERT INTO visits VALUES ('bob', 'park')")
+        assert session.run(select) == before == [("park", 1)]
+    assert source.leading_counts(QUERY) == [("park", 2)]
+    engine.dispose()

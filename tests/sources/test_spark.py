@@ -35,7 +35,7 @@ from topsecret.sources.spark import SparkSource
 from topsecret.sources.spark_jobs import LOGGERS, finished, quiet, run
 from topsecret.sources.sqlalchemy import SqlSource
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.spark
 
 QUERY = CountQuery(item="place", person="user", rows=10)
 SCHEMA = "user string, place string"

@@ -16,7 +16,7 @@ from topsecret.sources.domain import Column, FileColumn, domain_of
 from topsecret.sources.session import Engine
 from topsecret.sources.spark import SparkSource
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.spark
 
 EVENTS = [(f"person {n}", UNICODE[n * m % 15]) for n in range(60) for m in range(1, n % 9)]
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from topsecret.cli.app import app
-from topsecret.errors import InvalidParameter, MissingExtra
+from topsecret.errors import InvalidParameter
 
 
 @app.command()
@@ -48,13 +48,13 @@ def serve(
     topsecret serve --demo
     """
     from topsecret.service.serve import address, bound, prepare, run
-    from topsecret.service.settings import Settings
+    from topsecret.service.settings import Settings, default_home
 
     for folder in files or ():
         if not folder.is_dir():
             raise InvalidParameter(f"--files {folder} is not a folder; name an existing one")
     settings = Settings(
-        home=(home or _home()).absolute(),
+        home=(home or default_home()).absolute(),
         database=database,
         files=tuple(folder.absolute() for folder in files or ()),
         tick=tick,
@@ -70,13 +70,3 @@ def serve(
             prepare(settings, base, typer.echo)
         typer.echo(f"topsecret serves {base} (Ctrl-C ends it)")
         run(settings, listening, workers)
-
-
-def _home() -> Path:
-    try:
-        import platformdirs
-    except ImportError:
-        raise MissingExtra(
-            "the service needs its extra: pip install 'topsecret[service]'"
-        ) from None
-    return platformdirs.user_data_path("topsecret", appauthor=False) / "service"

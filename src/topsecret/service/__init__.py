@@ -8,6 +8,8 @@ from importlib.util import find_spec
 
 from topsecret.errors import MissingExtra
 
-for _package in ("argon2", "fastapi", "jinja2", "prometheus_client", "sqlalchemy", "uvicorn"):
+_NEEDED = "argon2 fastapi jinja2 multipart platformdirs prometheus_client sqlalchemy uvicorn"
+
+for _package in _NEEDED.split():
     if find_spec(_package) is None:
         raise MissingExtra("the service needs its extra: pip install 'topsecret[service]'")

@@ -18,7 +18,7 @@ from topsecret.release import Release
 from topsecret.service import shapes
 from topsecret.service.accounts import User
 from topsecret.service.datasets import Dataset
-from topsecret.service.jobs import ANSWERED, Asked, Job
+from topsecret.service.jobs import ANSWERED, IN_DOUBT, Asked, Job
 from topsecret.service.parts import Parts, blocking, parts
 from topsecret.service.preview import Preview, preview
 from topsecret.service.problems import RESPONSES, Problem
@@ -154,7 +154,8 @@ async def asked(
     job, new = await blocking(
         partial(service.jobs.ask, name, dataset, question, request_id, service.desk.worker)
     )
-    if new:
+    # Asked again, a question in doubt is looked up anew: it may be settled or written off by now.
+    if new or job.state == IN_DOUBT:
         service.desk.submit(job.id)
     return job, new
 

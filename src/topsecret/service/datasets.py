@@ -22,6 +22,7 @@ from topsecret.errors import InvalidParameter, SourceError
 from topsecret.ledger import Account, Allowance, Flexible, Ledger, Metered
 from topsecret.ledger.store import Store
 from topsecret.query import top_k
+from topsecret.service.problems import Problem
 from topsecret.service.schema import DATASETS
 
 SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet")
@@ -180,7 +181,7 @@ class Datasets:
             query = select(DATASETS).where(DATASETS.c.name == name)
             row = connection.execute(query).mappings().one_or_none()
         if row is None:
-            raise UnknownDataset(f"there is no data set {name[:60]!r} for you")
+            raise _unknown(name)
         return _dataset(row)
 
     def open_to(self, analyst: str) -> list[Dataset]:
@@ -191,7 +192,7 @@ class Datasets:
         """A data set that the analyst may ask; to others it does not exist."""
         dataset = self.get(name)
         if self.allowance(name, analyst) is None:
-            raise UnknownDataset(f"there is no data set {name[:60]!r} for you")
+            raise _unknown(name)
         return dataset
 
     def account(self, name: str) -> Account:
@@ -218,8 +219,9 @@ class Datasets:
         self._accounts.clear()
 
 
-class UnknownDataset(InvalidParameter):
-    """There is no such data set, or none for this analyst."""
+def _unknown(name: str) -> Problem:
+    """There is no such data set, or none for this analyst: they must look alike."""
+    return Problem(404, "not_found", f"there is no data set {name[:60]!r} for you")
 
 
 def _dataset(row: RowMapping) -> Dataset:

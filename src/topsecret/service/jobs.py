@@ -36,6 +36,7 @@ from topsecret.record import from_record, to_record
 from topsecret.release import Release
 from topsecret.service.datasets import CAPS, Datasets
 from topsecret.service.preview import Length
+from topsecret.service.problems import Problem
 from topsecret.service.schema import JOBS
 
 WORKING, ANSWERED, REFUSED, FAILED, IN_DOUBT = (
@@ -103,18 +104,6 @@ def public(release: Release) -> dict[str, object]:
     return record
 
 
-class OtherQuestion(InvalidParameter):
-    """A request id was used for another question."""
-
-
-class TooMany(InvalidParameter):
-    """An account has too much under way."""
-
-
-class UnknownJob(InvalidParameter):
-    """There is no such job for this account."""
-
-
 class Jobs:
     """All jobs, in the store. Every method may block: call it from a thread."""
 
@@ -144,15 +133,21 @@ class Jobs:
             with self._store.writing() as connection:
                 busy = select(JOBS.c.id).where(JOBS.c.user == user, JOBS.c.state == WORKING)
                 if len(connection.execute(busy.limit(_AT_ONCE)).all()) >= _AT_ONCE:
-                    raise TooMany(f"{_AT_ONCE} questions of yours are under way; wait for some")
+                    raise Problem(
+                        429,
+                        "too_many",
+                        f"{_AT_ONCE} questions of yours are under way; wait for some",
+                    )
                 connection.execute(JOBS.insert().values(values))
         except exc.IntegrityError:
             new = False
         with self._store.reading() as connection:
             row = connection.execute(select(JOBS).where(*mine)).mappings().one()
         if row["question"] != question:
-            raise OtherQuestion(
-                "this request id was used for another question; choose a new request id"
+            raise Problem(
+                409,
+                "request_id_used",
+                "this request id was used for another question; choose a new request id",
             )
         return self._seen(row), new
 
@@ -164,7 +159,7 @@ class Jobs:
         with self._store.reading() as connection:
             row = connection.execute(query).mappings().one_or_none()
         if row is None:
-            raise UnknownJob("there is no such answer for you")
+            raise Problem(404, "not_found", "there is no such answer for you")
         return self._seen(row)
 
     def history(self, user: str | None, dataset: str | None = None, most: int = 100) -> list[Job]:
@@ -239,11 +234,7 @@ class Jobs:
                 FAILED, "source_failed", "The data could not be read. The owner should look at it."
             )
         except LedgerError:
-            return _without(
-                IN_DOUBT,
-                "ledger_failed",
-                "The ledger could not be reached; nothing is shown without it.",
-            )
+            raise  # the job stays, and is tried again when the ledger is back
         except TopSecretError:
             return _without(FAILED, "failed", "The question could not be answered.")
         return {"state": ANSWERED, "answer": json.dumps(to_record(_timed(release, row["asked"])))}

@@ -82,6 +82,7 @@ async def answer(request: Request, person: Person, answer: shapes.Identity) -> R
         job=job,
         dataset=dataset,
         bars=bars(job),
+        tick=f"{service.settings.tick:g}",
         left=percent_left(account, share),
     )
 

@@ -8,10 +8,8 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Literal
 
-from topsecret.catalogue import Prepared, Question, prepare, prepare_at
 from topsecret.ledger import Account, Allowance, Flexible, Metered, Price
-from topsecret.planning.leads import needed
-from topsecret.planning.rule import recommend
+from topsecret.planning.outlook import Outlook, outlook, outlook_at
 from topsecret.release import rounded_up
 from topsecret.rounding import down
 from topsecret.service.datasets import Dataset
@@ -55,12 +53,11 @@ def preview(
 ) -> Preview:
     """The preview of one question."""
     budget = account.budget
-    prepared, lead = _prepared(budget, k, epsilon, dataset.delta, dataset.cap)
-    proven = prepared.mechanism.loss.epsilon(prepared.question.delta)
+    seen = _seen(budget, k, epsilon, dataset.delta, dataset.cap)
     if isinstance(budget, Metered):
-        worst = {"picks": Fraction(prepared.question.length), "queries": Fraction(1)}
+        worst = {"picks": Fraction(0 if k == "auto" else k), "queries": Fraction(1)}
     else:
-        worst = dict(budget.worst(Price(prepared.mechanism.loss)))
+        worst = dict(budget.worst(Price(seen.loss)))
     left = {name: min(value, share.left.get(name, value)) for name, value in account.left.items()}
     whole = {
         name: min(value, share.limits.get(name, value))
@@ -73,44 +70,39 @@ def preview(
     return Preview(
         k,
         epsilon,
-        prepared.name,
-        lead,
+        seen.name,
+        seen.lead,
         fits,
         float(cost),
         float(remaining),
         again,
-        _buys(prepared, lead),
-        f"You get {prepared.answer}.",
-        _protects(proven),
+        _buys(seen),
+        f"You get {seen.answer}.",
+        _protects(seen.epsilon),
         _takes(fits, float(cost), again),
     )
 
 
 @lru_cache(maxsize=4096)
-def _prepared(
+def _seen(
     budget: Metered | Flexible, k: Length, epsilon: float | None, delta: float, cap: int | None
-) -> tuple[Prepared, int | None]:
+) -> Outlook:
     if isinstance(budget, Metered):
-        question = Question.of(k=k, epsilon=budget.epsilon, delta=budget.delta)
-        made = prepare_at("limited-domain", question, down(budget.price), down(budget.query_delta))
-        return made, None
-    question = Question.of(
-        k=k, epsilon=1.0 if epsilon is None else epsilon, delta=delta, max_items=cap
-    )
-    name = recommend(question).name
-    return prepare(name, question), needed(name, question).one
+        whole = down(budget.epsilon), down(budget.delta)
+        return outlook_at(k, *whole, down(budget.price), down(budget.query_delta), cap)
+    return outlook(k, 1.0 if epsilon is None else epsilon, delta, cap)
 
 
-def _buys(prepared: Prepared, lead: int | None) -> str:
-    if lead is None:
-        return f"An item is named when {prepared.named_when}."
-    if prepared.over_rank is None:
+def _buys(seen: Outlook) -> str:
+    if seen.lead is None:
+        return f"An item is named when {seen.named_when}."
+    if seen.over_rank is None:
         return (
-            f"The list can end where at least {lead:,} fewer people have the next item: such a "
-            "drop is found with 95% probability."
+            f"The list can end where at least {seen.lead:,} fewer people have the next item: such "
+            "a drop is found with 95% probability."
         )
     return (
-        f"An item that {lead:,} more people have than the item of rank {prepared.over_rank:,} "
+        f"An item that {seen.lead:,} more people have than the item of rank {seen.over_rank:,} "
         "is named with 95% probability."
     )
 

@@ -13,8 +13,6 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from topsecret.errors import BudgetExceeded, InvalidParameter, LedgerError, TopSecretError
-from topsecret.service.datasets import UnknownDataset
-from topsecret.service.jobs import OtherQuestion, TooMany, UnknownJob
 
 
 class ProblemShape(BaseModel):
@@ -37,10 +35,6 @@ class Problem(Exception):
 
 
 _STATUS: tuple[tuple[type[TopSecretError], int, str], ...] = (
-    (UnknownDataset, 404, "not_found"),
-    (UnknownJob, 404, "not_found"),
-    (OtherQuestion, 409, "request_id_used"),
-    (TooMany, 429, "too_many"),
     (BudgetExceeded, 409, "budget_exceeded"),
     (InvalidParameter, 400, "invalid"),
 )

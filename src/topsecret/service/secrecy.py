@@ -14,7 +14,8 @@ from topsecret.errors import InvalidParameter
 
 SHORTEST_PASSWORD, LONGEST_PASSWORD = 12, 200
 
-# RFC 9106, the second recommended choice: argon2id, 64 MiB, 3 passes.
+# As RFC 9106 recommends where memory is short (argon2id, 64 MiB, 3 passes), but in one lane: the
+# service checks several passwords at once on few cores.
 _PASSWORDS = PasswordHasher(time_cost=3, memory_cost=65536, parallelism=1)
 # A key has 256 random bits: nobody guesses it, the hash only has to be one-way.
 _KEYS = PasswordHasher(time_cost=1, memory_cost=8192, parallelism=1)

@@ -69,3 +69,10 @@ class Settings:
         record["home"] = Path(record["home"])
         record["files"] = tuple(Path(path) for path in record["files"])
         return cls(**record)
+
+
+def default_home() -> Path:
+    """A folder in the platform's data directory."""
+    import platformdirs
+
+    return platformdirs.user_data_path("topsecret", appauthor=False) / "service"

@@ -1,7 +1,7 @@
 """Public domains: all items that may be named, known without looking at the data.
 
 >>> domain_of(["tea", "coffee"])
-Listed(2 items, 5c76bfa0)
+Listed(2 items, 5c76bfa0c3fe6066d1a9cb4f2d3af6dd)
 >>> domain_of(range(10_000))
 Interval(range(0, 10000))
 >>> domain_of(Column("venues", "id"))
@@ -32,7 +32,7 @@ class Listed:
 
     def __repr__(self) -> str:
         """How many, and a digest that tells two lists apart."""
-        digest = hashlib.sha256(repr(self.items).encode()).hexdigest()[:8]
+        digest = hashlib.sha256(repr(self.items).encode()).hexdigest()[:32]
         return f"Listed({len(self.items)} items, {digest})"
 
     @property

@@ -99,9 +99,9 @@ class SqlSource:
             yield SqlSession(connection, self._dialect, self._parts, self.name)
         finally:
             with contextlib.suppress(exc.SQLAlchemyError):
+                connection.rollback()
                 if self._dialect == "sqlite":
                     connection.exec_driver_sql("PRAGMA case_sensitive_like = OFF")
-                connection.rollback()
                 connection.close()
             if self._mine:
                 self._engine.dispose()
@@ -118,6 +118,7 @@ class SqlSource:
             if backend == "sqlite":
                 _give_md5(connection)
                 connection.exec_driver_sql("PRAGMA case_sensitive_like = ON")
+                connection.exec_driver_sql("BEGIN")  # Python's driver begins with writes only
             return connection
         except (exc.SQLAlchemyError, OSError):
             pass

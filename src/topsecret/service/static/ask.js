@@ -49,15 +49,26 @@
     document.getElementById("go").disabled = !plan.fits;
   };
 
+  // The steps beside the slider's, so that the next move is answered at once.
+  const prepare = async (step, mine) => {
+    for (const near of [step - 1, step + 1]) {
+      if (wanted !== mine || near < 0 || near >= epsilons.length) continue;
+      await fetchPlan(question(near)).catch(() => {});
+    }
+  };
+
   const refresh = async () => {
-    const asked = question(epsilons.length ? Number(field("step").value) : 0);
+    const step = epsilons.length ? Number(field("step").value) : 0;
+    const asked = question(step);
     const mine = (wanted = JSON.stringify(asked));
     panel.setAttribute("aria-busy", "true");
     try {
       const { ok, body } = await fetchPlan(asked);
       if (wanted !== mine) return;
-      if (ok) draw(body);
-      else {
+      if (ok) {
+        draw(body);
+        prepare(step, mine);
+      } else {
         show("answer").textContent = body.message;
         for (const name of ["buys", "protects", "takes"]) show(name).textContent = "–";
         show("lead").hidden = true;
