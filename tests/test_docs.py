@@ -12,7 +12,7 @@ from pages import PAGES, ROOT, blocks, commands
 
 ELSEWHERE = {
     "docs/service.md": "tests/service",
-    "docs/ledger.md": "tests/ledger/test_docs.py",
+    "docs/ledger.md": "tests/ledger/test_ledger_page.py",
     "docs/spark.md": "tests/sources/test_spark.py",
 }
 """Pages that are run by a test of their own, or need a server; and who makes the same calls."""

@@ -43,7 +43,7 @@ def page() -> str:
 def commands(group: Any, path: str = "topsecret") -> Iterator[tuple[str, Any]]:
     """Every command, groups before their members, with the words that call it."""
     yield path, group
-    for name, command in getattr(group, "commands", {}).items():
+    for name, command in sorted(getattr(group, "commands", {}).items()):
         yield from commands(command, f"{path} {name}")
 
 

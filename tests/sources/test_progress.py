@@ -1,6 +1,8 @@
 import _thread
+import signal
 import threading
 import time
+from collections.abc import Iterator
 
 import pytest
 
@@ -19,6 +21,15 @@ def test_a_failure_comes_back() -> None:
         watch(fail, fraction=lambda: 0.0, interrupt=lambda: None)
 
 
+@pytest.fixture
+def usual_ctrl_c() -> Iterator[None]:
+    """Python's own handler: others, such as Spark's, may have put theirs in this process."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("usual_ctrl_c")
 def test_ctrl_c_stops_the_query_and_waits_for_it() -> None:
     stop, stopped = threading.Event(), threading.Event()
 
