@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from topsecret.errors import TopSecretError
@@ -55,10 +55,21 @@ def attempt(work: Callable[[], T], failure: TopSecretError) -> T:
             return work()
         except TopSecretError:
             raise
-        except Exception:  # of PySpark, Py4J or a socket to a driver that is gone
-            pass
+        except Exception as error:  # of PySpark, Py4J or a socket to a driver that is gone
+            interrupted = _interrupted(error)
     # Raised outside the handler, so that Spark's text is not even the error's context.
+    if interrupted:
+        raise KeyboardInterrupt
     raise failure
+
+
+def _interrupted(error: BaseException | None) -> bool:
+    """Whether Ctrl-C is at the root of it: Py4J may fail over what the signal left behind."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def run(session: SparkSession, work: Callable[[], T], label: str) -> T:
@@ -80,9 +91,13 @@ def run(session: SparkSession, work: Callable[[], T], label: str) -> T:
             ended.set()
 
     def end() -> None:
-        context.cancelJobGroup(label)
-        while not ended.wait(AGAIN):  # the first may have come before the job
-            context.cancelJobGroup(label)
+        while True:
+            # The signal may have cut a command to the driver in two: that connection is lost, and
+            # the next command opens another. Or it came before the job: then ask again, too.
+            with suppress(Exception):
+                context.cancelJobGroup(label)
+            if ended.wait(AGAIN):
+                return
 
     # The settings of the caller's thread, such as its scheduler pool, go along.
     inheriting: Callable[[], T] = inheritable_thread_target(session)(in_its_thread)
