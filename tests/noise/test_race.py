@@ -16,6 +16,7 @@ from topsecret.noise.bits import ReplayableBits, SystemBits
 from topsecret.noise.distributions import EXPONENTIAL, GAUSSIAN, GUMBEL, LAPLACE
 from topsecret.noise.race import EXTRA, Field, race
 from topsecret.noise.reals import Rational
+from topsecret.noise.screening import Opening, openings
 
 NOISES = [GUMBEL, EXPONENTIAL, LAPLACE, GAUSSIAN]
 
@@ -97,6 +98,26 @@ def test_every_path_gives_the_same_answer_for_the_same_bits(noise, k, monkeypatc
     monkeypatch.setattr(screening, "_BY_HAND", 10**9)
     by_hand = race(field, noise, Fraction(7, 2), k, ReplayableBits(b"same"))
     assert screened == by_hand
+
+
+@pytest.mark.parametrize("noise", NOISES, ids=repr)
+@pytest.mark.parametrize("k", [1, 7, 40])
+def test_an_opening_drawn_before_decides_nothing_that_its_bits_do_not(noise, k):
+    """Groups shrink between the draw and the race; balls from the same words agree."""
+    scores = np.random.default_rng(6).integers(0, 30, 60)
+    sizes = np.random.default_rng(7).integers(1, 4, 60)
+    left = np.maximum(sizes - np.random.default_rng(8).integers(0, 3, 60), 0)
+    for opening in openings(3, Field(scores, sizes), noise, SystemBits()):
+        running = np.flatnonzero(left)
+        drawn = opening.after(running, left[running] != sizes[running])
+        nothing = np.full(len(running), np.inf)
+        unknown = Opening(drawn.words, -nothing, nothing)
+        field = Field(scores[running], left[running])
+        here, there = (
+            race(field, noise, Fraction(7, 2), k, ReplayableBits(b"same"), opening=either)
+            for either in (drawn, unknown)
+        )
+        assert here == there
 
 
 @pytest.mark.parametrize("noise", NOISES, ids=repr)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from topsecret.noise.bits import BitSource
 from topsecret.noise.distributions import GUMBEL
 from topsecret.noise.race import race
-from topsecret.noise.screening import Field
+from topsecret.noise.screening import Field, openings
 from topsecret.rounding import ball
 
 Levels = tuple[tuple[int, Fraction], ...]
@@ -52,9 +52,14 @@ def pick(field: Field, levels: Levels, bits: BitSource) -> list[int]:
     assert field.sizes is not None
     left = field.sizes.copy()
     picked: list[int] = []
-    for count, price in levels:
+    drawn = openings(len(levels), field, GUMBEL, bits)
+    for (count, price), opening in zip(levels, drawn, strict=True):
         running = np.flatnonzero(left)
-        groups = race(Field(field.scores[running], left[running]), GUMBEL, 1 / price, count, bits)
+        sizes = left[running]
+        if opening is not None:
+            opening = opening.after(running, sizes != field.sizes[running])
+        here = Field(field.scores[running], sizes)
+        groups = race(here, GUMBEL, 1 / price, count, bits, opening=opening)
         won = running[groups]
         np.subtract.at(left, won, 1)
         picked += won.tolist()

@@ -28,7 +28,7 @@ from flint import arb
 from topsecret.noise.bits import BitSource, Uniform
 from topsecret.noise.distributions import Noise
 from topsecret.noise.reals import FIRST_BITS, Real, Shifted
-from topsecret.noise.screening import WORD, Field, contenders
+from topsecret.noise.screening import WORD, Field, Opening, contenders
 from topsecret.rounding import ball, down, precision, up
 
 __all__ = ["EXTRA", "Field", "Runner", "race"]
@@ -146,15 +146,17 @@ def race(
     count: int,
     bits: BitSource,
     extra: Real | None = None,
+    opening: Opening | None = None,
 ) -> list[int]:
     """The groups of the ``count`` largest noisy scores, best first; fewer when all have come in.
 
     ``extra`` is one more runner of size one whose score *over the scale* is a computable real; it
-    is named ``EXTRA``, and the race ends when it comes in.
+    is named ``EXTRA``, and the race ends when it comes in. An ``opening`` is what ``openings`` drew
+    for this race and no other.
     """
     reference = field.highest()
     runners: list[Runner] = []
-    for start in contenders(field, reference, noise, scale, count, bits):
+    for start in contenders(field, reference, noise, scale, count, bits, opening):
         head_start = HeadStart(field, start.group, reference, scale)
         size = field.size(start.group)
         leg = Leg(Uniform(bits, start.word, WORD), size)

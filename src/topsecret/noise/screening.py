@@ -33,6 +33,7 @@ WORD = 64
 
 _BY_HAND = 12
 _ALL_AT_ONCE = 16_384
+_TOGETHER = 2_048
 _HEAD = 4_096
 _ROUND = 2.0**-50  # eight units roundoff: more than the three operations it stands for
 _FLOOR = -1e300
@@ -81,21 +82,75 @@ class Start:
     upper: float
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class Opening:
+    """The first bits of each group's uniform, and floats around the noise of its first arrival."""
+
+    words: Words
+    lower: Floats
+    upper: Floats
+
+    @classmethod
+    def of(cls, words: Words, sizes: NDArray[Any] | None, noise: Noise) -> Opening:
+        """What these words tell."""
+        first, last = arrival_bounds(*uniform_bounds(words))
+        if sizes is not None:
+            sizes = sizes.astype(np.float64)
+            first = first / sizes * (1.0 - _ROUND)
+            last = last / sizes * (1.0 + _ROUND)
+        return cls(words, *noise.bounds(first, last))
+
+    def after(self, running: Indices, smaller: NDArray[np.bool_]) -> Opening:
+        """The same for the groups still running, some of them smaller than when this was drawn.
+
+        A smaller group arrives later with the same uniform: the upper bound of its noise stays
+        valid, the lower one is given up.
+        """
+        lower = np.where(smaller, -np.inf, self.lower[running])
+        return Opening(self.words[running], lower, self.upper[running])
+
+
+def openings(races: int, field: Field, noise: Noise, bits: BitSource) -> list[Opening | None]:
+    """The openings of several races over one field, worked out in one pass.
+
+    None where the field is so large that each race had better look at its head first. Groups
+    without items may be in the field as long as they do not run.
+    """
+    total = len(field.scores)
+    if not _BY_HAND < total <= _TOGETHER:
+        return [None] * races
+    sizes = None if field.sizes is None else np.tile(np.maximum(field.sizes, 1), races)
+    drawn = Opening.of(draw_words(races * total, bits), sizes, noise)
+    cuts = [slice(race * total, (race + 1) * total) for race in range(races)]
+    return [Opening(drawn.words[cut], drawn.lower[cut], drawn.upper[cut]) for cut in cuts]
+
+
 def contenders(
-    field: Field, reference: Fraction, noise: Noise, scale: Fraction, count: int, bits: BitSource
+    field: Field,
+    reference: Fraction,
+    noise: Noise,
+    scale: Fraction,
+    count: int,
+    bits: BitSource,
+    opening: Opening | None = None,
 ) -> list[Start]:
     """All groups that may hold one of the ``count`` largest noisy scores.
 
-    Bounds are on (score − reference)/scale + noise.
+    Bounds are on (score − reference)/scale + noise. An ``opening`` drawn before is used once.
     """
     total = len(field.scores)
     if total == 0 or count < 1:
         return []
-    if total <= _BY_HAND:  # arrays cost more than they save: let balls decide everything
-        opening = draw_words(total, bits)
-        return [Start(i, int(opening[i]), -math.inf, math.inf) for i in range(total)]
+    if (
+        opening is None and total <= _BY_HAND
+    ):  # arrays cost more than they save: let balls decide everything
+        words = draw_words(total, bits)
+        return [Start(i, int(words[i]), -math.inf, math.inf) for i in range(total)]
     screen = Screen(field, reference, noise, scale)
-    if total <= _ALL_AT_ONCE or total <= 2 * count:
+    if opening is not None:
+        groups, words = np.arange(total), opening.words
+        lower, upper = screen.around(groups, opening)
+    elif total <= _ALL_AT_ONCE or total <= 2 * count:
         groups = np.arange(total)
         words = draw_words(total, bits)
         lower, upper = screen.bounds(groups, words)
@@ -132,23 +187,21 @@ class Screen:
         self._field = field
         self._reference = reference
         self._noise = noise
-        self._scale = float(scale) if 1e-290 < scale < 1e290 else math.nan
+        self._scale = _divisor(scale)
 
     def bounds(self, groups: Indices, words: Words) -> Bounds:
         """Floats around the noisy score of each group's first arrival."""
-        v_lower, v_upper = uniform_bounds(words)
-        first, last = arrival_bounds(v_lower, v_upper)
-        if self._field.sizes is not None:
-            sizes = self._field.sizes[groups].astype(np.float64)
-            first = first / sizes * (1.0 - _ROUND)
-            last = last / sizes * (1.0 + _ROUND)
-        noise_lower, noise_upper = self._noise.bounds(first, last)
+        sizes = None if self._field.sizes is None else self._field.sizes[groups]
+        return self.around(groups, Opening.of(words, sizes, self._noise))
+
+    def around(self, groups: Indices, opening: Opening) -> Bounds:
+        """Floats around head start plus noise."""
         start_lower, start_upper = self._head_starts(groups)
         with np.errstate(over="ignore"):
-            lower = start_lower + noise_lower
-            lower -= _ROUND * (np.abs(start_lower) + np.abs(noise_lower))
-            upper = start_upper + noise_upper
-            upper += _ROUND * (np.abs(start_upper) + np.abs(noise_upper))
+            lower = start_lower + opening.lower
+            lower -= _ROUND * (np.abs(start_lower) + np.abs(opening.lower))
+            upper = start_upper + opening.upper
+            upper += _ROUND * (np.abs(start_upper) + np.abs(opening.upper))
         return lower, upper
 
     def _head_starts(self, groups: Indices) -> Bounds:
@@ -221,6 +274,12 @@ def uniform_bounds(words: Words) -> Bounds:
     lower = value * (2.0**-64 * (1.0 - 2.0**-52))
     upper = (value + 1.0) * (2.0**-64 * (1.0 + 2.0**-50))
     return lower, np.minimum(upper, 1.0)
+
+
+def _divisor(scale: Fraction) -> float:
+    """The scale as a float; NaN for one that floats cannot hold with room to spare."""
+    digits = scale.numerator.bit_length() - scale.denominator.bit_length()
+    return float(scale) if abs(digits) < 960 else math.nan
 
 
 def _to_float(value: int) -> float:
