@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BindParameter, bindparam, select
+from sqlalchemy import BindParameter, bindparam, or_, select
 
 from topsecret.ledger.schema import ALLOWANCES, ANSWERS, DATASETS, ENTRIES, RESERVATIONS
 
@@ -40,7 +40,8 @@ SAME_REQUEST = _ANSWERED.where(
 SAME_QUESTION = _ANSWERED.where(
     RESERVATIONS.c.dataset == _DATASET,
     RESERVATIONS.c.question == bindparam("the_question"),
-    RESERVATIONS.c.state.in_(("settled", "reserved")),
+    # Not IN: SQLAlchemy would write its list anew at each execution.
+    or_(RESERVATIONS.c.state == "settled", RESERVATIONS.c.state == "reserved"),
 ).order_by(RESERVATIONS.c.state.desc(), RESERVATIONS.c.position)
 
 ADD_RESERVATION = RESERVATIONS.insert()
