@@ -47,6 +47,14 @@ def test_the_small_version_writes_table_picture_and_verdict(name: str, tmp_path:
 
 
 @PICTURES
+def test_two_processes_share_the_work() -> None:
+    words = [sys.executable, "-m", "experiments", "E2b", "E5", "--smoke", "--processes", "2"]
+    run = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert {line.split(":")[0] for line in run.stdout.splitlines()} >= {"E2b", "E5"}
+
+
+@PICTURES
 def test_the_same_seed_gives_the_same_numbers(tmp_path: Path) -> None:
     tables = []
     for turn in ("first", "second"):
