@@ -165,7 +165,8 @@ def _write(points: list[Point], skipped: list[str]) -> str:
         "peak is that of the whole process, input included. CPU time is used because the machine "
         "was shared while this ran. Rows: ten per person, 100 rows per place on average, "
         f"DuckDB with {MEMORY} of memory (`TOPSECRET_MEMORY`), the rest spilled; what grows "
-        "is the counting of distinct (person, place) pairs, not the mechanism, which sees 201 rows whatever the data. Accounting grows with "
+        "is the counting of distinct (person, place) pairs, not the mechanism, which sees 201 rows "
+        "whatever the data. Accounting grows with "
         "the number of picks up to a work limit; beyond it coarser grids stay valid and looser.",
         f"Left out because the disk would not do: {', '.join(skipped)}."
         if skipped
