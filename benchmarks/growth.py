@@ -32,20 +32,22 @@ FROM (SELECT DISTINCT "user", place FROM read_parquet('{path}')
 GROUP BY place ORDER BY persons DESC, place LIMIT 201
 """
 OURS = """
-import resource, sys, time
+import sys, time
+from benchmarks.memory import peak
 from topsecret import top_k
 start = time.process_time()
 top_k(sys.argv[1], item="place", person="user", k=10, epsilon=1.0, mechanism="limited-domain")
-print(time.process_time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+print(time.process_time() - start, peak())
 """
 PEER = """
-import resource, sys, time
+import sys, time
 import duckdb
+from benchmarks.memory import peak
 start = time.process_time()
 engine = duckdb.connect()
 engine.execute("SET enable_progress_bar = false")
 engine.execute(sys.argv[1]).fetchall()
-print(time.process_time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+print(time.process_time() - start, peak())
 """
 
 

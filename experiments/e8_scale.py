@@ -122,6 +122,8 @@ def _paint(figure, points) -> None:  # type: ignore[no-untyped-def]
         )
         axis.set_xscale("log")
         axis.set_yscale("log")
+        low, high = axis.get_ylim()
+        axis.set_ylim(low / 3, high * 3)  # so that what is level looks level
         axis.set_title(what, fontsize="small")
         axis.set_xlabel(name)
         axis.set_ylabel("CPU seconds")

@@ -14,21 +14,23 @@ from topsecret.sources import CountQuery
 from topsecret.sources.duckdb import FileSource
 
 ASK = """
-import resource, sys
+import sys
+from benchmarks.memory import peak
 from topsecret import top_k
 answer = top_k(sys.argv[1], table=sys.argv[2] or None, item="place", person="user", k=5, epsilon=4,
                mechanism="limited-domain")
-print(len(answer.items), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+print(len(answer.items), int(peak()))
 """
 EVENTS = "SELECT {} AS \"user\", 'place-' || {} AS place FROM {}"
 QUERY = CountQuery("place", "user", 50)
+ROOT = Path(__file__).parents[2]
 
 
 def asked(source: str | Path, table: str = "", **environment: str) -> tuple[int, int]:
     """How many items were named, and the peak memory in MB."""
     words = [sys.executable, "-c", ASK, str(source), table]
     changed = os.environ | environment
-    run = subprocess.run(words, env=changed, capture_output=True, text=True, check=True)
+    run = subprocess.run(words, env=changed, cwd=ROOT, capture_output=True, text=True, check=True)
     items, memory = map(int, run.stdout.split())
     return items, memory
 
