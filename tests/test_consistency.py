@@ -188,6 +188,25 @@ def test_no_file_names_a_machine() -> None:
     assert found == []
 
 
+def test_no_file_leans_on_a_page_that_is_not_here() -> None:
+    """An argument stands in docs/proofs, in a docstring or in a paper that anybody can get."""
+    elsewhere = "SP" + "EC"
+    found = [
+        name
+        for name in TEXTS
+        if (ROOT / name).exists() and elsewhere in (ROOT / name).read_text(encoding="utf-8")
+    ]
+    assert found == []
+
+
+def test_a_proof_that_the_code_names_exists() -> None:
+    for name in TEXTS:
+        if (ROOT / name).suffix == ".py" and (ROOT / name).exists():
+            text = (ROOT / name).read_text(encoding="utf-8")
+            for page in re.findall(r"docs/(?:proofs/|reference/)?[a-z-]+\.md", text):
+                assert (ROOT / page).exists(), f"{name} names {page}"
+
+
 def test_the_changelog_begins_with_privacy() -> None:
     changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     for release in re.split(r"^## ", changes, flags=re.MULTILINE)[1:]:

@@ -100,7 +100,7 @@ def test_help_has_examples_and_fits(command: list[str]) -> None:
 
 
 def test_the_published_pate_run_by_one_command() -> None:
-    """SPEC 8; the recursion gives 3.673 where its coarser grid printed 3.71."""
+    """The recursion gives 3.673, on a coarser grid 3.71."""
     done = run("account", "zhu-wang", "--adjacency", "add-remove")
     charged = [float(line.split()[0]) for line in done.stdout.splitlines()[2:]]
     assert charged == pytest.approx([3.66, 71, 21.5, 20.5, 4.35, 3.92, 3.71], rel=0.011)

@@ -1,4 +1,4 @@
-"""`LaplaceRanking`: rank by score + Laplace noise when one record moves two scores (SPEC §9).
+"""`LaplaceRanking`: rank by score + Laplace noise when one record moves two scores.
 
 >>> from topsecret.histogram import Histogram
 >>> wins = Histogram.of({"a": 900, "b": 400, "c": 80}, domain=["a", "b", "c"])

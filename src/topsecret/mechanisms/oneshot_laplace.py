@@ -1,4 +1,4 @@
-"""`OneshotLaplace`: the *set* of the k largest of score + Laplace noise (SPEC §2.4).
+"""`OneshotLaplace`: the *set* of the k largest of score + Laplace noise.
 
 >>> from topsecret.histogram import Histogram
 >>> mechanism = OneshotLaplace(k=2, epsilon=100)

@@ -1,4 +1,4 @@
-"""`PermuteAndFlip`: k rounds of report-noisy-max with fresh exponential noise (SPEC §2.2).
+"""`PermuteAndFlip`: k rounds of report-noisy-max with fresh exponential noise.
 
 >>> from topsecret.histogram import Histogram
 >>> mechanism = PermuteAndFlip(k=2, scale=0.01)
