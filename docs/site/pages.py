@@ -6,12 +6,14 @@ pages of the site too, with their links turned round. A notebook is a page as we
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
+from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[2]
@@ -24,7 +26,7 @@ BY_NAME = {source: page for page, source in OUTSIDE.items()}
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Add the pages from outside, and let the nav name only what there is."""
+    """Add the pages from outside, and spell out the globs of the nav."""
     for page, source in OUTSIDE.items():
         text = (ROOT / source).read_text(encoding="utf-8")
         files.append(File.generated(config, page, content=turned(text)))
@@ -33,13 +35,32 @@ def on_files(files: Files, config: Any) -> Files:
         text = told(json.loads(notebook.read_text(encoding="utf-8")))
         files.append(File.generated(config, page, content=text))
     there = sorted(file.src_uri for file in files.documentation_pages())
-    config.nav = present(config.nav, there, mentioned(config.nav))
+    config.nav = spelled_out(config.nav, there, mentioned(config.nav))
     return files
 
 
-def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Lists may follow a paragraph directly, as they may where the repository is browsed."""
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Lists may follow a paragraph directly, as they may where the repository is browsed.
+
+    A result is followed by the code that made it.
+    """
+    folder, _, name = page.file.src_uri.rpartition("/")
+    module = experiments().get(name.removesuffix(".md")) if folder == "results" else None
+    if module:
+        link = f"../reference/experiments.md#experiments.{module}"
+        markdown += f"\n\nThe code: [`experiments.{module}`]({link}).\n"
     return spaced(markdown)
+
+
+def experiments() -> dict[str, str]:
+    """The module behind each page of results, read from the experiments' registry."""
+    tree = ast.parse((ROOT / "experiments" / "registry.py").read_text(encoding="utf-8"))
+    calls = [
+        [getattr(argument, "value", None) for argument in node.args]
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Experiment"
+    ]
+    return {page: module for _, module, page, *_ in calls} | {"tested-top-k": "tested"}
 
 
 def turned(text: str) -> str:
@@ -82,16 +103,27 @@ def mentioned(entries: list[Any]) -> set[str]:
     return found
 
 
-def present(entries: list[Any], there: list[str], named: set[str]) -> list[Any]:
-    """The nav with globs spelled out and without pages that do not exist."""
+def spelled_out(entries: list[Any], there: list[str], named: set[str]) -> list[Any]:
+    """The nav with globs spelled out.
+
+    A page or a glob that stands for nothing is an error: a reader would miss it, and nobody else.
+
+    >>> spelled_out(["a.md", {"More": ["b/*.md"]}], ["a.md", "b/c.md"], {"a.md"})
+    ['a.md', {'More': ['b/c.md']}]
+    >>> spelled_out(["z.md"], ["a.md"], set())
+    Traceback (most recent call last):
+    mkdocs.exceptions.PluginError: the nav names z.md, which does not exist; write it or remove it
+    """
     kept: list[Any] = []
     for entry in entries:
         title, value = next(iter(entry.items())) if isinstance(entry, dict) else (None, entry)
         if isinstance(value, list):
-            below = present(value, there, named)
-            kept += [{title: below}] if below else []
-        elif "*" in value:
-            kept += [page for page in there if fnmatch(page, value) and page not in named]
-        elif value in there:
-            kept.append(entry)
+            kept.append({title: spelled_out(value, there, named)})
+            continue
+        found = [entry] if value in there else []
+        if "*" in value:
+            found = [page for page in there if fnmatch(page, value) and page not in named]
+        if not found:
+            raise PluginError(f"the nav names {value}, which does not exist; write it or remove it")
+        kept += found
     return kept
