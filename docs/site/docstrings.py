@@ -45,5 +45,5 @@ def markdown(text: str) -> str:
     text = re.sub(
         r"^>>> (?:.+\n?)+", lambda found: f"```pycon\n{found[0].rstrip()}\n```\n", text, flags=re.M
     )
-    spaced: str = pages.spaced(text)
+    spaced: str = pages.spaced(pages.typeset(text))
     return spaced

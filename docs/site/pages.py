@@ -49,7 +49,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     if module:
         link = f"../reference/experiments.md#experiments.{module}"
         markdown += f"\n\nThe code: [`experiments.{module}`]({link}).\n"
-    return spaced(markdown)
+    return spaced(typeset(markdown))
 
 
 def experiments() -> dict[str, str]:
@@ -92,6 +92,56 @@ def spaced(text: str) -> str:
             lines.append("")
         lines.append(line)
     return "\n".join(lines)
+
+
+CODE = re.compile(
+    r"^```.*?^```$|^ {4}[^\n]*$|`[^`\n]+`|\]\([^)]*\)|<[^>\n]+>|^::: [^\n]*$", re.M | re.S
+)
+RAISED = re.compile(r"(?<=[^\s^])\^(\(|[-−]?\w+(?:\.\d+)?|\|\w\|)")
+LOWERED = re.compile(
+    r"(?:(?<![A-Za-z_])([^\W\d_][′̄]?)|\b(sup|max|min|inf))_(\{|[^\W_∗]{1,2}(?!\w)|[∗⊥])"
+)
+
+
+def typeset(text: str) -> str:
+    """Exponents and indices of formulas, raised and lowered; code is left alone.
+
+    >>> typeset("w_i = e^(ε_i·h), `k_i`, k_bar")
+    'w<sub>i</sub> = e<sup>ε<sub>i</sub>·h</sup>, `k_i`, k_bar'
+    >>> typeset("Σδ_i ≤ sup_{t≤ε} q_t, 10^18")
+    'Σδ<sub>i</sub> ≤ sup<sub>t≤ε</sub> q<sub>t</sub>, 10<sup>18</sup>'
+    """
+    parts, end = [], 0
+    for code in CODE.finditer(text):
+        parts += [formulas(text[end : code.start()]), code[0]]
+        end = code.end()
+    return "".join([*parts, formulas(text[end:])])
+
+
+def formulas(text: str) -> str:
+    """The same text with tags for exponents and indices."""
+    for pattern, tag in ((RAISED, "sup"), (LOWERED, "sub")):
+        start = 0
+        while found := pattern.search(text, start):
+            group = found.lastindex or 1
+            inner, after = found[group], found.end()
+            if inner in "({":
+                after = closing(text, found.end() - 1)
+                inner = text[found.end() : after - 1]
+            before = text[: found.start(group)].removesuffix("^" if tag == "sup" else "_")
+            start = len(before) + len(tag) + 2
+            text = f"{before}<{tag}>{inner}</{tag}>{text[after:]}" if after else text
+    return text
+
+
+def closing(text: str, start: int) -> int:
+    """Where the bracket that opens at ``start`` has been closed; 0 if it is not."""
+    depth = 0
+    for place in range(start, min(len(text), start + 120)):
+        depth += {"(": 1, "{": 1, ")": -1, "}": -1}.get(text[place], 0)
+        if depth == 0:
+            return place + 1
+    return 0
 
 
 def mentioned(entries: list[Any]) -> set[str]:
