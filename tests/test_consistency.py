@@ -18,6 +18,7 @@ import topsecret
 from pages import PAGES, ROOT
 from topsecret import catalogue, errors, mechanisms
 from topsecret.cli.commands import app
+from topsecret.cli.doctor import OPTIONAL
 
 PACKAGE = ROOT / "src" / "topsecret"
 WORDS = "\n".join(PAGES.values())
@@ -132,6 +133,8 @@ def test_every_extra_is_documented_and_part_of_all() -> None:
     extras = project["optional-dependencies"]
     table = PAGES["docs/quick-start.md"].split("<!-- extras -->")[1].split("\n## ")[0]
     assert set(re.findall(r"^\| `([\w-]+)` \|", table, re.MULTILINE)) == set(extras)
+    offered = {install for _, _, install in OPTIONAL.values()}
+    assert {f"topsecret[{extra}]" for extra in extras} - offered == {"topsecret[all]"}
     [everything] = extras["all"]
     assert set(re.findall(r"[\w-]+", everything)) - {"topsecret"} == set(extras) - {"all"}
 
