@@ -60,7 +60,10 @@ def experiments() -> dict[str, str]:
         for node in ast.walk(tree)
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Experiment"
     ]
-    return {page: module for _, module, page, *_ in calls} | {"tested-top-k": "tested"}
+    return {page: module for _, module, page, *_ in calls} | {
+        "tested-top-k": "tested",
+        "k-bar": "k_bar",
+    }
 
 
 def turned(text: str) -> str:
