@@ -2,6 +2,7 @@
 
 import csv
 import math
+from itertools import pairwise
 
 import pytest
 
@@ -28,7 +29,7 @@ def recommended(**question: object) -> str:
 def test_the_leads_for_an_epsilon(k: int) -> None:
     leads = [lead(k=k, epsilon=epsilon) for epsilon in (0.2, 0.5, 1.0, 2.0)]
     assert f"| k = {k} | {' | '.join(map(str, leads))} |" in CHOOSING
-    assert all(1.7 < more / less < 2.5 for more, less in zip(leads, leads[1:], strict=False))
+    assert all(1.7 < more / less < 2.5 for more, less in pairwise(leads))
 
 
 def test_what_else_lowers_a_lead() -> None:
