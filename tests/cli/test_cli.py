@@ -12,23 +12,11 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from command import COMMAND, run
 
 import topsecret
 
-COMMAND = [sys.executable, "-m", "topsecret"]
 GOOD = ["--item", "place", "--person", "user", "--epsilon", "1"]
-
-
-def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*COMMAND, *arguments],
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        env=os.environ | environment,
-        timeout=120,
-        check=False,
-    )
 
 
 @pytest.fixture(scope="module")

@@ -1,23 +1,9 @@
 """``topsecret plan`` and ``topsecret account`` as their users meet them."""
 
 import json
-import os
-import subprocess
-import sys
 
 import pytest
-
-
-def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "topsecret", *arguments],
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        env=os.environ | environment,
-        timeout=120,
-        check=False,
-    )
+from command import run
 
 
 def test_a_plan_on_a_terminal() -> None:

@@ -10,9 +10,9 @@ from itertools import combinations, combinations_with_replacement, permutations
 import numpy as np
 import pytest
 from flint import arb
-from hypothesis import strategies as st
 from scipy.integrate import trapezoid
 from scipy.stats import binom
+from tests.mechanisms.oneshot import KINDS, TIED, histogram, with_scale
 
 from topsecret.accounting import pure
 from topsecret.histogram import Histogram
@@ -21,21 +21,6 @@ from topsecret.mechanisms.order_laws import at, laplace, score_list_law
 from topsecret.mechanisms.piecewise import product
 from topsecret.rounding import exact, precision
 from topsecret.verify import check_privacy, check_sampler
-
-TIED = {"d": 3, "b": 2, "c": 2, "a": 0}
-COUNTS = st.lists(st.integers(0, 6), min_size=1, max_size=4)
-KINDS = [OneshotExponential, OneshotLaplace]
-
-
-def histogram(counts=TIED):
-    return Histogram.of(counts, domain=tuple(counts))
-
-
-def with_scale(kind, k, scale, m=4):
-    """The mechanism whose noise has this scale on a domain of m items."""
-    shifts = k if kind is OneshotExponential else min(k, m - k) or 1
-    return kind(k=k, epsilon=shifts / Fraction(scale))
-
 
 # Exact laws.
 

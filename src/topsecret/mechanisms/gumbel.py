@@ -33,11 +33,11 @@ from flint import arb, ctx
 from topsecret.accounting import Loss, failure, picks
 from topsecret.histogram import Histogram
 from topsecret.mechanisms import parameters
-from topsecret.mechanisms.noiseless import best_groups, ranked_law
+from topsecret.mechanisms.best_items import best_items, oriented_scores
+from topsecret.mechanisms.noiseless import ranked_law
 from topsecret.mechanisms.plackett_luce import as_floats, plackett_luce
-from topsecret.noise.bits import BitSource, SystemBits
+from topsecret.noise.bits import BitSource
 from topsecret.noise.distributions import GUMBEL
-from topsecret.noise.race import race
 from topsecret.rounding import Number, ball, exact, precision
 from topsecret.selection import Outcome, Selection
 
@@ -81,28 +81,20 @@ class GumbelTopK:
     def select(self, histogram: Histogram, bits: BitSource | None = None) -> Selection:
         """Draw the list."""
         histogram.require_domain("GumbelTopK", self.k)
-        bits = SystemBits() if bits is None else bits
-        field = histogram.field()
-        if self.smallest:
-            field = field.mirrored()
-        if self.scale == 0:
-            groups = best_groups(field, self.k)
-        else:
-            groups = race(field, GUMBEL, exact(self.scale), self.k, bits)
-        return Selection(histogram.names(groups, bits), complete=True)
+        scale = exact(self.scale)
+        items = best_items(histogram, self.k, GUMBEL, scale, bits, smallest=self.smallest)
+        return Selection(items, complete=True)
 
     def probabilities(self, histogram: Histogram) -> dict[Outcome, arb]:
         """Plackett–Luce with weights e^(h/τ)."""
         histogram.require_domain("GumbelTopK", self.k)
-        scores = histogram.scores()
-        sign = -1 if self.smallest else 1
+        scores = oriented_scores(histogram, self.smallest)
         if self.scale == 0:
-            return ranked_law([(item, sign * score) for item, score in scores], self.k)
-        best = max(sign * score for _, score in scores)
+            return ranked_law(scores, self.k)
+        best = max(score for _, score in scores)
         with precision(max(128, ctx.prec)):
             weights = [
-                (item, ball((sign * score - best) / exact(self.scale)).exp())
-                for item, score in scores
+                (item, ball((score - best) / exact(self.scale)).exp()) for item, score in scores
             ]
             return plackett_luce(weights, self.k)
 

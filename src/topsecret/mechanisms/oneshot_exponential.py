@@ -43,12 +43,12 @@ from flint import arb
 from topsecret.accounting import NO_LOSS, Loss, pure
 from topsecret.histogram import Histogram
 from topsecret.mechanisms import parameters
-from topsecret.mechanisms.noiseless import best_groups, ranked_law
+from topsecret.mechanisms.best_items import best_items, oriented_scores
+from topsecret.mechanisms.noiseless import ranked_law
 from topsecret.mechanisms.order_laws import exponential, score_list_law
 from topsecret.mechanisms.plackett_luce import as_floats
-from topsecret.noise.bits import BitSource, SystemBits
+from topsecret.noise.bits import BitSource
 from topsecret.noise.distributions import EXPONENTIAL
-from topsecret.noise.race import race
 from topsecret.rounding import exact
 from topsecret.selection import Outcome, Selection
 
@@ -95,20 +95,14 @@ class OneshotExponential:
     def select(self, histogram: Histogram, bits: BitSource | None = None) -> Selection:
         """Draw the list."""
         histogram.require_domain("OneshotExponential", self.k)
-        bits = SystemBits() if bits is None else bits
-        field = histogram.field().mirrored() if self.smallest else histogram.field()
-        scale = self.scale
-        if scale == 0:
-            groups = best_groups(field, self.k)
-        else:
-            groups = race(field, EXPONENTIAL, scale, self.k, bits)
-        return Selection(histogram.names(groups, bits), complete=True)
+        noise, scale = EXPONENTIAL, self.scale
+        items = best_items(histogram, self.k, noise, scale, bits, smallest=self.smallest)
+        return Selection(items, complete=True)
 
     def probabilities(self, histogram: Histogram) -> dict[Outcome, arb]:
         """Integrals of exponential polynomials."""
         histogram.require_domain("OneshotExponential", self.k)
-        sign = -1 if self.smallest else 1
-        scores = [(item, sign * score) for item, score in histogram.scores()]
+        scores = oriented_scores(histogram, self.smallest)
         if self.scale == 0:
             return ranked_law(scores, self.k)
         return score_list_law(exponential, scores, self.scale, self.k)
