@@ -234,6 +234,10 @@ def test_the_changelog_begins_with_privacy() -> None:
     changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     for release in re.split(r"^## ", changes, flags=re.MULTILINE)[1:]:
         assert re.search(r"^### (.+)$", release, re.MULTILINE)[1] == "Privacy"
+    for name in {*mechanisms.__all__} - {"Mechanism"}:
+        assert f"`{name}`" in changes
+    for path, _ in COMMANDS[1:]:
+        assert path.split()[1] in changes
 
 
 def test_the_documented_modules_have_a_docstring() -> None:
