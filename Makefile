@@ -71,7 +71,7 @@ soak: $(VENV)/.test postgres
 	$(BIN)/python -m pytest tests/ledger/soak.py
 	TOPSECRET_SOAK=1 $(BIN)/python -m pytest tests/service/test_crash.py
 
-# The site, in site/: open site/index.html. A warning is an error.
+# The site, in site/: open site/index.html, or serve the folder to have the search. A warning is an error.
 docs: $(VENV)/.test
 	$(BIN)/python docs/pictures/draw.py
 	$(BIN)/python docs/site/commands.py

@@ -24,7 +24,7 @@ DELTA = 1e-6
 EPSILONS = (0.01, 0.05, 0.1, 0.2, 0.5, 1.0)
 SIZES = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 75, 100, 150, 200)
 ANCHORS = ((10, 0.1, 0.6343, 0.881), (50, 0.1, 1.5394, 2.108), (100, 0.1, 2.2513, 3.128))
-"""k, ε and what SPEC 6.1 gives for the optimal bound and for Lemma 4.4."""
+"""k, ε, the true optimum from above (brackets on two grids, to 4 digits) and Lemma 4.4."""
 
 BELOW = 0.995
 """A ratio under this counts as below 1; where basic composition wins it is 1 but for δ."""

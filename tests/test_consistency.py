@@ -1,9 +1,9 @@
 """What the code offers and what the pages say are the same."""
 
 import ast
+import doctest
 import importlib
 import importlib.util
-import pkgutil
 import re
 import subprocess
 import tomllib
@@ -18,6 +18,7 @@ import topsecret
 from pages import PAGES, ROOT
 from topsecret import catalogue, errors, mechanisms
 from topsecret.cli.commands import app
+from topsecret.cli.doctor import OPTIONAL
 
 PACKAGE = ROOT / "src" / "topsecret"
 WORDS = "\n".join(PAGES.values())
@@ -51,6 +52,11 @@ def generated(folder: str, name: str) -> Any:
 
 def test_the_page_of_commands_is_up_to_date() -> None:
     assert generated("site", "commands").page() == PAGES["docs/commands.md"], "run make docs"
+
+
+@pytest.mark.parametrize("name", ["docstrings", "pages"])
+def test_the_site_is_made_as_its_maker_says(name: str) -> None:
+    assert doctest.testmod(generated("site", name)).failed == 0
 
 
 def test_the_pictures_are_up_to_date() -> None:
@@ -127,27 +133,44 @@ def test_every_extra_is_documented_and_part_of_all() -> None:
     extras = project["optional-dependencies"]
     table = PAGES["docs/quick-start.md"].split("<!-- extras -->")[1].split("\n## ")[0]
     assert set(re.findall(r"^\| `([\w-]+)` \|", table, re.MULTILINE)) == set(extras)
+    offered = {install for _, _, install in OPTIONAL.values()}
+    assert {f"topsecret[{extra}]" for extra in extras} - offered == {"topsecret[all]"}
     [everything] = extras["all"]
     assert set(re.findall(r"[\w-]+", everything)) - {"topsecret"} == set(extras) - {"all"}
 
 
-def test_every_public_module_is_in_the_reference() -> None:
-    shown = set(re.findall(r"^::: ([\w.]+)", WORDS, re.MULTILINE))
-    packages = [
-        found.name
-        for found in pkgutil.iter_modules(topsecret.__path__)
-        if found.name not in INSIDE and not found.name.startswith("_")
-    ]
-    missing = [
-        name
-        for name in packages
-        if not any(f"{known}.".startswith(f"topsecret.{name}.") for known in shown)
-    ]
-    assert missing == []
+def modules() -> list[str]:
+    """Every module of the package that holds code of its own."""
+    paths = [path.relative_to(PACKAGE.parent).with_suffix("") for path in PACKAGE.rglob("*.py")]
+    return sorted(".".join(path.parts) for path in paths if not path.name.startswith("__"))
 
 
-INSIDE = {"cli", "demo", "order", "tabulation"}
-"""Parts that nobody imports: their commands and their results are documented."""
+def test_every_module_is_in_the_reference_once() -> None:
+    shown = re.findall(r"^::: ([\w.]+)", WORDS, re.MULTILINE)
+    assert [name for name in modules() if name not in shown] == []
+    assert [name for name in set(shown) if shown.count(name) > 1] == []
+
+
+def test_every_experiment_is_in_the_reference() -> None:
+    shown = PAGES["docs/reference/experiments.md"]
+    for path in (ROOT / "experiments").glob("[a-z]*.py"):
+        assert f"::: experiments.{path.stem}\n" in shown
+
+
+EXPLAINING = [name for name in PAGES if re.fullmatch(r"(README|docs/(proofs/)?[\w-]+)\.md", name)]
+
+
+@pytest.mark.parametrize("name", EXPLAINING)
+def test_the_code_of_a_page_is_two_clicks_away(name: str) -> None:
+    """A page leads to the reference, where every module stands with its source; links are real."""
+    page, folder = PAGES[name], (ROOT / name).parent
+    links = re.findall(r"\]\(((?:\.\./|docs/)?reference/[\w-]+\.md)(#[\w.]+)?\)", page)
+    assert links or "\n::: topsecret." in page, f"{name} does not lead to any code"
+    for target, anchor in links:
+        shown = (folder / target).read_text(encoding="utf-8")
+        if anchor:
+            found = re.findall(r"^::: ([\w.]+)", shown, re.MULTILINE)
+            assert any(f"{anchor[1:]}.".startswith(f"{module}.") for module in found), anchor
 
 
 def test_the_names_in_the_package_are_documented() -> None:
@@ -188,10 +211,33 @@ def test_no_file_names_a_machine() -> None:
     assert found == []
 
 
+def test_no_file_leans_on_a_page_that_is_not_here() -> None:
+    """An argument stands in docs/proofs, in a docstring or in a paper that anybody can get."""
+    elsewhere = "SP" + "EC"
+    found = [
+        name
+        for name in TEXTS
+        if (ROOT / name).exists() and elsewhere in (ROOT / name).read_text(encoding="utf-8")
+    ]
+    assert found == []
+
+
+def test_a_proof_that_the_code_names_exists() -> None:
+    for name in TEXTS:
+        if (ROOT / name).suffix == ".py" and (ROOT / name).exists():
+            text = (ROOT / name).read_text(encoding="utf-8")
+            for page in re.findall(r"docs/(?:proofs/|reference/)?[a-z-]+\.md", text):
+                assert (ROOT / page).exists(), f"{name} names {page}"
+
+
 def test_the_changelog_begins_with_privacy() -> None:
     changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     for release in re.split(r"^## ", changes, flags=re.MULTILINE)[1:]:
         assert re.search(r"^### (.+)$", release, re.MULTILINE)[1] == "Privacy"
+    for name in {*mechanisms.__all__} - {"Mechanism"}:
+        assert f"`{name}`" in changes
+    for path, _ in COMMANDS[1:]:
+        assert path.split()[1] in changes
 
 
 def test_the_documented_modules_have_a_docstring() -> None:

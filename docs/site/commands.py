@@ -17,7 +17,8 @@ BEGINNING = """\
 # Commands
 
 Written from the commands' own help; `topsecret COMMAND --help` shows the same. `-h` and `--help`
-work everywhere, `--json` prints for machines.
+work everywhere, `--json` prints for machines. Each is
+[a module of its own](reference/command-line.md).
 
 | exit code | |
 | --- | --- |
@@ -59,6 +60,9 @@ def section(path: str, command: Any) -> str:
         elif plain:
             prose.append(" ".join(plain.split()))
     parts = [f"## {path}", *prose]
+    if not hasattr(command, "commands"):
+        module = command.callback.__module__
+        parts.append(f"Code: [`{module}`](reference/command-line.md#{module})")
     if examples:
         parts.append("\n".join(["```text", *examples, "```"]))
     rows = [row(parameter) for parameter in command.params if not parameter.hidden]

@@ -34,13 +34,10 @@ def literal(found: re.Match[str]) -> str:
 def markdown(text: str) -> str:
     """The same docstring, as Markdown.
 
-    >>> print(markdown(">>> 1 + 1\\n2\\n\\nSee :class:`~a.B`."))
-    ```pycon
-    >>> 1 + 1
-    2
-    ```
-    <BLANKLINE>
-    See `B`.
+    >>> markdown(">>> 1 + 1\\n2\\n")
+    '```pycon\\n>>> 1 + 1\\n2\\n```\\n'
+    >>> markdown("See :class:`~a.B` and ``c``.")
+    'See `B` and `c`.'
     """
     text = re.sub(r":\w+:`~?([\w.]+)`", lambda found: f"`{found[1].split('.')[-1]}`", text)
     text = re.sub(r"``(.+?)``", r"`\1`", text)
@@ -48,5 +45,5 @@ def markdown(text: str) -> str:
     text = re.sub(
         r"^>>> (?:.+\n?)+", lambda found: f"```pycon\n{found[0].rstrip()}\n```\n", text, flags=re.M
     )
-    spaced: str = pages.spaced(text)
+    spaced: str = pages.spaced(pages.typeset(text))
     return spaced

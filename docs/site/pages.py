@@ -6,12 +6,14 @@ pages of the site too, with their links turned round. A notebook is a page as we
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
+from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[2]
@@ -24,7 +26,7 @@ BY_NAME = {source: page for page, source in OUTSIDE.items()}
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Add the pages from outside, and let the nav name only what there is."""
+    """Add the pages from outside, and spell out the globs of the nav."""
     for page, source in OUTSIDE.items():
         text = (ROOT / source).read_text(encoding="utf-8")
         files.append(File.generated(config, page, content=turned(text)))
@@ -33,13 +35,35 @@ def on_files(files: Files, config: Any) -> Files:
         text = told(json.loads(notebook.read_text(encoding="utf-8")))
         files.append(File.generated(config, page, content=text))
     there = sorted(file.src_uri for file in files.documentation_pages())
-    config.nav = present(config.nav, there, mentioned(config.nav))
+    config.nav = spelled_out(config.nav, there, mentioned(config.nav))
     return files
 
 
-def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Lists may follow a paragraph directly, as they may where the repository is browsed."""
-    return spaced(markdown)
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Lists may follow a paragraph directly, as they may where the repository is browsed.
+
+    A result is followed by the code that made it.
+    """
+    folder, _, name = page.file.src_uri.rpartition("/")
+    module = experiments().get(name.removesuffix(".md")) if folder == "results" else None
+    if module:
+        link = f"../reference/experiments.md#experiments.{module}"
+        markdown += f"\n\nThe code: [`experiments.{module}`]({link}).\n"
+    return spaced(typeset(markdown))
+
+
+def experiments() -> dict[str, str]:
+    """The module behind each page of results, read from the experiments' registry."""
+    tree = ast.parse((ROOT / "experiments" / "registry.py").read_text(encoding="utf-8"))
+    calls = [
+        [getattr(argument, "value", None) for argument in node.args]
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Experiment"
+    ]
+    return {page: module for _, module, page, *_ in calls} | {
+        "tested-top-k": "tested",
+        "k-bar": "k_bar",
+    }
 
 
 def turned(text: str) -> str:
@@ -73,6 +97,56 @@ def spaced(text: str) -> str:
     return "\n".join(lines)
 
 
+CODE = re.compile(
+    r"^```.*?^```$|^ {4}[^\n]*$|`[^`\n]+`|\]\([^)]*\)|<[^>\n]+>|^::: [^\n]*$", re.M | re.S
+)
+RAISED = re.compile(r"(?<=[^\s^])\^(\(|[-−]?\w+(?:\.\d+)?|\|\w\|)")
+LOWERED = re.compile(
+    r"(?:(?<![A-Za-z_])([^\W\d_][′̄]?)|\b(sup|max|min|inf))_(\{|[^\W_∗]{1,2}(?!\w)|[∗⊥])"
+)
+
+
+def typeset(text: str) -> str:
+    """Exponents and indices of formulas, raised and lowered; code is left alone.
+
+    >>> typeset("w_i = e^(ε_i·h), `k_i`, k_bar")
+    'w<sub>i</sub> = e<sup>ε<sub>i</sub>·h</sup>, `k_i`, k_bar'
+    >>> typeset("Σδ_i ≤ sup_{t≤ε} q_t, 10^18")
+    'Σδ<sub>i</sub> ≤ sup<sub>t≤ε</sub> q<sub>t</sub>, 10<sup>18</sup>'
+    """
+    parts, end = [], 0
+    for code in CODE.finditer(text):
+        parts += [formulas(text[end : code.start()]), code[0]]
+        end = code.end()
+    return "".join([*parts, formulas(text[end:])])
+
+
+def formulas(text: str) -> str:
+    """The same text with tags for exponents and indices."""
+    for pattern, tag in ((RAISED, "sup"), (LOWERED, "sub")):
+        start = 0
+        while found := pattern.search(text, start):
+            group = found.lastindex or 1
+            inner, after = found[group], found.end()
+            if inner in "({":
+                after = closing(text, found.end() - 1)
+                inner = text[found.end() : after - 1]
+            before = text[: found.start(group)].removesuffix("^" if tag == "sup" else "_")
+            start = len(before) + len(tag) + 2
+            text = f"{before}<{tag}>{inner}</{tag}>{text[after:]}" if after else text
+    return text
+
+
+def closing(text: str, start: int) -> int:
+    """Where the bracket that opens at ``start`` has been closed; 0 if it is not."""
+    depth = 0
+    for place in range(start, min(len(text), start + 120)):
+        depth += {"(": 1, "{": 1, ")": -1, "}": -1}.get(text[place], 0)
+        if depth == 0:
+            return place + 1
+    return 0
+
+
 def mentioned(entries: list[Any]) -> set[str]:
     """Every page that the nav names itself."""
     found: set[str] = set()
@@ -82,16 +156,27 @@ def mentioned(entries: list[Any]) -> set[str]:
     return found
 
 
-def present(entries: list[Any], there: list[str], named: set[str]) -> list[Any]:
-    """The nav with globs spelled out and without pages that do not exist."""
+def spelled_out(entries: list[Any], there: list[str], named: set[str]) -> list[Any]:
+    """The nav with globs spelled out.
+
+    A page or a glob that stands for nothing is an error: a reader would miss it, and nobody else.
+
+    >>> spelled_out(["a.md", {"More": ["b/*.md"]}], ["a.md", "b/c.md"], {"a.md"})
+    ['a.md', {'More': ['b/c.md']}]
+    >>> spelled_out(["z.md"], ["a.md"], set())
+    Traceback (most recent call last):
+    mkdocs.exceptions.PluginError: the nav names z.md, which does not exist; write it or remove it
+    """
     kept: list[Any] = []
     for entry in entries:
         title, value = next(iter(entry.items())) if isinstance(entry, dict) else (None, entry)
         if isinstance(value, list):
-            below = present(value, there, named)
-            kept += [{title: below}] if below else []
-        elif "*" in value:
-            kept += [page for page in there if fnmatch(page, value) and page not in named]
-        elif value in there:
-            kept.append(entry)
+            kept.append({title: spelled_out(value, there, named)})
+            continue
+        found = [entry] if value in there else []
+        if "*" in value:
+            found = [page for page in there if fnmatch(page, value) and page not in named]
+        if not found:
+            raise PluginError(f"the nav names {value}, which does not exist; write it or remove it")
+        kept += found
     return kept

@@ -123,19 +123,12 @@ class NamedTable:
         return self._domain[rank + bisect.bisect_right(self._observed_before, rank)]
 
     def ranked(self, size: int) -> list[tuple[Item, int]]:
-        seen = np.flatnonzero(self._counts > 0)
-        size = min(size, len(seen))
-        if size == 0:
-            return []
-        counts = self._counts[seen]
-        least = np.partition(counts, len(counts) - size)[len(counts) - size]
-        above = [self._items[i] for i in seen[counts > least]]
-        level = [self._items[i] for i in seen[counts == least]]
-        number = dict(zip(above, counts[counts > least], strict=True))
-        above.sort(key=lambda item: (-number[item], canonical_key(item)))
-        level = heapq.nsmallest(size - len(above), level, key=canonical_key)
-        rows = [(item, int(number[item])) for item in above]
-        return rows + [(item, int(least)) for item in level]
+        places, level = _leading(self._counts, size)
+        above = [(self._items[i], int(self._counts[i])) for i in places]
+        above.sort(key=lambda row: (-row[1], canonical_key(row[0])))
+        tied = [self._items[i] for i in level]
+        tied = heapq.nsmallest(size - len(above), tied, key=canonical_key)
+        return above + [(item, int(self._counts[level[0]])) for item in tied]
 
     def scores(self) -> list[tuple[Item, Fraction]]:
         if self._domain is None:
@@ -263,15 +256,9 @@ class ArrayTable:
         return {group: places[first[i] : last[i]] for i, group in enumerate(groups)}
 
     def ranked(self, size: int) -> list[tuple[Item, int]]:
-        seen = np.flatnonzero(self._counts > 0)
-        size = min(size, len(seen))
-        if size == 0:
-            return []
-        counts = self._counts[seen]
-        least = np.partition(counts, len(counts) - size)[len(counts) - size]
-        above = seen[counts > least]
+        above, level = _leading(self._counts, size)
         above = above[np.lexsort((above, -self._counts[above]))]
-        level = seen[counts == least][: size - len(above)]
+        level = level[: size - len(above)]
         return [(int(i), int(self._counts[i])) for i in np.concatenate([above, level])]
 
     def scores(self) -> list[tuple[Item, Fraction]]:
@@ -357,6 +344,17 @@ class RankedTable:
 
     def scores(self) -> list[tuple[Item, Fraction]]:
         raise InvalidParameter("leading rows have no public domain")
+
+
+def _leading(counts: NDArray[Any], size: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Places of the observed counts above the ``size``-th largest, and of those equal to it."""
+    seen = np.flatnonzero(counts > 0)
+    size = min(size, len(seen))
+    if size == 0:
+        return seen[:0], seen[:0]
+    observed = counts[seen]
+    least = np.partition(observed, len(observed) - size)[len(observed) - size]
+    return seen[observed > least], seen[observed == least]
 
 
 def _no_persons() -> InvalidParameter:

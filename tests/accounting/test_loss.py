@@ -205,7 +205,7 @@ def test_discrete_gaussians_agree_with_dp_accounting(variance, count):
 
 
 def test_a_discrete_gaussian_is_not_a_continuous_one():
-    """SPEC 6.1: at sigma = 1, epsilon = 5.3 its delta is 2.1 times as large."""
+    """At sigma = 1, epsilon = 5.3 its delta is 2.1 times as large (docs/proofs/accounting.md)."""
     ratio = discrete_gaussian(1).delta(5.3) / gaussian(1).delta(5.3)
     assert ratio == pytest.approx(2.12, abs=0.01)
 

@@ -46,7 +46,7 @@ def non_adaptive_epsilon(n, epsilon, delta):
 
 @pytest.mark.parametrize(("n", "optimum", "below"), REFERENCE)
 def test_reference_values(n, optimum, below):
-    """SPEC 6.1: within 0.2% above the true optimum, which the non-adaptive case bounds below."""
+    """Within 0.2% above the true optimum, which the non-adaptive case bounds below."""
     claimed = picks(n, 0.1).epsilon(1e-6)
     assert optimum * (1 - 1e-4) <= claimed <= optimum * 1.002
     lower = non_adaptive_epsilon(n, 0.1, 1e-6)

@@ -1,4 +1,4 @@
-"""The published PATE run: the figures of SPEC 8."""
+"""The published PATE run: every charge against one computed apart."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from topsecret.accounting.zhu_wang import table
 
 
 def test_add_remove():
-    """The recursion gives 3.673 where SPEC 8 prints 3.71, the same bound on a coarser grid."""
+    """The recursion gives 3.673 where a coarser grid gives 3.71."""
     charged = [charge.epsilon for charge in table().charges]
     printed = [3.66, 71, 21.5, 20.5, 4.35, 3.92]
     assert charged[:6] == pytest.approx(printed, rel=4e-3)

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import command as topsecret_command
 import pytest
 from sqlalchemy import create_engine, text
 
@@ -23,16 +24,8 @@ def run(tmp_path: Path) -> Run:
     (tmp_path / "events.csv").write_text("\n".join(events) + "\n")
 
     def command(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "topsecret", *words],
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            cwd=tmp_path,
-            env=os.environ | {"TOPSECRET_LEDGER": str(tmp_path / "ledger.db")} | environment,
-            timeout=120,
-            check=False,
-        )
+        settings = {"TOPSECRET_LEDGER": str(tmp_path / "ledger.db")} | environment
+        return topsecret_command.run(*words, cwd=tmp_path, **settings)
 
     return command
 

@@ -12,23 +12,11 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from command import COMMAND, run
 
 import topsecret
 
-COMMAND = [sys.executable, "-m", "topsecret"]
 GOOD = ["--item", "place", "--person", "user", "--epsilon", "1"]
-
-
-def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*COMMAND, *arguments],
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        env=os.environ | environment,
-        timeout=120,
-        check=False,
-    )
 
 
 @pytest.fixture(scope="module")
@@ -84,11 +72,18 @@ MISTAKES = [
         ["top", "EVENTS", "--item", "plce", "--person", "user", "--epsilon", "1"],
         "events.csv has no column 'plce'; choose from: user, place",
     ),
-    (["top", "EVENTS", "--item", "place"], "Missing option '--person'. (see topsecret --help)"),
+    (["top", "EVENTS", "--item", "place"], "Missing option '--person'. (see topsecret top --help)"),
     (
         ["top", "EVENTS", *GOOD, "-k", "ten"],
         "k='ten' must be a whole number or auto; write -k 10",
     ),
+    (
+        ["top", "EVENTS", "--item", "place", "--person", "place", "--epsilon", "1"],
+        "item='place' and person='place' must be two different columns",
+    ),
+    (["top", "EVENTS", *GOOD[:-1], "one"], "Invalid value for '--epsilon'"),
+    (["top", "EVENTS", *GOOD[:-1], "0"], "epsilon=0.0 must be above 0; 1 is a common choice"),
+    (["top", "EVENTS", *GOOD, "--mechanism", "best"], "mechanism='best' must be one of: auto,"),
     (["tpo"], "No such command 'tpo'"),
     (["top", "EVENTS", *GOOD, "--epslion", "1"], "No such option"),
 ]
@@ -101,6 +96,34 @@ def test_a_mistake_is_one_line(events: Path, arguments: list[str], message: str)
     assert done.stdout == ""
     assert done.stderr.startswith(f"topsecret: {message}")
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("end", [[], ["--json"]], ids=["text", "json"])
+def test_a_full_disk_is_one_line(events: Path, end: list[str]) -> None:
+    words = [sys.executable, "-m", "topsecret", "top", str(events), *GOOD, *end]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == (
+        "topsecret: No space left on device; check the path, its permissions and the disk\n"
+    )
+
+
+def test_a_reader_who_leaves_is_no_error(events: Path) -> None:
+    words = [sys.executable, "-m", "topsecret", "top", str(events), *GOOD, "--json"]
+    asked = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert asked.stdout is not None
+    asked.stdout.close()
+    assert asked.stderr is not None
+    assert asked.stderr.read() == ""
+    asked.stderr.close()
+    assert asked.wait() == 1
+
+
+def test_a_file_gets_no_colours_and_no_trailing_spaces(events: Path) -> None:
+    done = run("top", str(events), *GOOD)
+    assert "\x1b" not in done.stdout
+    assert not [line for line in done.stdout.splitlines() if line != line.rstrip()]
 
 
 def test_a_broken_file_shows_no_data(tmp_path: Path) -> None:

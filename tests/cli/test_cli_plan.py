@@ -1,23 +1,9 @@
 """``topsecret plan`` and ``topsecret account`` as their users meet them."""
 
 import json
-import os
-import subprocess
-import sys
 
 import pytest
-
-
-def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "topsecret", *arguments],
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        env=os.environ | environment,
-        timeout=120,
-        check=False,
-    )
+from command import run
 
 
 def test_a_plan_on_a_terminal() -> None:
@@ -66,7 +52,7 @@ def test_a_plan_for_k_auto() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["plan"], "give either epsilon=1.0, say, or needed_lead=200, say"),
+        (["plan"], "give either --epsilon 1, say, or --lead 200, say"),
         (["plan", "-k", "ten", "--epsilon", "1"], "k='ten' must be a whole number or auto"),
         (["plan", "-k", "0", "--epsilon", "1"], "k=0 must be at least 1; ask for one item"),
         (["plan", "--epsilon", "nan"], "epsilon=nan must be a finite number"),
@@ -100,7 +86,7 @@ def test_help_has_examples_and_fits(command: list[str]) -> None:
 
 
 def test_the_published_pate_run_by_one_command() -> None:
-    """SPEC 8; the recursion gives 3.673 where its coarser grid printed 3.71."""
+    """The recursion gives 3.673, on a coarser grid 3.71."""
     done = run("account", "zhu-wang", "--adjacency", "add-remove")
     charged = [float(line.split()[0]) for line in done.stdout.splitlines()[2:]]
     assert charged == pytest.approx([3.66, 71, 21.5, 20.5, 4.35, 3.92, 3.71], rel=0.011)

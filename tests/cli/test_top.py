@@ -1,27 +1,18 @@
 """``topsecret top`` on databases, with domains, counts and groups; ``topsecret doctor``."""
 
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 
+import command
 import duckdb
 import pytest
 
 QUESTION = ["--item", "place", "--person", "user", "--epsilon", "1", "-k", "1"]
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "topsecret", *arguments],
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        env=os.environ | {"COLUMNS": "100"},
-        timeout=120,
-        check=False,
-    )
+def run(*words: str) -> subprocess.CompletedProcess[str]:
+    return command.run(*words, COLUMNS="100")
 
 
 @pytest.fixture(scope="module")

@@ -35,7 +35,7 @@ def test_the_price_spends_the_total_and_no_more() -> None:
     budget = Metered.of(**TOTAL, queries=10, picks=50)
     assert budget.holds()
     assert budget.query_delta * 10 <= Fraction(1e-6) / 2
-    # SPEC 6.1: .0671 is the largest for all of δ; half of it goes to the thresholds.
+    # .0671 is the largest for all of δ; half of it goes to the thresholds.
     assert 0.0645 < budget.price < 0.0671
     dearer = Metered(
         budget.epsilon,

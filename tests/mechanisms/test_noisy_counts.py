@@ -73,7 +73,7 @@ class OnePersonOneItem(NoisyCounts):
 
 @dataclass(frozen=True)
 class ChargedAsContinuous(NoisyCounts):
-    """The discrete Gaussian filed under the profile of the continuous one (SPEC §6.1)."""
+    """The discrete Gaussian filed under the profile of the continuous one."""
 
     @property
     def loss(self):

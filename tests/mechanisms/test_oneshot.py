@@ -5,37 +5,22 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations, permutations
+from itertools import combinations, combinations_with_replacement, permutations
 
 import numpy as np
 import pytest
 from flint import arb
-from hypothesis import strategies as st
 from scipy.integrate import trapezoid
 from scipy.stats import binom
+from tests.mechanisms.oneshot import KINDS, TIED, histogram, with_scale
 
 from topsecret.accounting import pure
 from topsecret.histogram import Histogram
-from topsecret.mechanisms import GumbelTopK, OneshotExponential, OneshotLaplace
+from topsecret.mechanisms import GumbelTopK, OneshotExponential, OneshotLaplace, PermuteAndFlip
 from topsecret.mechanisms.order_laws import at, laplace, score_list_law
 from topsecret.mechanisms.piecewise import product
 from topsecret.rounding import exact, precision
 from topsecret.verify import check_privacy, check_sampler
-
-TIED = {"d": 3, "b": 2, "c": 2, "a": 0}
-COUNTS = st.lists(st.integers(0, 6), min_size=1, max_size=4)
-KINDS = [OneshotExponential, OneshotLaplace]
-
-
-def histogram(counts=TIED):
-    return Histogram.of(counts, domain=tuple(counts))
-
-
-def with_scale(kind, k, scale, m=4):
-    """The mechanism whose noise has this scale on a domain of m items."""
-    shifts = k if kind is OneshotExponential else min(k, m - k) or 1
-    return kind(k=k, epsilon=shifts / Fraction(scale))
-
 
 # Exact laws.
 
@@ -106,7 +91,7 @@ def test_no_neighbour_breaks_the_claim(case):
 @pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
 @pytest.mark.parametrize("k", [1, 2, 3, 4, 5])
 def test_the_sets_bound_holds_for_five_items(k, adjacency):
-    """min(k, m − k) for all sizes m ≤ 5: SPEC §10 had checked one case only."""
+    """min(k, m − k) for all sizes m ≤ 5."""
     mechanism = OneshotLaplace(k=k, epsilon=2.0, adjacency=adjacency)
     check_privacy(mechanism, items=5, max_count=2).require()
 
@@ -206,7 +191,7 @@ def test_a_wrong_draw_is_rejected(defect):
     assert not check_sampler(mechanism, histogram(), 8000, alarm_rate=1e-9).passed
 
 
-# Qiao, Su & Zhang, Algorithm 1: the set and the noisy values at one λ (SPEC §11).
+# Qiao, Su & Zhang, Algorithm 1: the set and the noisy values at one λ.
 
 
 @dataclass(frozen=True)
@@ -253,7 +238,7 @@ def test_algorithm_1_as_printed_is_rejected():
 
 
 def test_theorem_2_2_has_room_on_an_exchangeable_family():
-    """SPEC §10: "not checked". Here for k = 700 of 1400, one person with half of the items.
+    """Too large to enumerate. Here for k = 700 of 1400, one person with half of the items.
 
     The counts of that person's items rise from 0 to 1. By symmetry the number of them in the set
     decides the likelihood ratio; its laws are one-dimensional integrals. δ(ε) is far below.
@@ -285,3 +270,20 @@ def count_law(m, k, lift):
     at_lifted = half * dense * binom.pmf(j, half - 1, top) * binom.pmf(k - j, half, other)
     at_other = half * other_dense * binom.pmf(j, half, top) * binom.pmf(k - j, half - 1, other)
     return trapezoid(at_lifted + at_other, grid, axis=1)
+
+
+@pytest.mark.parametrize("epsilon", [1, 3])
+@pytest.mark.parametrize("size", [2, 3, 4])
+def test_one_draw_names_no_rarer_items_than_rounds_of_draws(size, epsilon):
+    """The expected number of persons behind the list, against ``PermuteAndFlip`` at one ε."""
+    for counts in combinations_with_replacement(range(4), size):
+        persons = dict(zip("abcd", counts, strict=False))
+        candidates = Histogram.of(persons, domain=list(persons))
+        for k in range(1, min(3, size) + 1):
+            once = OneshotExponential(k=k, epsilon=epsilon).probabilities(candidates)
+            rounds = PermuteAndFlip(k=k, scale=Fraction(k, epsilon)).probabilities(candidates)
+            gain = arb(0)
+            for law, sign in ((once, 1), (rounds, -1)):
+                for named, chance in law.items():
+                    gain += sign * chance * sum(persons[item] for item in named)
+            assert not gain < 0

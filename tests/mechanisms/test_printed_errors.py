@@ -95,7 +95,7 @@ def test_the_wrong_one_is_rejected_and_the_right_one_is_not(case):
     check_privacy(right, **where).require()
 
 
-def test_alg_6_exceeds_its_epsilon_as_the_specification_says():
+def test_alg_6_exceeds_its_epsilon():
     """The log-ratio reaches 1.31 at ε = .7 with three candidates."""
     law = printed.PrintedAlgorithm6(1, 3, 0.7, 0.01)
     worst = 0.0

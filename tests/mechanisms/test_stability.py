@@ -32,7 +32,7 @@ CASES = [
 
 
 def independent_law(mechanism, counts, domain=None):
-    """The definition of SPEC §4 in floats, with SciPy's distributions and quadrature."""
+    """The statement of ``stability.py`` in floats, with SciPy's distributions and quadrature."""
     ranked = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
     names = [item for item, count in ranked if count > 0]
     places = mechanism.k_bar if domain is None else min(mechanism.k_bar, len(domain) - 1)

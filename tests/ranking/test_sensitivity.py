@@ -126,8 +126,8 @@ def test_the_condition_of_the_paper_fails_on_a_path_of_three_items() -> None:
     assert moved == Fraction(4, 7) > 2 * promised(8, PromisedMixing(0.5)).sensitivity
 
 
-def test_equal_meetings_give_the_specified_numbers() -> None:
-    """d = 4 opponents, L = 5: SPEC's (1 − θ)/(θ d L)."""
+def test_equal_meetings_give_the_numbers_of_the_claim() -> None:
+    """d = 4 opponents, 5 meetings each: (1 − θ)/(θ·d·5)."""
     theta = Fraction(3, 10)
     assert unconditional(20, 0, theta).sensitivity == (1 - theta) / (theta * 4 * 5)
     assert unconditional(20, 5).sensitivity == Fraction(1, 5)

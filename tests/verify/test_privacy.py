@@ -26,8 +26,8 @@ def test_limited_domain_keeps_its_claim(mechanism: LimitedDomain) -> None:
     assert report.between < 1e-6
 
 
-def test_limited_domain_is_as_tight_as_the_specification_says() -> None:
-    """SPEC §10: ε₀ = .7, δ = .01, d = 4: a largest excess of −1·10⁻⁴."""
+def test_limited_domain_is_tight() -> None:
+    """ε₀ = .7, δ = .01, four items: the claim is 10⁻⁴ above the largest divergence."""
     tightest = check_privacy(LimitedDomain(4, 4, 0.7, 0.01)).tightest
     assert tightest is not None
     assert tightest.margin == pytest.approx(0.01 - 0.01 / 1.01, rel=1e-6)
@@ -69,7 +69,7 @@ def test_a_threshold_without_plus_one_is_caught() -> None:
 
 
 def test_a_strict_edge_with_the_reach_of_one_person_is_caught() -> None:
-    """SPEC §3.1: ``strict`` must use M = k̄; with M = Δ it is not private."""
+    """``strict`` must use M = k̄; with M = Δ it is not private."""
     strict = LimitedDomain(2, 3, 0.7, 0.01, max_items=1, strict=True)
     law = limited_domain_law(strict, plus=1, reach=1)
     report = check_privacy(Stated(law, strict.loss, max_items=1))
@@ -78,7 +78,7 @@ def test_a_strict_edge_with_the_reach_of_one_person_is_caught() -> None:
 
 
 def test_declared_max_items_that_a_person_exceeds_is_caught() -> None:
-    """SPEC §0: ``max_items`` is enforced, not believed."""
+    """``max_items`` is enforced, not believed."""
     declared = LimitedDomain(2, 4, 0.7, 0.01, max_items=1)
     check_privacy(declared).require()
     assert not check_privacy(declared, neighbourhood=Neighbourhood(max_items=4)).passed

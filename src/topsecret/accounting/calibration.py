@@ -77,7 +77,8 @@ def calibrate_limited_domain(
     """The price per pick and the threshold's share of delta that give the lowest threshold.
 
     The threshold lies s (1 + ln(M / threshold_delta) / epsilon_per_pick) over the next count,
-    s = 1 for add-remove and 2 for replace (SPEC 3.1), so only M decides the split.
+    s = 1 for add-remove and 2 for replace (``mechanisms/limited_domain.py``), so only M decides
+    the split.
 
     >>> price, share = calibrate_limited_domain(10, 200, epsilon=1, delta=1e-6)
     >>> limited_domain_loss(10, price, share).epsilon(1e-6) <= 1
@@ -98,7 +99,10 @@ def calibrate_limited_domain(
 
 
 def limited_domain_loss(k: int, epsilon_per_pick: Number, threshold_delta: Number) -> Loss:
-    """What a limited-domain query costs: SPEC 3.1, with the slack k ln(1 + delta) rounded up."""
+    """What a limited-domain query costs, with the slack k ln(1 + delta) rounded up.
+
+    Statement and proof stand in ``mechanisms/limited_domain.py``.
+    """
     share = exact(threshold_delta, "threshold_delta")
     with precision(96):
         extra = up(k * ball(share).log1p())

@@ -111,7 +111,8 @@ class Loss:
     def rho(self) -> float | None:
         """The zCDP of the sequence, rounded up; None if a part is known by a Rényi curve only.
 
-        Failures and slack stay apart: they are to be charged beside it (SPEC 7.2).
+        Failures and slack stay apart: they are to be charged beside it
+        (docs/proofs/many-queries.md).
 
         >>> picks(8, 1).rho()
         1.0
@@ -160,9 +161,10 @@ def gaussian(mu_squared: Number) -> Loss:
 
 
 def discrete_gaussian(sigma_squared: Number, count: int = 1) -> Loss:
-    """``count`` integer counts, each moved by at most 1, with discrete Gaussian noise (SPEC 5).
+    """``count`` integer counts, each moved by at most 1, with discrete Gaussian noise.
 
-    The same release as ``zcdp(count / (2 sigma²))``, kept in its stronger form.
+    The same release as ``zcdp(count / (2 sigma²))``, kept in its stronger form
+    (docs/proofs/accounting.md, section 1).
     """
     variance = _price(sigma_squared, "sigma_squared")
     if variance == 0:
@@ -189,7 +191,7 @@ def failure(delta: Number) -> Loss:
 
 
 def slack(epsilon: Number) -> Loss:
-    """An amount that is added to epsilon whatever the bound (SPEC 3.1)."""
+    """An amount that is added to epsilon whatever the bound: a law known up to a factor."""
     return Loss(slack=_price(epsilon, "slack"))
 
 

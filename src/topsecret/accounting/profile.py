@@ -57,7 +57,7 @@ class Profile:
         return self.spacing * (len(self.values) - 1)
 
     def after_pick(self, epsilon: Number) -> Profile:
-        """One bounded-range step in front (SPEC 6.1, optimal)."""
+        """One bounded-range step in front (docs/proofs/accounting.md, sections 1 and 2)."""
         return self.after_picks([epsilon])
 
     def after_picks(self, epsilons: Iterable[Number]) -> Profile:

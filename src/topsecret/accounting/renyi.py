@@ -35,7 +35,7 @@ class NamedCurve:
 
 @dataclass(frozen=True, slots=True)
 class GaussianSelection:
-    """The argmax of ``candidates`` gaps with N(0, sigma²) noise (SPEC 4.1; Zhu & Wang, Cor. 9).
+    """The argmax of ``candidates`` gaps with N(0, sigma²) noise (Zhu & Wang 2022, Cor. 9).
 
     ``joint`` adds the second bound: the argmax as post-processing of the whole Gaussian vector.
     ``sensitivity`` is how far one gap may move: 1 under add-remove, 2 under replace.
@@ -56,7 +56,9 @@ class GaussianSelection:
 
 
 def bounded_range(epsilon: Fraction, alpha: arb) -> arb:
-    """The largest Rényi divergence of one epsilon-bounded-range step (SPEC 6.1, derived).
+    """The largest Rényi divergence of one epsilon-bounded-range step.
+
+    Proved in docs/proofs/accounting.md, section 4.
 
     >>> with precision(128):
     ...     float(bounded_range(Fraction(1), arb(2))) < 2 * 1 / 8
@@ -82,7 +84,7 @@ def pure_dp(epsilon: Fraction, alpha: arb) -> arb:
 
 
 def epsilon_at(curve: Curve, delta: Fraction, order: float) -> arb:
-    """The conversion at one order (Canonne, Kamath & Steinke 2020, Prop. 12; SPEC 6.2)."""
+    """The conversion at one order (Canonne, Kamath & Steinke 2020, Prop. 12)."""
     alpha = 1 + ball(order)
     over = alpha - 1
     return curve(alpha) + (-1 / alpha).log1p() - (ball(delta) * alpha).log() / over

@@ -1,7 +1,8 @@
 """The cost of `TestedTopK`: one of several branches, each of picks, prunes and a Gaussian test.
 
 A private pick chooses the branch and is published; the branch is then a sequence of
-bounded-range steps in a fixed order with one Gaussian step at the very end (SPEC §3.6).
+bounded-range steps in a fixed order with one Gaussian step at the very end
+(docs/proofs/tested-top-k.md).
 
 >>> steps = TestedSteps(Fraction(1, 10), (Branch(((5, Fraction(1, 20)),)),), Fraction(1, 100))
 >>> steps.profile(1e-6).delta(1) < 1e-6
@@ -102,7 +103,10 @@ def _profile(steps: TestedSteps, half_decade: int, fineness: int) -> Profile:
 
 @lru_cache(maxsize=256)
 def branch_profile(branch: Branch, mu_squared: Fraction, reach: Fraction, fineness: int) -> Profile:
-    """The test last, the steps in front of it, last to first (SPEC §6.1)."""
+    """The test last, the steps in front of it, last to first.
+
+    Why in that order: docs/proofs/accounting.md, section 1.
+    """
     largest = max(epsilon for _, epsilon in branch.runs)
     unit = branch.unit
     spacing = unit / max(1, round(unit * fineness / largest))

@@ -1,4 +1,4 @@
-"""What the multi-label PATE run of Zhu & Wang 2022, Table 2, costs by every charge (SPEC 8).
+"""What the multi-label PATE run of Zhu & Wang 2022, Table 2, costs by every charge.
 
 600 queries over 40 labels: a Gaussian selection (sigma 50) of the largest of 39 gaps and a
 Gaussian test (sigma 60, failure 1e-9) for each, at a total delta of 1e-6. The paper reports 3.6.

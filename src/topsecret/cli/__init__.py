@@ -8,6 +8,7 @@ and import it in ``commands`` below. Heavy modules are imported inside the funct
 from __future__ import annotations
 
 import io
+import os
 import sys
 from collections.abc import Sequence
 
@@ -19,7 +20,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for stream in (sys.stdout, sys.stderr):  # an item's name may not fit the terminal's encoding
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    sys.exit(_run(sys.argv[1:] if arguments is None else list(arguments)))
+    code = _run(sys.argv[1:] if arguments is None else list(arguments))
+    try:
+        sys.stdout.flush()
+    except OSError as error:  # the reader of a pipe has left, or the disk is full
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = _refused(error)
+    sys.exit(code)
 
 
 def _run(arguments: list[str]) -> int:
@@ -31,13 +38,24 @@ def _run(arguments: list[str]) -> int:
         return _complain(str(error))
     except KeyboardInterrupt:
         return 130
+    except OSError as error:
+        return _refused(error)
     except Exception as error:
         # A wrong option: typer's own error classes have moved between its versions.
         if not hasattr(error, "format_message"):
             raise
         message = error.format_message()
-        return _complain(f"{message} (see topsecret --help)") if message else 2
+        command = getattr(getattr(error, "ctx", None), "command_path", "topsecret")
+        return _complain(f"{message} (see {command} --help)") if message else 2
     return outcome if isinstance(outcome, int) else 0
+
+
+def _refused(error: OSError) -> int:
+    """What the operating system refused, in its own words: they hold no data."""
+    if isinstance(error, BrokenPipeError):
+        return 1
+    place = f"{error.filename}: " if isinstance(error.filename, str) else ""
+    return _complain(f"{place}{error.strerror}; check the path, its permissions and the disk")
 
 
 def _complain(message: str) -> int:

@@ -13,10 +13,14 @@ from topsecret.cli.app import app
 
 NEEDED = ("duckdb", "numpy", "python-flint", "rich", "sqlglot", "typer")
 OPTIONAL = {
-    "sqlalchemy": ("sqlalchemy", "databases and the ledger", "topsecret[postgres]"),
+    "sqlalchemy": ("sqlalchemy", "databases and the ledger", "topsecret[ledger]"),
     "psycopg": ("psycopg", "PostgreSQL", "topsecret[postgres]"),
+    "fastapi": ("fastapi", "the service", "topsecret[service]"),
     "pyspark": ("pyspark", "Spark", "topsecret[spark]"),
     "matplotlib": ("matplotlib", "plots", "topsecret[plot]"),
+    "scikit-learn": ("sklearn", "PATE with scikit-learn", "topsecret[pate]"),
+    "scipy": ("scipy", "rankings", "topsecret[ranking]"),
+    "opendp": ("opendp", "OpenDP measurements", "topsecret[opendp]"),
     "dp-accounting": ("dp_accounting", "export to dp-accounting", "topsecret[accounting]"),
     "pandas": ("pandas", "pandas data frames", "pandas"),
     "polars": ("polars", "polars data frames", "polars"),

@@ -9,6 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from topsecret.cli.terminal import terminal
 from topsecret.ledger import Account, Entry
 from topsecret.ledger.account import in_words, what_is_left
 from topsecret.ledger.amounts import from_text
@@ -21,7 +22,7 @@ HIDDEN = {"slack"}
 
 def draw(accounts: Iterable[Account]) -> None:
     """Print every budget as bars."""
-    console = Console(highlight=False, markup=False, emoji=False)
+    console = terminal()
     first = True
     for account in accounts:
         if not first:

@@ -56,8 +56,11 @@ def plan(
     """
     from topsecret.cli.length import length
     from topsecret.cli.progress import progress
+    from topsecret.errors import InvalidParameter
     from topsecret.planning import plan as make
 
+    if (epsilon is None) == (lead is None):
+        raise InvalidParameter("give either --epsilon 1, say, or --lead 200, say")
     example = None if shape is None else _example(shape, items, persons, events)
     with progress("planning") as told:
         made = make(
@@ -93,13 +96,13 @@ def _example(shape: str, items: int, persons: int, events: int) -> Zipf:
 
 
 def _show(made: Plan) -> None:
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
+    from topsecret.cli.terminal import terminal
     from topsecret.planning.planned import HEADINGS
 
-    console = Console(highlight=False, markup=False, emoji=False)
+    console = terminal()
     console.print(Text(made.title, style="bold"))
     console.print()
     narrow = console.width < 70

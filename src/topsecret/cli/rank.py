@@ -72,13 +72,14 @@ def rank(
 
 
 def _show(ranking: Ranking) -> None:
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
+    from topsecret.cli.render import show_receipt
+    from topsecret.cli.terminal import terminal
     from topsecret.release import printable
 
-    console = Console(highlight=False, markup=False, emoji=False)
+    console = terminal()
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
     table.add_column("rank", justify="right", style="cyan", no_wrap=True)
     table.add_column("item", overflow="fold")
@@ -86,10 +87,4 @@ def _show(ranking: Ranking) -> None:
         table.add_row(str(place) if ranking.ordered else "·", Text(printable(item), style="bold"))
     console.print(table)
     console.print()
-    console.print(Text("Receipt", style="bold"))
-    grid = Table.grid(padding=(0, 2, 0, 0))
-    grid.add_column(style="cyan", no_wrap=True)
-    grid.add_column(overflow="fold")
-    for label, text in ranking.receipt:
-        grid.add_row(Text(label), Text(text))
-    console.print(grid)
+    show_receipt(ranking.receipt, console)

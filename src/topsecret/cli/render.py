@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from topsecret.cli.terminal import terminal
 from topsecret.release import Release, printable
 
 NARROW = 60
@@ -17,18 +18,23 @@ NARROW = 60
 
 def show(release: Release) -> None:
     """Print the release on standard output."""
-    console = Console(highlight=False, markup=False, emoji=False)
+    console = terminal()
     console.print(Text(release.title, style="bold"))
     console.print()
     console.print(_ranking(release))
     console.print()
+    show_receipt(release.receipt, console)
+
+
+def show_receipt(lines: Sequence[tuple[str, str]], console: Console) -> None:
+    """Print what is promised: labels and texts, side by side where there is room."""
     console.print(Text("Receipt", style="bold"))
-    console.print(Padding(_receipt(release, narrow=console.width < NARROW), (0, 0, 0, 2)))
+    console.print(Padding(_receipt(lines, narrow=console.width < NARROW), (0, 0, 0, 2)))
 
 
 def show_together(text: str) -> None:
     """Print what several releases cost together."""
-    console = Console(highlight=False, markup=False, emoji=False)
+    console = terminal()
     console.print(Text("Together", style="bold"))
     console.print(Padding(Text(text), (0, 0, 0, 2)))
 
@@ -49,18 +55,18 @@ def _ranking(release: Release) -> RenderableType:
     return Padding(table, (0, 0, 0, 2))
 
 
-def _receipt(release: Release, *, narrow: bool) -> RenderableType:
+def _receipt(lines: Sequence[tuple[str, str]], *, narrow: bool) -> RenderableType:
     if narrow:
-        return Group(*_stacked(release))
+        return Group(*_stacked(lines))
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(style="cyan", no_wrap=True)
     grid.add_column(overflow="fold")
-    for label, text in release.receipt:
+    for label, text in lines:
         grid.add_row(Text(label), Text(text))
     return grid
 
 
-def _stacked(release: Release) -> Iterator[RenderableType]:
-    for label, text in release.receipt:
+def _stacked(lines: Sequence[tuple[str, str]]) -> Iterator[RenderableType]:
+    for label, text in lines:
         yield Text(label, style="cyan")
         yield Padding(Text(text), (0, 0, 0, 2))

@@ -93,11 +93,12 @@ def _run_with_progress(
 
 
 def _show(found: Verification, items: int, max_count: int) -> None:
-    from rich.console import Console
     from rich.padding import Padding
     from rich.text import Text
 
-    console = Console(highlight=False, markup=False, emoji=False)
+    from topsecret.cli.terminal import terminal
+
+    console = terminal()
     console.print(
         f"Claim: on all histograms of at most {items} items with counts up to {max_count}, and of "
         f"2 items up to {found.privacy[0].tall}, for all neighbours in both directions, "

@@ -36,7 +36,8 @@ class Picks:
 
     Guarantee asked of the mechanism: each symbol that it releases (an item, ⊥, a chosen k̄) is one
     ε₀-bounded-range step given the symbols before it, up to a factor of 1 + ``delta`` and one
-    failure of ``delta`` per query: ``LimitedDomain`` and ``OptimalThreshold`` (SPEC 3.1, 3.2).
+    failure of ``delta`` per query: ``LimitedDomain`` and ``OptimalThreshold``, whose
+    modules prove it.
     """
 
     count: int
@@ -109,7 +110,7 @@ class Budget(Protocol):
 class Metered:
     """A fixed price per pick and a fixed δ per query; so many picks, so many queries.
 
-    *Guarantee* (SPEC 7.1; Durfee & Rogers 2019, Thm 2, with δ counted once). Queries are
+    *Guarantee* (docs/proofs/many-queries.md, section 2; Durfee & Rogers 2019, Thm 2). Queries are
     ``LimitedDomain`` or ``OptimalThreshold`` with this price and this δ. A query is charged one
     pick per symbol that it released, and one query. However the queries depend on earlier answers
     and wherever they stop, with at most K ``picks`` and L ``queries`` in all the sequence is
@@ -218,11 +219,11 @@ class Metered:
 class Flexible:
     """An approximate-zCDP filter: every query brings its own parameters.
 
-    *Guarantee* (SPEC 7.2; Whitehouse, Ramdas, Rogers & Wu 2023, the filter for approximate zCDP).
+    *Guarantee* (docs/proofs/many-queries.md, section 3; Whitehouse, Ramdas, Rogers & Wu 2023).
     A query is admitted only if with it Σρ ≤ ``rho``, Σδ ≤ ``failures`` and Σslack ≤ ``slack``.
     Then the whole adaptive sequence is (ε, δ)-DP: ρ-zCDP gives (ε − slack, δ − failures).
     *Why the slacks add beside it:* a limited-domain query's law is, on its good outcomes, P with
-    (1 + δ)^(−k)·B ≤ P ≤ B for the law B of k bounded-range picks (SPEC 3.1). Put B for P in all
+    (1 + δ)^(−k)·B ≤ P ≤ B for the law B of k bounded-range picks. Put B for P in all
     queries: B_h(S) ≤ e^x·B_h′(S) + δ′ by the filter, hence
     P_h(S) ≤ B_h(S) + Σδ_i ≤ e^(x + Σslack_i)·P_h′(S) + δ′ + Σδ_i.
     *Why refunds are safe:* each pick is an adaptive step of ε₀²/8-zCDP of its own; picks that ⊥

@@ -1,4 +1,4 @@
-"""The order of events of a paid query, in one place (SPEC 7.3)."""
+"""The order of events of a paid query, in one place (docs/ledger.md says why)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`FixedThreshold`: those of the true top k that stand clearly above the next (SPEC §3.4).
+"""`FixedThreshold`: those of the true top k that stand clearly above the next.
 
 >>> from topsecret import Histogram
 >>> mechanism = FixedThreshold(k=2, epsilon_per_pick=1.0, delta=1e-6)

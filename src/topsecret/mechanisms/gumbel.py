@@ -1,4 +1,4 @@
-"""`GumbelTopK`: the k largest of score + Gumbel noise over a public domain, in order (SPEC §2.1).
+"""`GumbelTopK`: the k largest of score + Gumbel noise over a public domain, in order.
 
 >>> from topsecret import Histogram
 >>> mechanism = GumbelTopK(k=2, scale=0.01)
@@ -8,7 +8,8 @@
 **Statement.** Let v_i = h_i + Gumbel(τ), independent. The ordered list of the k largest is
 distributed as k rounds of the exponential mechanism without replacement (Durfee & Rogers 2019,
 Lemma 4.2): given the earlier picks, item i is next with probability w_i / Σ_left w_j,
-w_i = e^(h_i/τ) (Plackett–Luce). One round is ε₀-bounded-range with ε₀ = s·Δ_q/τ.
+w_i = e^(h_i/τ) (Plackett–Luce). One round is ε₀-bounded-range with ε₀ = s·Δ_q/τ (their Lemma 4.3;
+OpenDP's proof of its noisy top k, Thm 2.1, charges the same rounds by zCDP).
 
 **Preconditions.** The domain is public and the same for all neighbours. Each score moves by at
 most Δ_q = ``sensitivity`` between neighbours. s = 1 only under add-remove with *monotone* scores
@@ -32,11 +33,11 @@ from flint import arb, ctx
 from topsecret.accounting import Loss, failure, picks
 from topsecret.histogram import Histogram
 from topsecret.mechanisms import parameters
-from topsecret.mechanisms.noiseless import best_groups, ranked_law
+from topsecret.mechanisms.best_items import best_items, oriented_scores
+from topsecret.mechanisms.noiseless import ranked_law
 from topsecret.mechanisms.plackett_luce import as_floats, plackett_luce
-from topsecret.noise.bits import BitSource, SystemBits
+from topsecret.noise.bits import BitSource
 from topsecret.noise.distributions import GUMBEL
-from topsecret.noise.race import race
 from topsecret.rounding import Number, ball, exact, precision
 from topsecret.selection import Outcome, Selection
 
@@ -80,28 +81,20 @@ class GumbelTopK:
     def select(self, histogram: Histogram, bits: BitSource | None = None) -> Selection:
         """Draw the list."""
         histogram.require_domain("GumbelTopK", self.k)
-        bits = SystemBits() if bits is None else bits
-        field = histogram.field()
-        if self.smallest:
-            field = field.mirrored()
-        if self.scale == 0:
-            groups = best_groups(field, self.k)
-        else:
-            groups = race(field, GUMBEL, exact(self.scale), self.k, bits)
-        return Selection(histogram.names(groups, bits), complete=True)
+        scale = exact(self.scale)
+        items = best_items(histogram, self.k, GUMBEL, scale, bits, smallest=self.smallest)
+        return Selection(items, complete=True)
 
     def probabilities(self, histogram: Histogram) -> dict[Outcome, arb]:
         """Plackett–Luce with weights e^(h/τ)."""
         histogram.require_domain("GumbelTopK", self.k)
-        scores = histogram.scores()
-        sign = -1 if self.smallest else 1
+        scores = oriented_scores(histogram, self.smallest)
         if self.scale == 0:
-            return ranked_law([(item, sign * score) for item, score in scores], self.k)
-        best = max(sign * score for _, score in scores)
+            return ranked_law(scores, self.k)
+        best = max(score for _, score in scores)
         with precision(max(128, ctx.prec)):
             weights = [
-                (item, ball((sign * score - best) / exact(self.scale)).exp())
-                for item, score in scores
+                (item, ball((score - best) / exact(self.scale)).exp()) for item, score in scores
             ]
             return plackett_luce(weights, self.k)
 

@@ -1,4 +1,4 @@
-"""`LaplaceRanking`: rank by score + Laplace noise when one record moves two scores (SPEC §9).
+"""`LaplaceRanking`: rank by score + Laplace noise when one record moves two scores.
 
 >>> from topsecret.histogram import Histogram
 >>> wins = Histogram.of({"a": 900, "b": 400, "c": 80}, domain=["a", "b", "c"])
@@ -31,12 +31,12 @@ from flint import arb
 from topsecret.accounting import NO_LOSS, Loss, pure
 from topsecret.histogram import Histogram
 from topsecret.mechanisms import parameters
-from topsecret.mechanisms.noiseless import best_groups, ranked_law
+from topsecret.mechanisms.best_items import best_items
+from topsecret.mechanisms.noiseless import ranked_law
 from topsecret.mechanisms.order_laws import laplace, score_list_law
 from topsecret.mechanisms.plackett_luce import as_floats
-from topsecret.noise.bits import BitSource, SystemBits
+from topsecret.noise.bits import BitSource
 from topsecret.noise.distributions import LAPLACE
-from topsecret.noise.race import race
 from topsecret.rounding import Number, exact
 from topsecret.selection import Outcome, Selection
 
@@ -80,13 +80,8 @@ class LaplaceRanking:
     def select(self, histogram: Histogram, bits: BitSource | None = None) -> Selection:
         """Draw the list."""
         length = self._length(histogram)
-        bits = SystemBits() if bits is None else bits
-        field = histogram.field()
-        if self.scale == 0:
-            groups = best_groups(field, length)
-        else:
-            groups = race(field, LAPLACE, self.scale, length, bits)
-        return Selection(histogram.names(groups, bits), complete=True)
+        items = best_items(histogram, length, LAPLACE, self.scale, bits)
+        return Selection(items, complete=True)
 
     def probabilities(self, histogram: Histogram) -> dict[Outcome, arb]:
         """Integrals of exponential polynomials."""

@@ -1,4 +1,4 @@
-"""Where the counts drop most: choosing k privately (Zhu & Wang 2022, Alg. 1; SPEC §4.1).
+"""Where the counts drop most: choosing k privately (Zhu & Wang 2022, Alg. 1 and Prop. 7).
 
 **Statement.** The argmax over j of q_j + r(j) + noise, where q_j = h₍ⱼ₎ − h₍ⱼ₊₁₎ and r is a public
 regulariser. A gap moves by at most s between neighbours (1 under add-remove, 2 under replace),

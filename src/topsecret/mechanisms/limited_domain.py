@@ -6,7 +6,7 @@
 >>> answer.items, answer.complete
 (('a', 'b'), True)
 
-**Statement** (Durfee & Rogers 2019, Algorithms 1 and 5, corrected; SPEC §3.1). Let h₍ⱼ₎ be the
+**Statement** (Durfee & Rogers 2019, Algorithms 1 and 5 and Thm 1, corrected). Let h₍ⱼ₎ be the
 ranked counts of the observed items, ties in a fixed order of the items. With
 t = h₍k̄₊₁₎ + 1 + ln(M/δ)/ε₀, M = min(Δ, k̄), draw v_⊥ = t + Gumbel(1/ε₀) and
 v_j = h₍ⱼ₎ + Gumbel(1/ε₀) for j ≤ k̄; report items by decreasing v until ⊥ or until k. The answer is

@@ -1,11 +1,12 @@
-"""`LimitedDomainLaplace`: `LimitedDomain` for persons who touch few items (SPEC §3.3).
+"""`LimitedDomainLaplace`: `LimitedDomain` for persons who touch few items.
 
 >>> from topsecret import Histogram
 >>> mechanism = LimitedDomainLaplace(k=2, k_bar=5, epsilon_per_pick=1.0, delta=1e-8, max_items=1)
 >>> mechanism.select(Histogram.of({"a": 900, "b": 500, "c": 2})).items
 ('a', 'b')
 
-**Statement** (Durfee & Rogers 2019, Alg. 4, corrected). v_⊥ = h₍k̄₊₁₎ + 1 + ln(Δ/δ)/ε₀ + Lap(1/ε₀),
+**Statement** (Durfee & Rogers 2019, Alg. 4 and Lemma 6.1, corrected).
+v_⊥ = h₍k̄₊₁₎ + 1 + ln(Δ/δ)/ε₀ + Lap(1/ε₀),
 v_j = h₍ⱼ₎ + Lap(1/ε₀) for j ≤ k̄; report items by decreasing v until ⊥ or until k. The answer is
 (Δε₀, (e^(Δε₀) + 1)·δ̄)-DP with δ̄ = (δ/4)·(2 + ln(Δ/δ)): the cost does not grow with k, so it is
 worth it when Δ < k. The loss is approximate(Δε₀, (e^(Δε₀) + 1)·δ̄).

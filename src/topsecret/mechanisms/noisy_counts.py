@@ -1,4 +1,4 @@
-"""`NoisyCounts`: counts of items that were already released, with fresh integer noise (SPEC §5).
+"""`NoisyCounts`: counts of items that were already released, with fresh integer noise.
 
 >>> from topsecret.histogram import Histogram
 >>> histogram = Histogram.of({"a": 900, "b": 500, "c": 2})

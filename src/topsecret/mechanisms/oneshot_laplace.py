@@ -1,4 +1,4 @@
-"""`OneshotLaplace`: the *set* of the k largest of score + Laplace noise (SPEC §2.4).
+"""`OneshotLaplace`: the *set* of the k largest of score + Laplace noise.
 
 >>> from topsecret.histogram import Histogram
 >>> mechanism = OneshotLaplace(k=2, epsilon=100)
@@ -47,12 +47,12 @@ from topsecret.accounting import NO_LOSS, Loss, approximate, pure
 from topsecret.errors import InvalidParameter
 from topsecret.histogram import Histogram
 from topsecret.mechanisms import parameters
-from topsecret.mechanisms.noiseless import best_groups, ranked_law
+from topsecret.mechanisms.best_items import best_items, oriented_scores
+from topsecret.mechanisms.noiseless import ranked_law
 from topsecret.mechanisms.order_laws import in_canonical_order, laplace, score_set_law
 from topsecret.mechanisms.plackett_luce import as_floats
-from topsecret.noise.bits import BitSource, SystemBits
+from topsecret.noise.bits import BitSource
 from topsecret.noise.distributions import LAPLACE
-from topsecret.noise.race import race
 from topsecret.rounding import ball, exact, precision, up
 from topsecret.selection import Outcome, Selection
 
@@ -130,20 +130,13 @@ class OneshotLaplace:
     def select(self, histogram: Histogram, bits: BitSource | None = None) -> Selection:
         """Draw the set."""
         scale = self.scale(self._domain_size(histogram))
-        bits = SystemBits() if bits is None else bits
-        field = histogram.field().mirrored() if self.smallest else histogram.field()
-        if scale == 0:
-            groups = best_groups(field, self.k)
-        else:
-            groups = race(field, LAPLACE, scale, self.k, bits)
-        items = in_canonical_order(histogram.names(groups, bits))
-        return Selection(items, complete=True, ordered=False)
+        items = best_items(histogram, self.k, LAPLACE, scale, bits, smallest=self.smallest)
+        return Selection(in_canonical_order(items), complete=True, ordered=False)
 
     def probabilities(self, histogram: Histogram) -> dict[Outcome, arb]:
         """Integrals of exponential polynomials."""
         scale = self.scale(self._domain_size(histogram))
-        sign = -1 if self.smallest else 1
-        scores = [(item, sign * score) for item, score in histogram.scores()]
+        scores = oriented_scores(histogram, self.smallest)
         if scale > 0:
             return score_set_law(laplace, scores, scale, self.k)
         law: dict[Outcome, arb] = {}

@@ -1,4 +1,4 @@
-"""`OptimalThreshold`: `LimitedDomain` that first chooses its own k̄ privately (SPEC §3.2).
+"""`OptimalThreshold`: `LimitedDomain` that first chooses its own k̄ privately.
 
 >>> from topsecret import Histogram
 >>> mechanism = OptimalThreshold(k=3, max_k_bar=5, epsilon_per_pick=1.0, delta=1e-6)

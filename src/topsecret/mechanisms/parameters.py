@@ -76,5 +76,5 @@ def adjacency(value: str) -> Adjacency:
 
 
 def directions(relation: Adjacency) -> int:
-    """s of SPEC §0: 1 when all scores move one way between neighbours (add-remove), else 2."""
+    """s of docs/notation.md: 1 when all scores move one way between neighbours, else 2."""
     return 1 if relation == "add-remove" else 2

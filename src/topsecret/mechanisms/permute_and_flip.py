@@ -1,4 +1,4 @@
-"""`PermuteAndFlip`: k rounds of report-noisy-max with fresh exponential noise (SPEC §2.2).
+"""`PermuteAndFlip`: k rounds of report-noisy-max with fresh exponential noise.
 
 >>> from topsecret.histogram import Histogram
 >>> mechanism = PermuteAndFlip(k=2, scale=0.01)
@@ -46,9 +46,10 @@ from topsecret.accounting import NO_LOSS, Loss, failure, pure
 from topsecret.errors import TooLarge
 from topsecret.histogram import Histogram
 from topsecret.mechanisms import parameters
-from topsecret.mechanisms.noiseless import best_groups, ranked_law
+from topsecret.mechanisms.best_items import best_items, oriented_scores
+from topsecret.mechanisms.noiseless import ranked_law
 from topsecret.mechanisms.plackett_luce import as_floats
-from topsecret.noise.bits import BitSource, SystemBits
+from topsecret.noise.bits import BitSource
 from topsecret.noise.distributions import EXPONENTIAL
 from topsecret.noise.peeling import peel
 from topsecret.rounding import ball, exact, precision
@@ -98,13 +99,16 @@ class PermuteAndFlip:
     def select(self, histogram: Histogram, bits: BitSource | None = None) -> Selection:
         """Draw the list."""
         histogram.require_domain("PermuteAndFlip", self.k)
-        bits = SystemBits() if bits is None else bits
-        field = histogram.field().mirrored() if self.smallest else histogram.field()
-        if self.scale == 0:
-            groups = best_groups(field, self.k)
-        else:
-            groups = peel(field, EXPONENTIAL, exact(self.scale), self.k, bits)
-        return Selection(histogram.names(groups, bits), complete=True)
+        items = best_items(
+            histogram,
+            self.k,
+            EXPONENTIAL,
+            exact(self.scale),
+            bits,
+            smallest=self.smallest,
+            ranking=peel,
+        )
+        return Selection(items, complete=True)
 
     def probabilities(self, histogram: Histogram) -> dict[Outcome, arb]:
         """The product of the rounds' laws."""
@@ -114,12 +118,11 @@ class PermuteAndFlip:
                 f"the law of {self.k} rounds among {size} items has more than {_MOST} outcomes; "
                 "ask for it on a smaller histogram"
             )
-        sign = -1 if self.smallest else 1
-        scores = {item: sign * score for item, score in histogram.scores()}
+        scores = oriented_scores(histogram, self.smallest)
         if self.scale == 0:
-            return ranked_law(list(scores.items()), self.k)
+            return ranked_law(scores, self.k)
         with precision(max(128, ctx.prec) + 64):
-            return _rounds(scores, exact(self.scale), self.k)
+            return _rounds(dict(scores), exact(self.scale), self.k)
 
     def distribution(self, histogram: Histogram) -> dict[Outcome, float]:
         """The exact law of the list on a small histogram."""

@@ -79,7 +79,8 @@ def survivor_law(
     """The law of the survivors in pick order.
 
     Null slots have lead 0. With null slots a lead counts for at least 1 when it comes to pruning
-    (SPEC §3.6); without them leads may be any numbers, and only their differences matter.
+    (docs/proofs/tested-top-k.md); without them leads may be any numbers, and only their differences
+    matter.
     """
     law: dict[tuple[int, ...], arb] = defaultdict(lambda: arb(0))
     prices = [price for count, price in levels for _ in range(count)]

@@ -1,4 +1,4 @@
-"""Propose, test, release: one bit that says whether a gap is wide enough (SPEC §4.2).
+"""Propose, test, release: one bit that says whether a gap is wide enough.
 
 The unordered top j is the same on every neighbour when the gap q = h₍ⱼ₎ − h₍ⱼ₊₁₎ is above s, the
 most that one person can change it: s = 1 under add-remove, 2 under replace. Both tests compare

@@ -1,4 +1,4 @@
-"""`PrunedTopK`: more picks than needed at rising prices, the weakest pruned again (SPEC §3.6, end).
+"""`PrunedTopK`: more picks than needed at rising prices, the weakest pruned again.
 
 >>> from topsecret import Histogram
 >>> mechanism = PrunedTopK(k=2, epsilon_per_pick=5.0)

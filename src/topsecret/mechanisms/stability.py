@@ -1,4 +1,4 @@
-"""`StableTopK`: as many leading items as the data itself sets apart from the rest (SPEC §4.3).
+"""`StableTopK`: as many leading items as the data itself sets apart from the rest.
 
 >>> from topsecret import Histogram
 >>> counts = {f"item {i}": 500 for i in range(4)} | {f"other {i}": 20 for i in range(9)}

@@ -1,4 +1,4 @@
-"""`StableFixedK`: k items, the ones that a drop near k sets apart at half the price (SPEC §4.4).
+"""`StableFixedK`: k items, the ones that a drop near k sets apart at half the price.
 
 >>> from topsecret import Histogram
 >>> counts = {f"item {i}": 900 for i in range(3)} | {f"other {i}": 20 for i in range(9)}

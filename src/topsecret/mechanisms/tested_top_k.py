@@ -1,4 +1,4 @@
-"""`TestedTopK`: pick more than needed, prune the weakest, test the rest once (SPEC §3.6).
+"""`TestedTopK`: pick more than needed, prune the weakest, test the rest once.
 
 >>> from topsecret import Histogram
 >>> mechanism = TestedTopK(k=2, epsilon=1.0, delta=1e-6)

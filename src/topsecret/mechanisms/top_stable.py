@@ -1,4 +1,4 @@
-"""`TopStable`: the largest stable top i, found by a sparse vector of gaps (SPEC §3.5).
+"""`TopStable`: the largest stable top i, found by a sparse vector of gaps.
 
 >>> from topsecret import Histogram
 >>> counts = {f"item {i}": 900 for i in range(3)} | {f"other {i}": 20 for i in range(9)}

@@ -1,4 +1,6 @@
-"""The four noises as decreasing functions of an arrival time S ~ Exp(1) (SPEC §1).
+"""The four noises as decreasing functions of an arrival time S ~ Exp(1).
+
+docs/proofs/noise.md says why one picture serves for all four.
 
 Each noise has a *ball* version for any precision, a *float64 array* version that encloses the
 true value, and its *tail* P[noise > x]. All are of unit scale.

@@ -1,4 +1,4 @@
-"""The race: the k largest noisy scores in order, exactly, from groups of equal scores (SPEC §1).
+"""The race: the k largest noisy scores in order, exactly, from groups of equal scores.
 
 Items with equal scores are exchangeable, so a group of c of them takes part as one runner. Its
 first arrival is the smallest of c independent Exp(1) times, E/c; after a win the next one comes

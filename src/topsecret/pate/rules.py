@@ -1,4 +1,4 @@
-"""From votes to labels: the rules that answer one query, and what one answer costs (SPEC §8).
+"""From votes to labels: the rules that answer one query, and what one answer costs.
 
 n teachers, trained on disjoint parts of the private data, each vote for any subset of c public
 labels. One changed training record changes one teacher, hence one ballot: under ``replace``, the

@@ -49,9 +49,9 @@ def tried(plan: Plan, shape: Shape, *, runs: int, progress: Progress | None = No
 
 
 def held(question: Question) -> tuple[Held, ...]:
-    """How many picks fit into the budget when it is metered by zCDP (SPEC 7.2), by noise scale.
+    """How many picks fit into the budget when it is metered by zCDP, by noise scale.
 
-    A pick with Gumbel noise of scale s costs 1/(8s²).
+    A pick with Gumbel noise of scale s costs 1/(8s²) (docs/proofs/many-queries.md, section 3).
     """
     rho = exact(calibrate_zcdp(question.epsilon, Fraction(question.delta) / 2))
     rows = []

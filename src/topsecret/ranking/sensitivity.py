@@ -1,4 +1,4 @@
-"""How far one comparison can move the stationary distribution, for all data at once (SPEC §9).
+"""How far one comparison can move the stationary distribution, for all data at once.
 
 **The chain.** Item i has met item j n_ij times (public) and lost w_ji of them (ties half). D is at
 least the largest number of comparisons of any item. P_ij = w_ji/D for j ≠ i, P_ii takes the rest,
@@ -13,7 +13,8 @@ neighbours every coordinate of π moves by at most
 
     S = (1 − θ) / (θ·D + (1 − θ)·L).
 
-θ = 0 on a complete graph: S = 1/L. L = 0: S = (1 − θ)/(θ·D), SPEC's (1 − θ)/(θ·d·L) for equal L.
+θ = 0 on a complete graph: S = 1/L. L = 0: S = (1 − θ)/(θ·D), which is (1 − θ)/(θ·d·n) when each of
+d pairs meets n times.
 
 **Proof.** (1) *One comparison.* i beats j no more but loses: P_ij and P_jj rise by a = 1/D, P_ii
 and P_ji fall by a (a tie moves half as much). With E = P′_θ − P_θ, π′E = (1 − θ)·a·(π′_i +

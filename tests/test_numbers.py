@@ -1,0 +1,97 @@
+"""Numbers in sentences are computed here, so that a page cannot go stale."""
+
+import csv
+import math
+from itertools import pairwise
+
+import pytest
+
+from pages import PAGES, ROOT
+from topsecret import plan
+from topsecret.accounting import failure, gaussian, picks
+
+CHOOSING = PAGES["docs/choosing.md"]
+PLANNING = PAGES["docs/planning.md"]
+
+
+def lead(**question: object) -> int:
+    made = plan(**question)  # type: ignore[arg-type]
+    found = made[made.recommended].needed_lead
+    assert found is not None
+    return found
+
+
+def recommended(**question: object) -> str:
+    return plan(**question).recommended  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("k", [5, 10, 50])
+def test_the_leads_for_an_epsilon(k: int) -> None:
+    leads = [lead(k=k, epsilon=epsilon) for epsilon in (0.2, 0.5, 1.0, 2.0)]
+    assert f"| k = {k} | {' | '.join(map(str, leads))} |" in CHOOSING
+    assert all(1.7 < more / less < 2.5 for more, less in pairwise(leads))
+
+
+def test_what_else_lowers_a_lead() -> None:
+    usual = lead(k=10, epsilon=1.0)
+    public = lead(k=10, epsilon=1.0, domain_size=5000)
+    assert f"the lead for ten of 5,000 items is {public} instead of {usual}" in CHOOSING
+    careful = lead(k=10, epsilon=1.0, delta=1e-9)
+    assert f"10⁻⁹ costs a lead of {careful} instead of {usual}" in CHOOSING
+    one, three, six = (lead(k=10, epsilon=1.0, max_items=cap) for cap in (1, 3, 6))
+    assert f"falls from {usual} to {one}, with 3 to {three}; from 6 on there is nothing" in CHOOSING
+    assert lead(k=10, epsilon=1.0, max_items=5) < six == usual
+
+
+def test_the_numbers_beside_the_code() -> None:
+    needed = plan(k=10, needed_lead=200).epsilon
+    tested = plan(k=10, epsilon=1.0)["tested"].needed_lead
+    capped = plan(k=10, epsilon=1.0, max_items=3)
+    assert f'["tested"].needed_lead  # {tested} persons more' in CHOOSING
+    assert f"plan(k=10, needed_lead=200).epsilon  # {needed:g}: " in CHOOSING
+    assert f"plan(k=10, needed_lead=200).epsilon  # {needed:g}: " in PLANNING
+    assert f"capped.recommended  # {capped.recommended!r}" in CHOOSING
+    assert f"needed_lead  # {capped[capped.recommended].needed_lead}\n" in CHOOSING
+    preview = plan(k=10, epsilon=1.0)
+    assert f"preview.recommended  # {preview.recommended!r}" in PLANNING
+    assert f"needed_lead  # {preview['limited-domain'].needed_lead} persons" in PLANNING
+
+
+def test_who_wins_by_the_rule() -> None:
+    """The table of docs/planning.md, and "from about seven items on" of docs/mechanisms.md."""
+    assert [recommended(k=k, epsilon=1.0) for k in (6, 7)] == ["limited-domain", "tested"]
+    assert "`limited-domain` up to k = 6, then `tested`" in PLANNING
+    assert "the smallest lead from about seven items on" in PAGES["docs/mechanisms.md"]
+    assert recommended(k=10, epsilon=1.0, max_items=5) == "limited-domain-laplace"
+    assert recommended(k=10, epsilon=1.0, max_items=6) == "tested"
+    assert "with at most 5 items per person `limited-domain-laplace` at k = 10" in PLANNING
+    found = [recommended(k=k, epsilon=1.0, domain_size=5000) for k in (1, 2, 4, 10)]
+    assert found == ["permute-and-flip", "permute-and-flip", "pruned", "pruned"]
+    assert "`permute-and-flip` for one or two items, `pruned` from a few items on" in PLANNING
+
+
+def test_how_certain_somebody_can_become() -> None:
+    for epsilon in (0.1, 0.5, 1, 2, 5):
+        certain = math.exp(epsilon) / (1 + math.exp(epsilon))
+        assert f"| {epsilon} | {certain:.1%} |" in PAGES["docs/guarantee.md"]
+
+
+def test_what_a_month_costs() -> None:
+    one = picks(10, 0.1) + failure(1e-7)
+    month = (4 * one + gaussian(0.01)).epsilon(1e-6)
+    assert f"month.epsilon(1e-6)  # {math.floor(month * 100) / 100}…" in PAGES["docs/accounting.md"]
+    fifty = picks(50, 0.1).epsilon(1e-6)
+    assert f"Fifty picks cost {fifty:.2f} only if" in PAGES["docs/accounting.md"]
+
+
+def test_how_far_to_look() -> None:
+    with (ROOT / "docs" / "results" / "k-bar.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    recalls = [{name: float(row[name]) for name in row if name.endswith("k") and len(name) > 1}
+               for row in rows]  # fmt: skip
+    lost = [max(row.values()) - row["20k"] for row in recalls]
+    near = sum(loss <= 0.03 for loss in lost)
+    narrow = max(max(row.values()) - row["1k"] for row in recalls)
+    words = f"{near} of {len(rows)} settings and {max(lost):.2f} below it in the worst"
+    words += f", while k̄ = k lost up to {narrow:.2f}"
+    assert words.replace("0.", ".") in PAGES["docs/notation.md"]
