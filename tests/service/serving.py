@@ -139,13 +139,13 @@ class Here:
         assert asked.status_code in (200, 202), asked.text
         return self.ended(who, asked.json()["id"])
 
-    def ended(self, who: str, identity: str) -> dict[str, Any]:
+    def ended(self, who: str, identity: str, pause: float = 0.02) -> dict[str, Any]:
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             job: dict[str, Any] = self.call(who, "GET", f"/api/answers/{identity}").json()
             if job["state"] != "working":
                 return job
-            time.sleep(0.02)
+            time.sleep(pause)
         raise AssertionError("the question did not end")
 
 
