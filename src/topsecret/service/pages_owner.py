@@ -42,6 +42,21 @@ class Chosen:
         return "".join(plain).strip("-")[:40]
 
 
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The form as the owner filled it in: a mistake must not cost the rest."""
+
+    title: str = ""
+    name: str = ""
+    person: str = ""
+    columns: tuple[str, ...] = ()
+    cap: str = ""
+    epsilon: str = "4"
+    delta: str = "1e-5"
+    queries: str = ""
+    picks: str = ""
+
+
 @owner_pages.get("")
 async def overview(request: Request, person: Owner) -> Response:
     """All data sets with their budgets."""
@@ -56,7 +71,7 @@ async def choose(
     request: Request, person: Owner, file: str = "", source: str = "", table: str = ""
 ) -> Response:
     """Register a data set: first its file, or a database and its table, then the rest."""
-    return await _form(request, person, Chosen(file, source, table))
+    return await _form(request, person, Chosen(file, source, table), Given())
 
 
 @owner_pages.post("/new")
@@ -77,13 +92,18 @@ async def register(
     picks: Text = "",
 ) -> Response:
     """Register it."""
+    chosen = Chosen(file, source, table)
+    may_be_asked = tuple(column for column in columns or () if column != person_column)
+    given = Given(
+        title, name, person_column, may_be_asked, cap, f"{epsilon:g}", f"{delta:g}", queries, picks
+    )
     try:
         new = NewDataset(
             name.strip().lower(),
             title.strip(),
             file,
             person_column,
-            tuple(column for column in columns or () if column != person_column),
+            may_be_asked,
             _whole(cap),
             epsilon,
             delta,
@@ -95,7 +115,7 @@ async def register(
         await blocking(partial(parts(request).datasets.register, new))
     except InvalidParameter as error:
         wrong = f"{str(error)[:1].upper()}{str(error)[1:]}."
-        return await _form(request, person, Chosen(file, source, table), 400, wrong)
+        return await _form(request, person, chosen, given, 400, wrong)
     return RedirectResponse(f"/owner/datasets/{new.name}", 303)
 
 
@@ -182,7 +202,12 @@ async def write_off(request: Request, person: Owner, reservation: Text) -> Respo
 
 
 async def _form(
-    request: Request, person: User, chosen: Chosen, status: int = 200, wrong: str = ""
+    request: Request,
+    person: User,
+    chosen: Chosen,
+    given: Given,
+    status: int = 200,
+    wrong: str = "",
 ) -> Response:
     datasets = parts(request).datasets
     columns: tuple[str, ...] = ()
@@ -212,7 +237,7 @@ async def _form(
         tables=tables,
         columns=columns,
         wrong=wrong,
-        suggested=chosen.suggested,
+        given=given,
     )
 
 
