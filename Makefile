@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 SUDO   := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 APT    := $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get
 
-.PHONY: demo demo-service test docs soak bench verify reproduce postgres chromium java clean
+.PHONY: demo demo-service test docs soak bench verify reproduce postgres chromium curl java clean
 
 # A fresh Debian or Ubuntu has python3 without venv: ask the system for it only when it is missing.
 $(VENV)/.pip:
@@ -45,6 +45,12 @@ chromium:
 	  { $(APT) update -q && $(APT) install -y -q --no-install-recommends chromium; } || \
 	  { echo "Chromium is missing; install it (on Debian: apt install chromium)."; exit 2; }
 
+# The service's page of the documentation is run as it stands, and it asks with curl.
+curl:
+	@command -v curl >/dev/null || \
+	  { $(APT) update -q && $(APT) install -y -q --no-install-recommends curl; } || \
+	  { echo "curl is missing; install it (on Debian: apt install curl)."; exit 2; }
+
 # The ledger is tested on a real PostgreSQL: ask the system for it only when it is missing.
 postgres:
 	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || \
@@ -59,7 +65,7 @@ java:
 	  java -version 2>&1 | grep -Eq 'version "(1[7-9]|[2-9][0-9])' || \
 	  { echo "Java 17 or newer is missing; install it (on Debian: apt install default-jre-headless)."; exit 2; }
 
-test: $(VENV)/.test postgres chromium java
+test: $(VENV)/.test postgres chromium curl java
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import resource
 import time
 from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.memory import peak
 from benchmarks.row import Row
 from topsecret.pate import Aggregator, NoisyMajority, StableLabels, VoteRule
 
@@ -30,7 +30,7 @@ def seconds(rule: VoteRule, queries: int) -> tuple[float, int]:
     for _ in aggregator.answers(ballots(queries)):
         pass
     took = time.perf_counter() - start
-    return took, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    return took, int(peak())
 
 
 def run() -> list[Row]:

@@ -1,15 +1,16 @@
 """Private rankings of real contests: overlap with the ranking without noise, epsilon 0.1 to 10.
 
-    OMP_NUM_THREADS=1 python -m experiments.ranking     # a minute, writes docs/results/ranking*
+    python -m experiments E5b
 
 Three schedules: chatbot arena (20 models, every pair met), international football (337 teams,
-draws), ATP tennis (7,556 players). The overlap is the share of the method's own top k without
+draws), ATP tennis (7,572 names). The overlap is the share of the method's own top k without
 noise that the private list names, mean of 100 lists.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -17,8 +18,10 @@ import numpy as np
 
 from experiments import applied
 from experiments.report import draw, markdown, write_page, write_table
+from experiments.trials import Progress, quiet, repeat
 from topsecret.histogram import Histogram
 from topsecret.mechanisms import LaplaceRanking, Mechanism
+from topsecret.noise.bits import BitSource
 from topsecret.ranking import Comparisons
 from topsecret.ranking.ranking import top_mechanism
 from topsecret.ranking.sensitivity import unconditional
@@ -35,21 +38,34 @@ CONTESTS: dict[str, tuple[Callable[[], list[applied.Result]], int]] = {
     "football": (applied.football, 10),
     "tennis": (applied.tennis, 10),
 }
-HEADS = ["contest", "k", "method", "epsilon", "overlap", "standard error", "sensitivity"]
+HEADS = ["contest", "k", "method", "epsilon", "overlap", "half width", "sensitivity"]
 
 
-def overlap(build: Callable[[float], Mechanism], scores: Histogram, truth: set[int]) -> list[list]:
-    """Mean overlap and its standard error for every epsilon."""
-    rows = []
-    for epsilon in EPSILONS:
-        mechanism = build(epsilon)
-        shares = [
-            len(truth.intersection(mechanism.select(scores).items)) / len(truth)  # type: ignore[arg-type]
-            for _ in range(TRIALS)
-        ]
-        error = float(np.std(shares)) / np.sqrt(TRIALS)
-        rows.append([epsilon, float(np.mean(shares)), float(error)])
-    return rows
+@dataclass(frozen=True)
+class Trials:
+    """How often each list is drawn, on streams of random bits that the seed names."""
+
+    runs: int
+    seed: int
+
+    def overlap(
+        self,
+        method: str,
+        build: Callable[[float], Mechanism],
+        scores: Histogram,
+        truth: set[int],
+    ) -> list[list[float]]:
+        """Epsilon, the mean overlap and the half width of its interval."""
+        rows = []
+        for epsilon in EPSILONS:
+            mechanism = build(epsilon)
+
+            def share(bits: BitSource, mechanism: Mechanism = mechanism) -> float:
+                return len(truth.intersection(mechanism.select(scores, bits).items)) / len(truth)  # type: ignore[arg-type]
+
+            mean, _ = repeat(share, self.runs, self.seed, method, epsilon)
+            rows.append([epsilon, mean.mean, mean.half_width])
+        return rows
 
 
 def best(scores: np.ndarray, k: int) -> set[int]:
@@ -57,21 +73,26 @@ def best(scores: np.ndarray, k: int) -> set[int]:
     return set(np.argsort(-scores, kind="stable")[:k].tolist())
 
 
-def contest(name: str) -> list[list[object]]:
+def contest(name: str, trials: Trials) -> list[list[object]]:
     """All methods on one contest."""
     load, k = CONTESTS[name]
     results = load()
     games = Comparisons.from_rows(*zip(*results, strict=True), schedule="public")
-    print(name, games.described(), "D =", games.most_games, flush=True)  # noqa: T201
     halves = np.array([int(2 * total) for total in np.asarray(games.wins.sum(axis=1)).ravel()])
     rows: list[list[object]] = []
 
-    def add(method: str, found: list[list], moves: float) -> None:
+    def add(
+        method: str,
+        build: Callable[[float], Mechanism],
+        scores: Histogram,
+        truth: set[int],
+        moves: float,
+    ) -> None:
+        found = trials.overlap(f"{name} {method}", build, scores, truth)
         rows.extend([name, k, method, *row, moves] for row in found)
 
     counted = Histogram.from_counts(halves)
-    found = overlap(lambda epsilon: LaplaceRanking(k, epsilon, 2), counted, best(halves, k))
-    add("counting", found, 1.0)
+    add("counting", lambda epsilon: LaplaceRanking(k, epsilon, 2), counted, best(halves, k), 1.0)
     for teleport in TELEPORTS:
         theta = Fraction(str(teleport))
         mixing = unconditional(games.most_games, games.fewest_meetings, theta)
@@ -79,19 +100,30 @@ def contest(name: str) -> list[list[object]]:
         moves = up(mixing.sensitivity + 2 * solved.error)
         scores, truth = Histogram.from_counts(solved.scores), best(solved.scores, k)
 
-        def listed(epsilon: float, delta: float | None = None, moves: float = moves) -> Mechanism:
-            return top_mechanism(k, epsilon, delta, moves, "list")
+        def listed(epsilon: float, moves: float = moves) -> Mechanism:
+            return top_mechanism(k, epsilon, None, moves, "list")
 
-        add(f"spectral, teleport {teleport}", overlap(listed, scores, truth), moves)
+        method = f"spectral, teleport {teleport}"
+        add(method, listed, scores, truth, moves)
         if teleport == 0.3:
-            with_delta = overlap(lambda epsilon: listed(epsilon, DELTA), scores, truth)
-            add(f"spectral, teleport {teleport}, delta 1e-6", with_delta, moves)
+
+            def failing(epsilon: float, moves: float = moves) -> Mechanism:
+                return top_mechanism(k, epsilon, DELTA, moves, "list")
+
+            add(f"{method}, delta 1e-6", failing, scores, truth, moves)
     return rows
 
 
-def run(smoke: bool = False) -> str:
+def run(
+    smoke: bool = False, seed: int = 1, repetitions: int | None = None, progress: Progress = quiet
+) -> str:
     """Run all contests and write the table, the picture and the page."""
-    rows = [row for name in (["chatbot arena"] if smoke else CONTESTS) for row in contest(name)]
+    trials = Trials(repetitions or (10 if smoke else TRIALS), seed)
+    names = ["chatbot arena"] if smoke else [*CONTESTS]
+    rows: list[list[Any]] = []
+    for done, name in enumerate(names):
+        progress(f"E5b {name}", done, len(names))
+        rows += contest(name, trials)
     shown = [[f"{cell:.4g}" if isinstance(cell, float) else cell for cell in row] for row in rows]
     write_table(NAME, HEADS, shown)
     draw(NAME, lambda figure: _paint(figure, rows), 12, 3.8)
@@ -109,7 +141,9 @@ def run(smoke: bool = False) -> str:
         f"ε = 0.1; spectral with teleport .3 {', '.join(f'{v} ({n})' for n, v in at.items())} at "
         "ε = 1: usable on a complete schedule with many comparisons, useless on sparse ones."
     )
-    return write_page(NAME, TITLE, verdict, markdown(heads, lines), TEXT)
+    widest = max(row[5] for row in rows)
+    text = TEXT.format(runs=trials.runs, widest=f"{widest:.2f}")
+    return write_page(NAME, TITLE, verdict, markdown(heads, lines), text)
 
 
 def _paint(figure: Any, rows: list[list[Any]]) -> None:
@@ -133,9 +167,9 @@ def _paint(figure: Any, rows: list[list[Any]]) -> None:
 
 
 TEXT = """
-Each overlap is with the *same* method without noise, mean of 100 lists (standard errors in the
-table, at most .02). It says what privacy costs, not which method ranks better: counting favours
-whoever plays most, spectral weighs a win by the strength of the loser.
+Each overlap is with the *same* method without noise, mean of {runs} lists (95% intervals in the
+table, at most ± {widest}). It says what privacy costs, not which method ranks better: counting
+favours whoever plays most, spectral weighs a win by the strength of the loser.
 
 - **Chatbot arena** (20 models, every pair met 4 times at least, D = 4,608): both work. A larger
   teleport lowers the sensitivity and draws all scores together; the noise falls faster.
@@ -145,7 +179,3 @@ whoever plays most, spectral weighs a win by the strength of the loser.
   at these ε. A promise about the data (the paper's ρ)
   would buy accuracy with the guarantee. Counting has no such trouble.
 """
-
-
-if __name__ == "__main__":
-    run()

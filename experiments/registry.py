@@ -27,20 +27,9 @@ class Experiment:
         return importlib.util.find_spec(f"experiments.{self.module}") is not None
 
     def load(self) -> Callable[..., str]:
-        """Its ``run``: (smoke, seed, repetitions, progress) to one line of verdict.
-
-        A module with a ``main`` only has one size and writes its own files.
-        """
-        module = importlib.import_module(f"experiments.{self.module}")
-        run: Callable[..., str] | None = getattr(module, "run", None)
-        return run or (lambda **settings: _main(module.main, settings["smoke"]))
-
-
-def _main(main: Callable[[], None], smoke: bool) -> str:
-    if smoke:
-        return "it has no small version"
-    main()
-    return "written"
+        """Its ``run``: (smoke, seed, repetitions, progress) to one line of verdict."""
+        run: Callable[..., str] = importlib.import_module(f"experiments.{self.module}").run
+        return run
 
 
 EXPERIMENTS: dict[str, Experiment] = {

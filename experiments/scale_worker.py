@@ -6,13 +6,13 @@ python -m experiments.scale_worker rows 1000000 events.parquet
 from __future__ import annotations
 
 import json
-import resource
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from benchmarks.memory import peak
 from numpy.typing import NDArray
 
 from topsecret import Histogram, top_k
@@ -87,20 +87,14 @@ def main() -> None:
     """Measure what the arguments name."""
     axis, size = sys.argv[1], int(sys.argv[2])
     work, times = AXES[axis](size, sys.argv[3] if len(sys.argv) > 3 else "")
-    before = _peak()
+    before = peak()
     shortest = float("inf")
     for _ in range(times):
         start = time.process_time()
         work()
         shortest = min(shortest, time.process_time() - start)
-    found = {"seconds": shortest, "peak": _peak(), "before": before}
+    found = {"seconds": shortest, "peak": peak(), "before": before}
     sys.stdout.write(json.dumps(found) + "\n")
-
-
-def _peak() -> float:
-    """The most memory held so far, in MiB."""
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return most / 2**20 if sys.platform == "darwin" else most / 2**10
 
 
 if __name__ == "__main__":

@@ -38,12 +38,13 @@ def environment(name: str, requirements: Sequence[str]) -> Iterator[Path]:
 
 def ask(python: Path, script: Path, *arguments: object, seconds: float = 600) -> dict[str, Any]:
     """Run a script there; its last line is JSON."""
-    words = [str(python), str(script), *map(str, arguments)]
-    out = _call(words, seconds, "did not run")
+    words = [str(python), str(script.resolve()), *map(str, arguments)]
+    with tempfile.TemporaryDirectory(prefix="topsecret-peer-") as folder:
+        out = _call(words, seconds, "did not run", folder)  # Spark leaves its warehouse behind
     return dict(json.loads(out.strip().splitlines()[-1]))
 
 
-def _call(words: Sequence[str], seconds: float, complaint: str) -> str:
+def _call(words: Sequence[str], seconds: float, complaint: str, folder: str = ".") -> str:
     try:
         done = subprocess.run(
             words,
@@ -51,6 +52,7 @@ def _call(words: Sequence[str], seconds: float, complaint: str) -> str:
             text=True,
             timeout=seconds,
             check=False,
+            cwd=folder,
             env=_activated(Path(words[0])),
         )
     except subprocess.TimeoutExpired:

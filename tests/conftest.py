@@ -13,16 +13,19 @@ __all__ = ["postgres_server", "postgres_url", "spark"]
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """With ``-n``, all tests on Spark go to one process and share its cluster; others go anywhere.
+    """With ``-n``, all tests on Spark go to one process and share its cluster, and all in a browser
+    to one that shares a service; others go anywhere.
 
     By file and not by ``xdist_group``, which groups nothing with pytest 9.2 (pytest-xdist #1386).
     """
     from xdist.scheduler import LoadScopeScheduling
 
-    class OneCluster(LoadScopeScheduling):
+    class Together(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
             file = PurePath(nodeid.split("::")[0])
-            on_spark = file.name.startswith("test_") and "spark" in file.stem
-            return "spark" if on_spark else nodeid
+            for shared in ("spark", "browser"):
+                if file.name.startswith("test_") and shared in file.stem:
+                    return shared
+            return nodeid
 
-    return OneCluster(config, log) if config.getvalue("dist") == "load" else None
+    return Together(config, log) if config.getvalue("dist") == "load" else None

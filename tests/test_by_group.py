@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,9 @@ from hypothesis import strategies as st
 from postgres import Server
 from topsecret import top_k_by
 from topsecret.errors import InvalidParameter, NotInSchema
+from topsecret.ledger import Flexible, Ledger, Metered
+from topsecret.releases import Releases
+from topsecret.rounding import exact
 from topsecret.sources import CountQuery, Home
 from topsecret.sources.duckdb import FileSource
 from topsecret.sources.session import Engine, leading_counts_of
@@ -150,6 +154,73 @@ def test_a_public_domain_in_groups(tmp_path: Path) -> None:
     counts = [release.counts for release in answer.values()]
     # 3,000 persons have rows in both: the hash sends each to one of them.
     assert sum(found[0] for found in counts if found) == pytest.approx(3000, abs=200)
+
+
+@pytest.mark.parametrize("disjoint", [True, False])
+def test_groups_are_paid_for_together_and_once(tmp_path: Path, disjoint: bool) -> None:
+    ledger = Ledger(tmp_path / "ledger.db")
+    ledger.open_budget("visits", Flexible.of(epsilon=4, delta=1e-5), person="user")
+    source = busy(tmp_path)
+
+    def asked(**more: object) -> Releases:
+        return top_k_by(
+            source,
+            by="country",
+            groups=GROUPS,
+            disjoint=disjoint,
+            item="place",
+            person="user",
+            k=2,
+            epsilon=1,
+            mechanism="limited-domain",
+            ledger=ledger,
+            dataset="visits",
+            **more,  # type: ignore[arg-type]
+        )
+
+    first = asked(request_id="monday")
+    spent = ledger.account("visits").spent
+    settled = ledger.history("visits")[-1].record
+    price = Fraction(str(dict(settled)["cost"]["rho"]))  # type: ignore[index]
+    release = first["DE"]
+    pick = exact(release.parameters["epsilon_per_pick"]) ** 2 / 8
+    # One list in full, or the symbols of all three: 2 + 2 + 1, the last one a ⊥ alone.
+    symbols = 2 if disjoint else sum(len(one.items) + (not one.complete) for one in first.values())
+    assert price == pytest.approx(symbols * pick, rel=1e-9)
+    assert spent["rho"] == price
+    again, retried = asked(), asked(request_id="monday")
+    assert again.to_dict()["groups"] != first.to_dict()["groups"]  # the charge is another
+    assert {group: one.items for group, one in again.items()} == {
+        group: one.items for group, one in first.items()
+    }
+    assert "nothing: this is the stored answer" in str(again)
+    assert "rho" in str(first)
+    assert retried["FR"].items == first["FR"].items
+    assert retried.composition == first.composition
+    assert ledger.account("visits").spent == spent
+    assert ledger.check().faults == ()
+    ledger.close()
+
+
+def test_a_metered_budget_has_no_groups(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger.db")
+    ledger.open_budget(
+        "visits", Metered.of(epsilon=1, delta=1e-6, queries=2, picks=9), person="user"
+    )
+    with pytest.raises(InvalidParameter, match="groups need a flexible one"):
+        top_k_by(
+            busy(tmp_path),
+            by="country",
+            groups=GROUPS,
+            item="place",
+            person="user",
+            k=2,
+            epsilon=1,
+            ledger=ledger,
+            dataset="visits",
+        )
+    assert [entry.event for entry in ledger.history("visits")] == ["opened"]
+    ledger.close()
 
 
 @pytest.mark.parametrize("groups", [[], ["DE", "DE"], "DE"])

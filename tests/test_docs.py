@@ -11,7 +11,7 @@ import pytest
 from pages import PAGES, ROOT, blocks, commands
 
 ELSEWHERE = {
-    "docs/service.md": "tests/service",
+    "docs/service.md": "tests/service/test_page.py",
     "docs/ledger.md": "tests/ledger/test_ledger_page.py",
     "docs/spark.md": "tests/sources/test_spark.py",
 }

@@ -8,13 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+from topsecret.asking import Asked, ask, histograms
 from topsecret.errors import InvalidParameter
-from topsecret.query import Asked, ask, histograms
+from topsecret.paying import budget_of, paid_for, price_of, request_for
+from topsecret.record import from_records, to_records
 from topsecret.releases import Group, Releases
 from topsecret.rounding import Number, down, exact, up
 from topsecret.sources import Condition, CountQuery, Expression, Home
+
+if TYPE_CHECKING:
+    from topsecret.ledger import Ledger
 
 STEPS = 6
 """How often the price of one group is bisected."""
@@ -40,6 +45,10 @@ def top_k_by(
     counts: bool = False,
     counts_share: float = 0.25,
     salt: bytes = b"",
+    ledger: Ledger | None = None,
+    dataset: str | None = None,
+    analyst: str | None = None,
+    request_id: str | None = None,
 ) -> Releases:
     """``top_k`` for each value of the column ``by`` that ``groups`` lists.
 
@@ -47,11 +56,19 @@ def top_k_by(
     that a secret hash chooses. Each group then has the whole budget. Without it a person counts
     in all their groups and the budget is divided among them.
 
+    With a ``ledger`` all lists are one query of ``dataset``, which needs a flexible budget.
+
     *Guarantee.* All lists together are (``epsilon``, ``delta``)-differentially private. With
     ``disjoint`` one person more or less changes the counts of a single group, whichever it is
     (parallel composition, enforced and not believed); otherwise by composition of all groups.
     """
     values = _checked(by, groups)
+    budget = budget_of(ledger, dataset)
+    if budget is not None and budget.kind == "metered":
+        raise InvalidParameter(
+            f"the budget of data set {dataset!r} is metered, for one list at a time; groups need "
+            "a flexible one"
+        )
 
     def asked_at(price: Number, failure: Number) -> Asked:
         return ask(
@@ -80,7 +97,22 @@ def top_k_by(
         asked = _divided(asked_at, *whole, len(values))
         queries = [asked.query.only(Condition(by, "=", value)) for value in values]
         total = _together(asked, len(values), whole[1]), whole[1]
-    return _drawn(asked, queries, values, by, disjoint, total)
+
+    def drawn() -> tuple[dict[str, object], int]:
+        releases, symbols = _drawn(asked, queries, values, by, disjoint, total)
+        return to_records(releases), symbols
+
+    if ledger is None or dataset is None:
+        return _drawn(asked, queries, values, by, disjoint, total)[0]
+    from topsecret.ledger import Price
+
+    # Kept in one group alone, a person is touched by one list: it is paid in full, because how
+    # far the lists of others went is no measure of it.
+    price = Price(asked.loss) if disjoint else price_of(asked.prepared, asked.counts, len(values))
+    grouped = {"by": by, "groups": list(values), "disjoint": disjoint}
+    request = request_for(asked, dataset, price, analyst, request_id, grouped)
+    answer, charge = paid_for(ledger, request, drawn)
+    return from_records(answer, charge)
 
 
 def _drawn(
@@ -90,16 +122,18 @@ def _drawn(
     by: str,
     disjoint: bool,
     total: tuple[float, float],
-) -> Releases:
+) -> tuple[Releases, int]:
+    """All lists, and how many symbols they took together."""
     with histograms(asked.opened, queries) as counted:
-        releases = {
-            value: replace(asked, query=query).draw(histogram)[0]
+        drawn = {
+            value: replace(asked, query=query).draw(histogram)
             for value, query, histogram in zip(values, queries, counted, strict=True)
         }
     shown = {
-        value: replace(release, group=f"{by} = {value}") for value, release in releases.items()
+        value: replace(release, group=f"{by} = {value}") for value, (release, _) in drawn.items()
     }
-    return Releases(by, shown, "parallel" if disjoint else "sequential", *total)
+    composition = "parallel" if disjoint else "sequential"
+    return Releases(by, shown, composition, *total), sum(symbols for _, symbols in drawn.values())
 
 
 def _checked(by: str, groups: Sequence[Group]) -> tuple[Group, ...]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from datetime import datetime
 from typing import Any
 
 from topsecret.release import Release
+from topsecret.releases import Releases
 from topsecret.unit import PrivacyUnit
 
 
@@ -36,6 +37,25 @@ def from_record(record: Mapping[str, Any]) -> Release:
     values["unit"] = PrivacyUnit(**values["unit"])
     values["time"] = datetime.fromisoformat(values["time"])
     return Release(**values)
+
+
+def to_records(releases: Releases) -> dict[str, object]:
+    """The same for the releases of several groups."""
+    return {
+        "by": releases.by,
+        "composition": releases.composition,
+        "epsilon": releases.epsilon,
+        "delta": releases.delta,
+        "groups": [[group, to_record(release)] for group, release in releases.items()],
+    }
+
+
+def from_records(record: Mapping[str, Any], charge: str) -> Releases:
+    """The releases that were stored, each with what they cost together."""
+    groups = {
+        group: replace(from_record(release), charge=charge) for group, release in record["groups"]
+    }
+    return Releases(record["by"], groups, record["composition"], record["epsilon"], record["delta"])
 
 
 def _plain(item: Any) -> Any:

@@ -28,7 +28,7 @@ PICTURES = pytest.mark.skipif(
 
 
 @PICTURES
-@pytest.mark.parametrize("name", [name for name in HERE if name not in ("E3b", "E5b", "E7")])
+@pytest.mark.parametrize("name", [name for name in HERE if name != "E7"])
 @pytest.mark.filterwarnings("default")  # other libraries' warnings are theirs
 def test_the_small_version_writes_table_picture_and_verdict(name: str, tmp_path: Path) -> None:
     experiment = EXPERIMENTS[name]
@@ -44,6 +44,14 @@ def test_the_small_version_writes_table_picture_and_verdict(name: str, tmp_path:
     assert len(table) > 2
     assert {len(row) for row in table} == {len(table[0])}
     assert "nan" not in page.read_text("utf-8").lower().split()
+
+
+@PICTURES
+def test_two_processes_share_the_work() -> None:
+    words = [sys.executable, "-m", "experiments", "E2b", "E5", "--smoke", "--processes", "2"]
+    run = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert {line.split(":")[0] for line in run.stdout.splitlines()} >= {"E2b", "E5"}
 
 
 @PICTURES

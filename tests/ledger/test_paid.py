@@ -19,7 +19,7 @@ from topsecret.errors import (
     UnknownColumn,
 )
 from topsecret.ledger import Flexible, Ledger, Metered
-from topsecret.query import _price
+from topsecret.paying import price_of
 from topsecret.release import Release
 from topsecret.sources import CountQuery, LeadingCounts
 
@@ -224,7 +224,7 @@ def test_choosing_k_bar_costs_one_pick(ledger: Ledger) -> None:
     question = Question.of(k=3, epsilon=2, k_bar=40)
     price_and_share = float(METERED.price), float(METERED.query_delta)
     prepared = prepare_at("optimal-threshold", question, *price_and_share)
-    mechanism, price = prepared.mechanism, _price(prepared)
+    mechanism, price = prepared.mechanism, price_of(prepared)
     assert METERED.worst(price) == {"picks": 4, "queries": 1}
     selection = mechanism.select(Histogram.of({"park": 10**6}))
     # k̄, park, NOTHING

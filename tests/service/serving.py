@@ -16,6 +16,7 @@ from typing import Any
 
 import httpx
 import uvicorn
+from sqlalchemy import create_engine, text
 
 from topsecret.service.app import create_app
 from topsecret.service.datasets import NewDataset
@@ -25,6 +26,7 @@ from topsecret.service.settings import Settings
 
 PATIENCE = 90.0
 PASSWORD = "correct horse battery"
+SHOP = "shop-of-the-operator.db"
 SOURCES = Path(__file__).parents[2] / "src"
 
 
@@ -45,10 +47,23 @@ PLACES = {"Harbour": 900, "Market": 700, "Library": 500, "Castle": 300} | {
 }
 
 
+def write_table(url: str, counts: dict[str, int], *more: tuple[str, str]) -> None:
+    """A table ``visits`` in which that many persons have each place."""
+    engine = create_engine(url)
+    people = [place for place, count in counts.items() for _ in range(count)]
+    rows = [{"who": f"u{person}", "place": place} for person, place in enumerate(people)]
+    rows += [{"who": who, "place": place} for who, place in more]
+    with engine.begin() as connection:
+        connection.execute(text("CREATE TABLE visits (who TEXT, place TEXT)"))
+        connection.execute(text("INSERT INTO visits VALUES (:who, :place)"), rows)
+    engine.dispose()
+
+
 def settings(folder: Path, **changes: Any) -> Settings:
     files = folder / "files"
     files.mkdir(exist_ok=True)
     defaults: dict[str, Any] = {
+        "sources": (("shop", f"sqlite:///{folder / SHOP}"),),
         "tick": 0.05,
         "requests_per_minute": 10**6,
         "questions_per_minute": 10**6,
@@ -60,7 +75,11 @@ def settings(folder: Path, **changes: Any) -> Settings:
 
 
 def populate(parts: Parts, folder: Path, *, epsilon: float = 4.0) -> None:
-    """An owner, two analysts, two data sets: the second at a fixed price, and for bob alone."""
+    """An owner, two analysts, three data sets: ``events`` for both, the others for bob alone.
+
+    ``metered`` has a fixed price, ``visits`` is a table of a database.
+    """
+    write_table(f"sqlite:///{folder / SHOP}", PLACES)
     write_events(folder / "files" / "events.csv", PLACES)
     parts.accounts.add("olga", "owner", PASSWORD)
     for name in ("ann", "bob"):
@@ -80,6 +99,21 @@ def populate(parts: Parts, folder: Path, *, epsilon: float = 4.0) -> None:
             **registered,  # type: ignore[arg-type]
         )
     )
+    parts.datasets.register(
+        NewDataset(
+            "visits",
+            "Visits",
+            "",
+            "who",
+            ("place",),
+            None,
+            4.0,
+            1e-5,
+            source="shop",
+            table="visits",
+        )
+    )
+    parts.datasets.allow("visits", "bob", {"epsilon": 4.0})
     parts.datasets.allow("events", "ann", {"epsilon": epsilon})
     parts.datasets.allow("events", "bob", {"epsilon": epsilon})
     parts.datasets.allow("metered", "bob", {"queries": 5, "picks": 20})
@@ -105,13 +139,13 @@ class Here:
         assert asked.status_code in (200, 202), asked.text
         return self.ended(who, asked.json()["id"])
 
-    def ended(self, who: str, identity: str) -> dict[str, Any]:
+    def ended(self, who: str, identity: str, pause: float = 0.02) -> dict[str, Any]:
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             job: dict[str, Any] = self.call(who, "GET", f"/api/answers/{identity}").json()
             if job["state"] != "working":
                 return job
-            time.sleep(0.02)
+            time.sleep(pause)
         raise AssertionError("the question did not end")
 
 

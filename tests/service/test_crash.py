@@ -1,29 +1,38 @@
-"""A worker is killed while questions are under way: answered and settled once, or in doubt.
+"""Workers are killed while questions are under way: answered and settled once, or in doubt.
 
 ``TOPSECRET_SOAK=1`` asks a hundred questions and kills more often.
 """
 
+import json
 import os
 import signal
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from serving import PASSWORD, PATIENCE, Server, settings
+from sqlalchemy import select
 
 from topsecret.ledger import Ledger
+from topsecret.ledger.account import in_words
+from topsecret.ledger.schema import ANSWERS, RESERVATIONS
+from topsecret.ledger.store import Store
 from topsecret.service.datasets import NewDataset
 from topsecret.service.parts import Parts
 
 SOAK = os.environ.get("TOPSECRET_SOAK") == "1"
 QUESTIONS, KILLS = (100, 5) if SOAK else (16, 1)
 COLUMNS = tuple(f"c{number}" for number in range(25))
+ITEMS = sum(2 + number // len(COLUMNS) for number in range(QUESTIONS))
+"""All that the questions ask for together; the budget has a tenth less, so some are refused."""
 
 
-def populated(folder: Path, place: str) -> str:
+def populated(folder: Path, place: str, picks: int) -> str:
     """A service with an analyst and many columns to ask; her key."""
     files = folder / "files"
     files.mkdir()
@@ -36,10 +45,19 @@ def populated(folder: Path, place: str) -> str:
     parts.accounts.add("ann", "analyst", PASSWORD)
     parts.datasets.register(
         NewDataset(
-            "wide", "Wide", "wide.csv", "user", COLUMNS, None, 20.0, 1e-5, queries=200, picks=900
+            "wide",
+            "Wide",
+            "wide.csv",
+            "user",
+            COLUMNS,
+            None,
+            20.0,
+            1e-5,
+            queries=picks,
+            picks=picks,
         )
     )
-    parts.datasets.allow("wide", "ann", {"queries": 200, "picks": 900})
+    parts.datasets.allow("wide", "ann", {"queries": picks, "picks": picks})
     key = parts.accounts.new_key("ann", "crash")
     parts.store.close()
     parts.ledger.close()
@@ -58,7 +76,8 @@ class Asker:
         self.client = httpx.Client(
             base_url=server.address, headers={"authorization": f"Bearer {key}"}, timeout=30
         )
-        self.seen: dict[int, list[list[str]]] = {}
+        self.seen: dict[str, list[object]] = {}
+        """Every answer that was ever shown, by request: items, receipt and all."""
 
     def call(self, method: str, path: str, **more: Any) -> dict[str, Any]:
         deadline = time.monotonic() + PATIENCE
@@ -87,15 +106,16 @@ class Asker:
             time.sleep(0.1)
             job = self.call("GET", f"/api/answers/{job['id']}")
         if job["answer"] is not None:
-            self.seen.setdefault(number, []).append(job["answer"]["items"])
+            self.seen.setdefault(job["request_id"], []).append(job["answer"])
         return job
 
 
 def test_a_killed_worker_loses_nothing_and_answers_nothing_twice(
-    tmp_path: Path, place: str
+    tmp_path: Path, place: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    key = populated(tmp_path, place)
-    server = Server(tmp_path, "--workers", "2", "--tick", "0.1", "--database", place)
+    key = populated(tmp_path, place, ITEMS - ITEMS // 10)
+    options = ("--workers", "2", "--tick", "0.1", "--database", place)
+    server = Server(tmp_path, *options)
     asker = Asker(server, key)
     try:
         with ThreadPoolExecutor(8) as pool:
@@ -107,32 +127,81 @@ def test_a_killed_worker_loses_nothing_and_answers_nothing_twice(
         again = [asker.ask(number) for number in range(QUESTIONS)]
     finally:
         asker.client.close()
-        server.stop()
+        server.stop(signal.SIGKILL)
+    restarted = Server(tmp_path, *options)
+    seen, asker = asker.seen, Asker(restarted, key)
+    try:
+        last = [asker.ask(number) for number in range(QUESTIONS)]
+    finally:
+        asker.client.close()
+        restarted.stop()
 
-    states = [job["state"] for job in again]
-    assert set(states) <= {"answered", "in-doubt"}
-    assert states.count("answered") > QUESTIONS // 2
-    for job, later in zip(jobs, again, strict=True):
-        assert job["id"] == later["id"]
-    for answers in asker.seen.values():
-        assert all(answer == answers[0] for answer in answers)
+    # The same request finds the same job, and an answer never changes: no other noise was drawn.
+    assert len({job["id"] for job in last}) == QUESTIONS
+    assert [job["id"] for job in jobs] == [job["id"] for job in again] == [j["id"] for j in last]
+    for job in last:
+        shown = seen.get(job["request_id"], [])
+        assert all(answer == job["answer"] for answer in shown)
+    by_state: dict[str, set[str]] = {"answered": set(), "refused": set(), "in-doubt": set()}
+    for job in last:
+        by_state[job["state"]].add(job["request_id"])
+    assert len(by_state["answered"]) > QUESTIONS // 2
     ledger = Ledger(place or tmp_path / "service.db")
-    report = ledger.check()
-    assert not report.faults
-    settled = [entry for entry in ledger.history("wide") if entry.event == "settled"]
-    pending = ledger.account("wide").pending
-    # Every answer was settled once, and what is in doubt is reserved.
-    assert len(settled) + len(pending) >= states.count("answered")
-    assert len(pending) <= states.count("in-doubt")
-    reserved = [entry for entry in ledger.history("wide") if entry.event == "reserved"]
-    assert len(reserved) == len({entry.record["request"] for entry in reserved})
+    told = accounted(ledger, by_state)
+    stored = kept_items(Store(place or tmp_path / "service.db"))
+    assert stored == {
+        job["request_id"]: job["answer"]["items"] for job in last if job["state"] == "answered"
+    }
     ledger.close()
+    with capsys.disabled():
+        sys.stdout.write(f"\n{'PostgreSQL' if place else 'SQLite'}: {told}\n")
+
+
+def accounted(ledger: Ledger, by_state: dict[str, set[str]]) -> str:
+    """The ledger holds exactly these questions: settled once, or reserved, or not at all."""
+    assert not ledger.check().faults
+    reserved: dict[str, dict[str, Any]] = {}
+    ended: dict[str, dict[str, Any]] = {}
+    for entry in ledger.history("wide"):
+        if entry.event == "reserved":
+            assert entry.record["reservation"] not in reserved
+            reserved[entry.record["reservation"]] = entry.record
+        elif entry.event not in ("opened", "allowed"):
+            assert entry.event == "settled"
+            assert entry.record["reservation"] not in ended
+            ended[entry.record["reservation"]] = entry.record
+    requests = {identity: record["request"] for identity, record in reserved.items()}
+    assert len(set(requests.values())) == len(requests)  # nobody paid twice
+    assert {requests[identity] for identity in ended} == by_state["answered"]
+    account = ledger.account("wide")
+    pending = {requests[one.id] for one in account.pending}
+    assert pending == by_state["in-doubt"]
+    assert not set(requests.values()) & by_state["refused"]
+    spent = {"picks": Fraction(0), "queries": Fraction(0)}
+    for identity, record in reserved.items():
+        for name, value in ended.get(identity, record)["cost"].items():
+            spent[name] += Fraction(value)
+    assert account.spent == spent
+    assert all(value >= 0 for value in account.left.values())
+    counted = ", ".join(f"{len(them)} {state}" for state, them in by_state.items())
+    return f"{counted}; {len(ended)} settled, {len(pending)} reserved; spent {in_words(spent)}"
+
+
+def kept_items(store: Store) -> dict[str, list[str]]:
+    """The items that the ledger itself keeps for each request."""
+    with store.reading() as connection:
+        query = select(RESERVATIONS.c.request, ANSWERS.c.answer).where(
+            ANSWERS.c.reservation == RESERVATIONS.c.id
+        )
+        rows = connection.execute(query).all()
+    store.close()
+    return {request: json.loads(answer)["items"] for request, answer in rows}
 
 
 def test_a_graceful_stop_finishes_what_runs_and_keeps_what_waits(
     tmp_path: Path, postgres_url: str
 ) -> None:
-    key = populated(tmp_path, postgres_url)
+    key = populated(tmp_path, postgres_url, 100)
     server = Server(tmp_path, "--tick", "0.1", "--database", postgres_url)
     asker = Asker(server, key)
     with asker.client:

@@ -6,7 +6,7 @@ The table lists all routes of the application; one that is missing here fails th
 from typing import Any
 
 import pytest
-from serving import Here
+from serving import SHOP, Here
 
 NOBODY, ANALYST, OWNER = None, "ann", "olga"
 ALL = {NOBODY: "open", ANALYST: "open", OWNER: "open"}
@@ -56,6 +56,8 @@ WHO: dict[tuple[str, str], dict[str | None, str]] = {
     ("POST", "/api/datasets"): OWNERS,
     ("POST", "/api/datasets/{dataset}/allowances"): OWNERS,
     ("POST", "/api/datasets/{dataset}/close"): OWNERS,
+    ("GET", "/api/sources"): OWNERS,
+    ("GET", "/api/sources/{source}"): OWNERS,
     ("GET", "/api/analysts"): OWNERS,
     ("POST", "/api/analysts"): OWNERS,
     ("GET", "/api/in-doubt"): OWNERS,
@@ -104,9 +106,8 @@ def test_the_table_has_every_route(service: Here) -> None:
 @pytest.mark.parametrize(("method", "path"), sorted(WHO))
 def test_who_may_do_what(service: Here, method: str, path: str) -> None:
     for who, expected in WHO[method, path].items():
-        concrete = path.format(
-            dataset="nothing", answer="nothing", key="nothing", reservation="nothing", form="csv"
-        )
+        names = dict.fromkeys(("dataset", "answer", "key", "reservation"), "nothing")
+        concrete = path.format(source="shop", form="csv", **names)
         answer = service.call(who, method, concrete, BODIES.get(path))
         assert answer.status_code < 500
         refused = answer.status_code in (401, 403)
@@ -120,6 +121,16 @@ def test_who_may_do_what(service: Here, method: str, path: str) -> None:
             assert set(answer.json()) == {"error", "message", "request_id"}
 
 
-def test_an_analyst_sees_nothing_of_the_file(service: Here) -> None:
-    for path in ("/", "/datasets/events", "/api/datasets", "/openapi.json", "/docs"):
-        assert "events.csv" not in service.call("ann", "GET", path).text
+def test_an_analyst_sees_nothing_of_files_and_databases(service: Here) -> None:
+    body = {"column": "place", "k": 2, "epsilon": 0.5}
+    answer = service.answered("bob", "/api/datasets/visits/ask", body)["id"]
+    paths = ["/", "/answers", "/openapi.json", "/docs", "/api/datasets", "/api/answers"]
+    paths += [f"{ahead}/answers/{answer}" for ahead in ("", "/api")]
+    paths += [f"/answers/{answer}/download.json"]
+    for name in ("events", "visits"):
+        paths += [f"/datasets/{name}", f"/api/datasets/{name}/budget"]
+    for path in paths:
+        found = service.call("bob", "GET", path)
+        assert found.status_code == 200
+        for secret in ("events.csv", SHOP, "shop", "sqlite"):
+            assert secret not in found.text, f"{secret} in {path}"

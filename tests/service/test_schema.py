@@ -46,6 +46,41 @@ def test_the_api_keeps_to_its_schema(service: Here) -> None:
     assert tried > 200
 
 
+def test_databases_keep_to_the_schema(service: Here) -> None:
+    """Chance does not find the name of a database, so these are tried by hand."""
+    schema = schemathesis.openapi.from_dict(service.client.get("/openapi.json").json())
+    register = schema["/api/datasets"]["POST"]
+    body = {"title": "T", "person": "who", "columns": ["place"], "epsilon": 1}
+    tried = [
+        schema["/api/sources/{source}"]["GET"].Case(path_parameters={"source": name})
+        for name in ("shop", "nothing")
+    ]
+    for number, more in enumerate(
+        (
+            {"source": "shop", "table": "visits"},
+            {"source": "shop", "table": "sqlite_master"},
+            {"source": "shop", "table": 'visits"; DROP TABLE visits; --'},
+            {"source": "shop", "table": ".."},
+            {"source": "shop"},
+            {"table": "visits"},
+            {"source": "shop", "table": "visits", "file": "events.csv"},
+            {"source": "sqlite://", "table": "visits"},
+            {},
+        )
+    ):
+        given = body | more | {"name": f"t{number}"}
+        tried.append(register.Case(body=given, media_type="application/json"))
+    codes = []
+    for case in tried:
+        answer = case.call_and_validate(
+            base_url=str(service.client.base_url),
+            headers={"authorization": f"Bearer {service.keys['olga']}"},
+            checks=CHECKS,
+        )
+        codes.append(answer.status_code)
+    assert codes == [200, 400, 201, *[400] * 8]
+
+
 def operation_cases(operation):  # type: ignore[no-untyped-def]
     from hypothesis import given
 

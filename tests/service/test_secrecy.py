@@ -7,7 +7,7 @@ the service writes is searched: its log, its answers, its errors, its metrics, i
 from pathlib import Path
 
 import httpx
-from serving import PASSWORD, PLACES, Server, settings, write_events
+from serving import PASSWORD, PLACES, SHOP, Server, settings, write_events, write_table
 
 from topsecret.service.datasets import NewDataset
 from topsecret.service.parts import Parts
@@ -21,15 +21,21 @@ def test_a_canary_is_nowhere_to_be_seen(tmp_path: Path) -> None:
     write_events(files / "good.csv", PLACES, f"{PERSON},{ITEM},red\n")
     # A row with too many fields makes the engine fail, and its own error would quote the row.
     write_events(files / "broken.csv", PLACES, f'{PERSON},{ITEM},red,"{ITEM}\n')
+    address = f"sqlite:///{tmp_path / SHOP}"
+    write_table(address, PLACES, (PERSON, ITEM))
     parts = Parts(settings(tmp_path))
     parts.accounts.add("olga", "owner", PASSWORD)
     for name in ("good", "broken"):
         parts.datasets.register(
             NewDataset(name, name, f"{name}.csv", "user", ("place",), None, 8.0, 1e-5)
         )
+    parts.datasets.register(
+        NewDataset("table", "T", "", "who", ("place",), 2, 8.0, 1e-5, source="shop", table="visits")
+    )
+    for name in ("good", "broken", "table"):
         parts.datasets.allow(name, "olga", {"epsilon": 8.0})
     key = parts.accounts.new_key("olga", "canary")
-    server = Server(tmp_path, "--tick", "0.1")
+    server = Server(tmp_path, "--tick", "0.1", "--source", f"shop={address}")
     seen: list[str] = []
     try:
         with httpx.Client(
@@ -42,7 +48,7 @@ def test_a_canary_is_nowhere_to_be_seen(tmp_path: Path) -> None:
                 return answer
 
             states = {}
-            for name in ("good", "broken"):
+            for name in ("good", "broken", "table"):
                 body = {"column": "place", "k": 3, "epsilon": 1.0}
                 asked = client.post(f"/api/datasets/{name}/ask", json=body)
                 seen.append(asked.text)
@@ -55,9 +61,12 @@ def test_a_canary_is_nowhere_to_be_seen(tmp_path: Path) -> None:
                 get(f"/api/answers/{job['id']}/csv")
                 get(f"/owner/datasets/{name}", headers={"accept": "text/html"})
                 get(f"/datasets/{name}", headers={"accept": "text/html"})
-            assert states == {"good": "answered", "broken": "failed"}
+            assert states == {"good": "answered", "broken": "failed", "table": "answered"}
             for path in ("/", "/answers", "/owner", "/owner/in-doubt", "/owner/new?file=good.csv"):
                 get(path, headers={"accept": "text/html"})
+            for path in ("/owner/new?source=shop", "/owner/new?source=shop&table=visits"):
+                get(path, headers={"accept": "text/html"})
+            get("/api/sources/shop")
             get("/metrics")
             get(f"/api/answers/{ITEM}")
             client.get(f"/nothing/{ITEM}?person={PERSON}")  # for the log

@@ -42,10 +42,16 @@ def test_wrong_options_are_one_line(tmp_path: Path) -> None:
     for arguments, said in (
         (("--tick", "0"), "tick=0.0 must be above 0"),
         (("--files", str(tmp_path / "none")), "is not a folder"),
+        (("--source", "postgresql://ann:hunter2@host/db"), "take NAME=URL"),
+        (("--source", "Shop=postgresql://ann:hunter2@host/db"), "take NAME=URL"),
+        (("--source", "shop=oracle+hunter2://ann:hunter2@host/db"), "not one that SQLAlchemy"),
+        (("--source", "shop=postgresql://ann:hunter2@host:x/db"), "not one that SQLAlchemy"),
+        (("--source", "a=sqlite:///hunter2", "--source", "a=sqlite://"), "two sources 'a'"),
     ):
         done = run("--port", "0", *arguments, folder=tmp_path)
         assert (done.returncode, done.stderr.count("\n")) == (2, 1)
         assert said in done.stderr
+        assert "hunter2" not in done.stderr
 
 
 def test_workers_share_accounts_logs_are_json_and_metrics_add_up(tmp_path: Path) -> None:

@@ -152,6 +152,7 @@ def test_a_cast_that_fails_shows_no_row(visits: str) -> None:
     [
         ("postgresql+psycopg://host/db", None, "a database needs the name of a table"),
         ("nonsense://eve:sesame@host/db", "t", "not one that SQLAlchemy knows"),
+        ("postgresql://eve:sesame@host:port/db", "t", "not one that SQLAlchemy knows"),
         ("oracle://host/db", "t", "needs the Python package"),
         ("sqlite://", "a.b.c.d", "must be the name of a table"),
         ("shop.duckdb", None, "a database needs the name of a table"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -30,6 +31,14 @@ def serve(
         list[Path] | None,
         typer.Option(help="A folder whose files may be registered; repeatable.", metavar="FOLDER"),
     ] = None,
+    source: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A database whose tables may be registered; repeatable. Where the address holds a "
+            "password, use TOPSECRET_SOURCES.",
+            metavar="NAME=URL",
+        ),
+    ] = None,
     workers: Annotated[int, typer.Option(help="Processes that share the ledger.", min=1)] = 1,
     tick: Annotated[
         float, typer.Option(help="Fresh answers are shown at multiples of this many seconds.")
@@ -45,8 +54,11 @@ def serve(
 
     topsecret serve --files /srv/events
 
+    topsecret serve --source shop=postgresql://reader@db.example.org/shop
+
     topsecret serve --demo
     """
+    from topsecret.service.databases import ENVIRONMENT, named
     from topsecret.service.serve import address, bound, prepare, run
     from topsecret.service.settings import Settings, default_home
 
@@ -57,6 +69,7 @@ def serve(
         home=(home or default_home()).absolute(),
         database=database,
         files=tuple(folder.absolute() for folder in files or ()),
+        sources=named(source or (), os.environ.get(ENVIRONMENT, "")),
         tick=tick,
         https=https,
     )

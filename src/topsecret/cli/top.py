@@ -105,22 +105,22 @@ def top(
         "counts": counts,
         "counts_share": counts_share,
     }
+    if dataset is not None or ledger is not None:
+        asked |= {
+            "ledger": open_ledger(ledger),
+            "dataset": dataset,
+            "analyst": analyst,
+            "request_id": request_id,
+        }
     if by is None:
         from topsecret.query import top_k
 
-        release = top_k(
-            source,
-            **asked,
-            ledger=None if dataset is None and ledger is None else open_ledger(ledger),
-            dataset=dataset,
-            analyst=analyst,
-            request_id=request_id,
-        )
+        release = top_k(source, **asked)
         if plot is not None:
             release.plot().savefig(plot)
         _print([release], release, json, csv)
         return
-    _refuse_together(dataset=dataset, ledger=ledger, plot=plot)
+    _refuse_together(plot=plot)
     from topsecret.by_group import top_k_by
 
     releases = top_k_by(source, by=by, groups=group or [], disjoint=disjoint, **asked)

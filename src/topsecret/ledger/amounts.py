@@ -33,8 +33,7 @@ def on_grid(value: Fraction) -> Fraction:
 
 def plus(one: Amounts, other: Amounts) -> Amounts:
     """The sum, resource by resource."""
-    names = {**one, **other}
-    return {name: one.get(name, Fraction(0)) + other.get(name, Fraction(0)) for name in names}
+    return {**one, **{n: value + one[n] if n in one else value for n, value in other.items()}}
 
 
 def minus(one: Amounts, other: Amounts) -> Amounts:

@@ -99,6 +99,8 @@ class DatasetRow:
     def spend(self, analyst: str, more: Amounts, less: Amounts = GIVEN_BACK) -> None:
         """Move the sums of the data set and of the analyst; ``append`` writes the former."""
         self.spent = minus(plus(self.spent, more), less)
+        if not analyst:
+            return  # an allowance has a name
         for row in self.shares:
             if row["analyst"] == analyst:
                 spent = minus(plus(amounts(row["spent"]), more), less)

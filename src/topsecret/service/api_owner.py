@@ -35,6 +35,19 @@ async def register(request: Request, person: Owner, new: shapes.RegisterShape) -
     return {"done": True}
 
 
+@owner_api.get("/api/sources", response_model=list[shapes.SourceShape])
+async def list_sources(request: Request, person: Owner) -> list[dict[str, str]]:
+    """The databases that the service was started with, by name."""
+    return [{"name": name} for name in parts(request).datasets.databases.names]
+
+
+@owner_api.get("/api/sources/{source}", response_model=shapes.TablesShape)
+async def list_tables(request: Request, person: Owner, source: shapes.SourceName) -> dict[str, Any]:
+    """The tables of a database that may be registered."""
+    tables = await blocking(partial(parts(request).datasets.databases.tables, source))
+    return {"name": source, "tables": tables}
+
+
 @owner_api.post("/api/datasets/{dataset}/allowances", response_model=shapes.DoneShape)
 async def allow(
     request: Request, person: Owner, dataset: shapes.DatasetName, share: shapes.AllowShape

@@ -1,12 +1,12 @@
-"""The data sets that the owner registered: what may be asked of which file, at what budget.
+"""The data sets that the owner registered: what may be asked of which events, at what budget.
 
-An analyst names a data set and one of its columns. Files, tables and queries are named here, by
-the owner alone, and a file must lie in one of the folders that the service was started with.
+An analyst names a data set and one of its columns. Files and tables are named here, by the owner
+alone: a file in one of the folders, or a table of one of the databases, that the service was
+started with.
 """
 
 from __future__ import annotations
 
-import inspect
 import json
 import re
 import time
@@ -21,7 +21,7 @@ from topsecret.columns import columns_of
 from topsecret.errors import InvalidParameter, SourceError
 from topsecret.ledger import Account, Allowance, Flexible, Ledger, Metered
 from topsecret.ledger.store import Store
-from topsecret.query import top_k
+from topsecret.service.databases import Databases
 from topsecret.service.problems import Problem
 from topsecret.service.schema import DATASETS
 
@@ -31,9 +31,6 @@ _MOST_FILES = 500
 QUESTIONS = 100
 """Each question may fail with this part of the total delta."""
 
-CAPS = "max_items" in inspect.signature(top_k).parameters
-"""Whether a person's items can be cut down to a cap."""
-
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
@@ -42,18 +39,27 @@ class Dataset:
     name: str
     title: str
     source: str = field(repr=False)
-    """The file, for the engine alone: analysts never see it."""
+    """The file, or the name of a database; for the owner alone, analysts never see it."""
     person: str
     columns: tuple[str, ...]
     """The columns that may be asked."""
     cap: int | None
     delta: float
     """The probability of failure of one question."""
+    table: str | None = field(default=None, repr=False)
+    """Where the source is a database."""
+
+    @property
+    def place(self) -> str:
+        """Where the events are, in the owner's words."""
+        if self.table is not None:
+            return f"{self.table} of {self.source}"
+        return self.source.rpartition("/")[2]
 
 
 @dataclass(frozen=True, slots=True)
 class NewDataset:
-    """What the owner fills in."""
+    """What the owner fills in: a file, or a database and one of its tables."""
 
     name: str
     title: str
@@ -65,13 +71,23 @@ class NewDataset:
     delta: float
     queries: int | None = None
     picks: int | None = None
+    source: str = ""
+    table: str = ""
 
 
 class Datasets:
     """The registered data sets, with their budgets in the ledger. Every method may block."""
 
-    def __init__(self, store: Store, ledger: Ledger, folders: tuple[Path, ...], tick: float):
+    def __init__(
+        self,
+        store: Store,
+        ledger: Ledger,
+        folders: tuple[Path, ...],
+        tick: float,
+        databases: Databases,
+    ) -> None:
         self._store, self._ledger, self._tick = store, ledger, tick
+        self.databases = databases
         self._folders = tuple(folder.resolve() for folder in folders)
         self._accounts: dict[str, tuple[int, Account]] = {}
 
@@ -110,20 +126,14 @@ class Datasets:
             )
         if not 0 < len(new.title) <= 100 or not new.title.isprintable():
             raise InvalidParameter("a data set needs a title of 1 to 100 printable characters")
-        if new.cap is not None and not CAPS:
-            raise InvalidParameter("a cap on a person's items is not supported; leave it empty")
-        path = self.locate(new.file)
-        try:
-            existing = columns_of(path)
-        except SourceError as error:
-            raise InvalidParameter(str(error)) from None
+        source, existing = self._schema(new)
         if not new.columns or new.person in new.columns:
             raise InvalidParameter(
                 "choose at least one column that may be asked, other than the person's"
             )
         for column in (new.person, *new.columns):
             if column not in existing:
-                raise InvalidParameter(f"the file has no column {column[:60]!r}")
+                raise InvalidParameter(f"the events have no column {column[:60]!r}")
         budget: Metered | Flexible
         if new.queries is None and new.picks is None:
             budget = Flexible.of(epsilon=new.epsilon, delta=new.delta)
@@ -136,19 +146,57 @@ class Datasets:
         values = {
             "name": new.name,
             "title": new.title,
-            "source": str(path),
+            "source": source,
+            "table": new.table or None,
             "person": new.person,
             "columns": json.dumps(new.columns),
             "cap": new.cap,
             "delta": float(f"{new.delta / QUESTIONS:.3g}"),
             "created": time.time(),
         }
-        self._ledger.open_budget(new.name, budget, person=new.person)
+        self._open(new.name, budget, new.person)
         try:
             with self._store.writing() as connection:
                 connection.execute(DATASETS.insert().values(values))
         except exc.IntegrityError:
             raise InvalidParameter(f"there is a data set {new.name!r} already") from None
+
+    def _schema(self, new: NewDataset) -> tuple[str, tuple[str, ...]]:
+        """Where the events are, and their columns."""
+        if bool(new.file) == bool(new.source) or bool(new.source) != bool(new.table):
+            raise InvalidParameter("name a file, or a source and one of its tables")
+        if new.source:
+            return new.source, self.databases.columns(new.source, new.table)
+        path = self.locate(new.file)
+        try:
+            return str(path), columns_of(path)
+        except SourceError as error:
+            raise InvalidParameter(str(error)) from None
+
+    def _open(self, name: str, budget: Metered | Flexible, person: str) -> None:
+        """Open the budget, or find the one that a registration left when it was cut short.
+
+        The two records are written one after the other. A budget with these very terms from which
+        nothing was ever asked is as good as a new one.
+        """
+        try:
+            self._ledger.open_budget(name, budget, person=person)
+            return
+        except InvalidParameter:
+            if self._registered(name):
+                raise
+        found = self._ledger.account(name)
+        untouched = all(entry.event == "opened" for entry in self._ledger.history(name))
+        if (found.budget, found.person, untouched) != (budget, person, True):
+            raise InvalidParameter(
+                f"data set {name!r} has a budget already, with other terms or used; choose "
+                "another name only for other data"
+            )
+
+    def _registered(self, name: str) -> bool:
+        with self._store.reading() as connection:
+            query = select(DATASETS.c.name).where(DATASETS.c.name == name)
+            return connection.execute(query).first() is not None
 
     def allow(self, dataset: str, analyst: str, terms: Mapping[str, float | None]) -> None:
         """Give an analyst a share of a data set's budget."""
@@ -214,6 +262,12 @@ class Datasets:
                 return share
         return None
 
+    def events(self, dataset: Dataset) -> tuple[str, str | None]:
+        """What the engine is given: a file's path, or a database's address and the table."""
+        if dataset.table is None:
+            return dataset.source, None
+        return self.databases.address(dataset.source), dataset.table
+
     def forget(self) -> None:
         """Look anew: the owner changed something."""
         self._accounts.clear()
@@ -233,4 +287,5 @@ def _dataset(row: RowMapping) -> Dataset:
         tuple(json.loads(row["columns"])),
         row["cap"],
         row["delta"],
+        row["table"],
     )

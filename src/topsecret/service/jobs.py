@@ -34,7 +34,7 @@ from topsecret.ledger.store import Store
 from topsecret.query import top_k
 from topsecret.record import from_record, to_record
 from topsecret.release import Release
-from topsecret.service.datasets import CAPS, Datasets
+from topsecret.service.datasets import Datasets
 from topsecret.service.preview import Length
 from topsecret.service.problems import Problem
 from topsecret.service.schema import JOBS
@@ -204,11 +204,12 @@ class Jobs:
         asked = _asked(row)
         try:
             dataset = self._datasets.get(row["dataset"])
-            more: dict[str, Any] = {"max_items": dataset.cap} if CAPS else {}
+            source, table = self._datasets.events(dataset)
+            more: dict[str, Any] = {"max_items": dataset.cap, "table": table}
             if asked.epsilon is not None:
                 more |= {"epsilon": asked.epsilon, "delta": dataset.delta}
             release = top_k(
-                dataset.source,
+                source,
                 item=asked.column,
                 person=dataset.person,
                 k=asked.k,
@@ -237,7 +238,9 @@ class Jobs:
             raise  # the job stays, and is tried again when the ledger is back
         except TopSecretError:
             return _without(FAILED, "failed", "The question could not be answered.")
-        return {"state": ANSWERED, "answer": json.dumps(to_record(_timed(release, row["asked"])))}
+        # Where the events are is the ledger's and the owner's business, not the answer's.
+        release = replace(_timed(release, row["asked"]), source=dataset.name)
+        return {"state": ANSWERED, "answer": json.dumps(to_record(release))}
 
     def _seen(self, row: RowMapping) -> Job:
         ended = row["shown"] is not None and row["shown"] <= time.time()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any
 
@@ -14,7 +15,7 @@ from topsecret.ledger.account import what_is_left
 from topsecret.service import shapes
 from topsecret.service.accounts import User
 from topsecret.service.api_owner import allowed, closed, in_doubt
-from topsecret.service.datasets import CAPS, NewDataset
+from topsecret.service.datasets import NewDataset
 from topsecret.service.page import percent_left, render
 from topsecret.service.parts import Parts, blocking, parts
 from topsecret.service.secrecy import new_password
@@ -23,6 +24,37 @@ from topsecret.service.who import owner
 owner_pages = APIRouter(prefix="/owner", include_in_schema=False)
 Owner = Annotated[User, Depends(owner)]
 Text = Annotated[str, Form(max_length=300)]
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Which events the owner is about to register."""
+
+    file: str = ""
+    source: str = ""
+    table: str = ""
+
+    @property
+    def suggested(self) -> str:
+        """A name for programs."""
+        last = self.file.rpartition("/")[2].split(".")[0] or self.table.rpartition(".")[2]
+        plain = (c if c.isascii() and c.isalnum() else "-" for c in last.lower())
+        return "".join(plain).strip("-")[:40]
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The form as the owner filled it in: a mistake must not cost the rest."""
+
+    title: str = ""
+    name: str = ""
+    person: str = ""
+    columns: tuple[str, ...] = ()
+    cap: str = ""
+    epsilon: str = "4"
+    delta: str = "1e-5"
+    queries: str = ""
+    picks: str = ""
 
 
 @owner_pages.get("")
@@ -35,43 +67,55 @@ async def overview(request: Request, person: Owner) -> Response:
 
 
 @owner_pages.get("/new")
-async def choose_file(request: Request, person: Owner, file: str = "") -> Response:
-    """Register a data set: first its file, then the rest."""
-    return await _form(request, person, file)
+async def choose(
+    request: Request, person: Owner, file: str = "", source: str = "", table: str = ""
+) -> Response:
+    """Register a data set: first its file, or a database and its table, then the rest."""
+    return await _form(request, person, Chosen(file, source, table), Given())
 
 
 @owner_pages.post("/new")
 async def register(
     request: Request,
     person: Owner,
-    file: Annotated[str, Form(max_length=500)],
     name: Text,
     title: Text,
     person_column: Text,
     epsilon: Annotated[float, Form(gt=0, le=20)],
     delta: Annotated[float, Form(gt=0, le=0.01)],
+    file: Annotated[str, Form(max_length=500)] = "",
+    source: Text = "",
+    table: Text = "",
     columns: Annotated[list[str] | None, Form()] = None,
     cap: Text = "",
     queries: Text = "",
     picks: Text = "",
 ) -> Response:
     """Register it."""
+    chosen = Chosen(file, source, table)
+    may_be_asked = tuple(column for column in columns or () if column != person_column)
+    given = Given(
+        title, name, person_column, may_be_asked, cap, f"{epsilon:g}", f"{delta:g}", queries, picks
+    )
     try:
         new = NewDataset(
             name.strip().lower(),
             title.strip(),
             file,
             person_column,
-            tuple(column for column in columns or () if column != person_column),
+            may_be_asked,
             _whole(cap),
             epsilon,
             delta,
             _whole(queries),
             _whole(picks),
+            source,
+            table,
         )
         await blocking(partial(parts(request).datasets.register, new))
     except InvalidParameter as error:
-        return await _form(request, person, file, 400, f"{str(error)[:1].upper()}{str(error)[1:]}.")
+        wrong = f"{str(error)[:1].upper()}{str(error)[1:]}."
+        return await _form(request, person, chosen, given, 400, wrong)
     return RedirectResponse(f"/owner/datasets/{new.name}", 303)
 
 
@@ -158,30 +202,42 @@ async def write_off(request: Request, person: Owner, reservation: Text) -> Respo
 
 
 async def _form(
-    request: Request, person: User, file: str, status: int = 200, wrong: str = ""
+    request: Request,
+    person: User,
+    chosen: Chosen,
+    given: Given,
+    status: int = 200,
+    wrong: str = "",
 ) -> Response:
-    service = parts(request)
+    datasets = parts(request).datasets
     columns: tuple[str, ...] = ()
-    if file:
-        try:
-            columns = await blocking(partial(service.datasets.columns_of, file))
-        except (InvalidParameter, SourceError):
-            file, status, wrong = "", 400, "This file cannot be used. Choose another one."
-    files = [] if file else await blocking(service.datasets.files)
-    suggested = "".join(
-        c if c.isalnum() else "-" for c in file.split("/")[-1].split(".")[0].lower()
-    )
+    tables: tuple[str, ...] = ()
+    try:
+        if chosen.file:
+            columns = await blocking(partial(datasets.columns_of, chosen.file))
+        elif chosen.table:
+            columns = await blocking(
+                partial(datasets.databases.columns, chosen.source, chosen.table)
+            )
+        elif chosen.source:
+            tables = await blocking(partial(datasets.databases.tables, chosen.source))
+    except (InvalidParameter, SourceError):
+        what = "file" if chosen.file else "table" if chosen.table else "database"
+        chosen, status = Chosen(), 400
+        wrong = f"This {what} cannot be used. Choose another one."
+    start = chosen == Chosen()
     return render(
         request,
-        "register.html",
+        "register.html" if columns else "choose.html",
         person,
         status,
-        file=file,
-        files=files,
+        chosen=chosen,
+        files=await blocking(datasets.files) if start else (),
+        databases=datasets.databases.names if start else (),
+        tables=tables,
         columns=columns,
         wrong=wrong,
-        caps=CAPS,
-        suggested=suggested.strip("-")[:40],
+        given=given,
     )
 
 

@@ -14,6 +14,7 @@ from topsecret.ledger import Ledger
 from topsecret.ledger.store import Store
 from topsecret.service import schema
 from topsecret.service.accounts import Accounts
+from topsecret.service.databases import Databases
 from topsecret.service.datasets import Datasets
 from topsecret.service.desk import Desk
 from topsecret.service.jobs import Jobs
@@ -53,7 +54,8 @@ class Parts:
         schema.create(self.store)
         self.ledger = Ledger(settings.place)
         self.accounts = Accounts(self.store)
-        self.datasets = Datasets(self.store, self.ledger, settings.files, settings.tick)
+        databases = Databases(settings.sources)
+        self.datasets = Datasets(self.store, self.ledger, settings.files, settings.tick, databases)
         self.jobs = Jobs(self.store, self.ledger, self.datasets, settings.tick)
         self.metrics = Metrics()
         self.remembered = Remembered()

@@ -120,6 +120,8 @@ def _protects(epsilon: float) -> str:
 def _takes(fits: bool, cost: float, again: int) -> str:
     share = "less than 1%" if cost < 0.01 else f"up to {math.ceil(100 * cost)}%"
     if not fits:
+        if cost > 2:
+            share = f"up to {math.ceil(cost):,} times the whole"
         return f"It would take {share} of your allowance: more than is left. Choose less."
     many = "this is the last" if again == 1 else f"{min(again, 9999):,} like it fit"
     return f"It takes {share} of your allowance; {many}."

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Column, Float, Index, Integer, MetaData, Table, Text, UniqueConstraint, text
+from sqlalchemy import (
+    Column,
+    Connection,
+    Float,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    UniqueConstraint,
+    inspect,
+    text,
+)
 
 from topsecret.ledger.store import Store
 
@@ -50,8 +62,10 @@ DATASETS = Table(
     Column("cap", Integer, nullable=True),
     Column("delta", Float, nullable=False),
     Column("created", Float, nullable=False),
+    Column("table", Text, nullable=True),
 )
-"""What the owner registered; the budget itself is the ledger's."""
+"""What the owner registered; the budget itself is the ledger's. ``source`` is a file's path or,
+where there is a ``table``, the name of a database that the service was started with."""
 
 JOBS = Table(
     "service_jobs",
@@ -99,3 +113,11 @@ def create(store: Store) -> None:
         if not store.sqlite:
             connection.execute(text(f"SELECT pg_advisory_xact_lock({CREATION_LOCK})"))
         METADATA.create_all(connection)
+        _add_table(connection)
+
+
+def _add_table(connection: Connection) -> None:
+    """The column that the first services did not have; their data sets were all files."""
+    columns = {column["name"] for column in inspect(connection).get_columns(DATASETS.name)}
+    if "table" not in columns:
+        connection.execute(text(f'ALTER TABLE {DATASETS.name} ADD COLUMN "table" TEXT'))

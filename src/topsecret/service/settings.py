@@ -9,7 +9,7 @@ True
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from topsecret.errors import InvalidParameter
@@ -23,10 +23,12 @@ class Settings:
 
     home: Path
     """A private folder for the records, unless ``database`` names a PostgreSQL."""
-    database: str = ""
+    database: str = field(default="", repr=False)
     """``postgresql://…`` for ledger and records; a SQLite file in ``home`` when empty."""
     files: tuple[Path, ...] = ()
     """The folders that the files of data sets may lie in."""
+    sources: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    """Names and addresses of databases whose tables may be registered."""
     tick: float = 1.0
     """Fresh answers are shown only a whole number of ticks after their question."""
     https: bool = False
@@ -68,6 +70,7 @@ class Settings:
         record = json.loads(text)
         record["home"] = Path(record["home"])
         record["files"] = tuple(Path(path) for path in record["files"])
+        record["sources"] = tuple((name, url) for name, url in record["sources"])
         return cls(**record)
 
 

@@ -14,6 +14,7 @@ NAME = r"^[a-z0-9][a-z0-9._-]{0,39}$"
 REQUEST_ID = r"^[A-Za-z0-9._:-]{1,100}$"
 
 DatasetName = Annotated[str, Path(pattern=DATASET, description="A data set's name.")]
+SourceName = Annotated[str, Path(pattern=DATASET, description="A database's name.")]
 Identity = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,40}$")]
 Epsilon = Annotated[float, Field(ge=0.001, le=20, allow_inf_nan=False)]
 Delta = Annotated[float, Field(ge=1e-12, le=0.01, allow_inf_nan=False)]
@@ -128,11 +129,13 @@ class MadeKeyShape(BaseModel):
 
 
 class RegisterShape(Strict):
-    """A data set to be registered."""
+    """A data set to be registered: a file, or a table of one of the sources."""
 
     name: str = Field(pattern=DATASET)
     title: str = Field(min_length=1, max_length=100)
-    file: str = Field(min_length=1, max_length=500, description="In one of the data folders.")
+    file: str = Field(default="", max_length=500, description="In one of the data folders.")
+    source: str = Field(default="", max_length=40, description="Instead: a database's name,")
+    table: str = Field(default="", max_length=300, description="and one of its tables.")
     person: str = Field(min_length=1, max_length=200)
     columns: list[str] = Field(min_length=1, max_length=50)
     cap: Count | None = None
@@ -140,6 +143,18 @@ class RegisterShape(Strict):
     delta: Delta = 1e-6
     queries: Count | None = Field(default=None, description="With a fixed price: how many.")
     picks: Count | None = Field(default=None, description="With a fixed price: items in all.")
+
+
+class SourceShape(BaseModel):
+    """A database that the service was started with."""
+
+    name: str
+
+
+class TablesShape(SourceShape):
+    """A database and its tables, those outside the default schema with their schema's name."""
+
+    tables: list[str]
 
 
 class AllowShape(Strict):

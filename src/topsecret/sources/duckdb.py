@@ -10,6 +10,7 @@ kind of the failure alone and does not carry DuckDB's as its context.
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -222,7 +223,7 @@ def translated(kind: type[duckdb.Error], name: str) -> SourceError | None:
     if issubclass(kind, duckdb.OutOfMemoryException):
         return SourceError(
             f"{name} needs more memory and temporary disk space than there is; "
-            "free some or set TMPDIR to a larger disk"
+            "free some, raise TOPSECRET_MEMORY or set TMPDIR to a larger disk"
         )
     if issubclass(kind, duckdb.IOException | duckdb.PermissionException):
         return SourceError(f"{name} could not be read to its end; check that it is whole")
@@ -253,6 +254,16 @@ def domain_paths(query: CountQuery) -> list[Path]:
     return [file.path for file in files_at(query.domain.path)]
 
 
+def _memory() -> dict[str, str]:
+    """How much memory the engine may use before it spills to disk, where TOPSECRET_MEMORY says."""
+    named = os.environ.get("TOPSECRET_MEMORY", "").strip()
+    if not named:
+        return {}
+    if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,3})? ?[KMGT]i?B", named, re.IGNORECASE):
+        raise InvalidParameter("TOPSECRET_MEMORY must be a size such as 500MB or 2GB")
+    return {"memory_limit": named}
+
+
 @contextmanager
 def closed_engine(
     *paths: Path, attached: Path | None = None
@@ -270,6 +281,7 @@ def closed_engine(
                 "allow_persistent_secrets": False,
                 "preserve_insertion_order": False,
                 "temp_directory": spill,
+                **_memory(),
                 # A sample of the rows would decide the type of a pandas column: all are text.
                 "pandas_analyze_sample": 0,
             }

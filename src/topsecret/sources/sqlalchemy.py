@@ -52,6 +52,9 @@ DIALECTS = {
 
 REPEATABLE = {"postgresql", "mysql", "mariadb"}
 
+SYSTEM = {"information_schema", "mysql", "performance_schema", "sys", "pg_catalog"}
+"""Schemas that hold no events."""
+
 MOST_LISTED = 100_000
 """Items of a domain that are written into a statement; more belong into a table."""
 
@@ -91,9 +94,19 @@ class SqlSource:
         """The query that the database is asked, for reading."""
         return asking.sql(self, query)
 
+    def columns(self) -> tuple[str, ...]:
+        """The names of the table's columns, in their order."""
+        with self._opened() as session:
+            return tuple(session.events(())[1])
+
     @contextmanager
     def session(self, query: CountQuery) -> Iterator[SqlSession]:
         """A connection in one read-only transaction."""
+        with self._opened() as session:
+            yield session
+
+    @contextmanager
+    def _opened(self) -> Iterator[SqlSession]:
         connection = self._connected()
         try:
             yield SqlSession(connection, self._dialect, self._parts, self.name)
@@ -185,6 +198,28 @@ class SqlSession:
             "filter suits the types of the columns"
         )
 
+    def tables(self) -> tuple[str, ...]:
+        """Tables and views, those outside the default schema with their schema's name.
+
+        Names with dots are left out: as one text they would be read as a schema and a table.
+        """
+        found: set[str] = set()
+        try:
+            inspector = sqlalchemy.inspect(self._connection)
+            usual = inspector.default_schema_name
+            for schema in inspector.get_schema_names():
+                if schema in SYSTEM or "." in schema:
+                    continue
+                names = [*inspector.get_table_names(schema), *inspector.get_view_names(schema)]
+                if self.dialect == "postgres":
+                    names += inspector.get_materialized_view_names(schema)
+                ahead = "" if schema == usual else f"{schema}."
+                found |= {f"{ahead}{name}" for name in names if "." not in name}
+            return tuple(sorted(found))
+        except (exc.SQLAlchemyError, OSError):
+            pass
+        raise DataIndependentFailure("the database's tables cannot be listed; check the user")
+
     def _table(self, parts: tuple[str, ...], columns: Sequence[str]) -> Relation:
         schema = self._schema(parts)
         check_columns(".".join(parts), columns, list(schema))
@@ -205,6 +240,12 @@ class SqlSession:
         return {str(entry["name"]): kind_of(entry["type"]) for entry in found}
 
 
+def tables(database: str | Database) -> tuple[str, ...]:
+    """The tables and views of a database: its schema, and none of its rows."""
+    with SqlSource(database, "any")._opened() as session:
+        return session.tables()
+
+
 def kind_of(type_: Any) -> Kind:
     """What a column of this SQLAlchemy type holds."""
     if isinstance(type_, types.Boolean):
@@ -221,7 +262,7 @@ def _engine(database: str | Database) -> tuple[Database, bool]:
         return database, False
     try:
         return sqlalchemy.create_engine(database), True
-    except (exc.NoSuchModuleError, exc.ArgumentError):
+    except (exc.NoSuchModuleError, exc.ArgumentError, ValueError):  # ValueError: a port "x"
         pass  # raised below, outside: the text may hold a password
     except ModuleNotFoundError as error:
         raise MissingExtra(

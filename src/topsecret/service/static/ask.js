@@ -47,6 +47,7 @@
     document.getElementById("take").setAttribute("x", left - cost);
     document.getElementById("take").setAttribute("width", cost);
     document.getElementById("go").disabled = !plan.fits;
+    panel.classList.toggle("over", !plan.fits);
   };
 
   // The steps beside the slider's, so that the next move is answered at once.

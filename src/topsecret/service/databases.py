@@ -1,0 +1,104 @@
+"""The databases that the operator named: owners choose by name and never see an address.
+
+An address may hold a password, and whoever could type one would make the service connect to any
+place in its network. Hence addresses come from the command line or the environment alone, and
+every error here is in words of our own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from sqlalchemy import exc, make_url
+
+from topsecret.columns import check_address, table_columns_of, tables_of
+from topsecret.errors import DataIndependentFailure, InvalidParameter, SourceError
+
+ENVIRONMENT = "TOPSECRET_SOURCES"
+"""Names and addresses, ``NAME=URL``, apart by spaces or line ends."""
+
+NAME = r"[a-z0-9][a-z0-9_-]{0,39}"
+PATIENCE = "10"
+"""Seconds to wait for a PostgreSQL that does not answer."""
+
+Named = tuple[tuple[str, str], ...]
+
+
+def named(given: Iterable[str], environment: str = "") -> Named:
+    """The names and addresses in texts ``NAME=URL``.
+
+    >>> named(["shop=sqlite:////srv/shop.db"])
+    (('shop', 'sqlite:////srv/shop.db'),)
+    """
+    found: dict[str, str] = {}
+    for text in (*environment.split(), *given):
+        name, _, url = text.partition("=")
+        if not re.fullmatch(NAME, name) or "://" not in url:
+            # What was given may hold a password: it is not repeated.
+            raise InvalidParameter(
+                f"--source and {ENVIRONMENT} take NAME=URL, say "
+                "shop=postgresql://user@host/database, with a name of 1 to 40 small letters, "
+                "digits, dashes or underscores"
+            )
+        if name in found:
+            raise InvalidParameter(f"there are two sources {name!r}; name each once")
+        found[name] = _address(url)
+    return tuple(found.items())
+
+
+def _address(url: str) -> str:
+    """The address with the drivers that the service comes with."""
+    try:
+        parsed = make_url(url)
+    except (exc.ArgumentError, ValueError):
+        parsed = None
+    if parsed is not None:
+        if parsed.drivername in ("postgresql", "postgres"):
+            parsed = parsed.set(drivername="postgresql+psycopg")
+        if parsed.drivername == "postgresql+psycopg" and "connect_timeout" not in parsed.query:
+            parsed = parsed.update_query_dict({"connect_timeout": PATIENCE})
+        url = parsed.render_as_string(hide_password=False)
+    check_address(url)
+    return url
+
+
+class Databases:
+    """The named databases. Every method but ``names`` may block."""
+
+    def __init__(self, sources: Named) -> None:
+        self._addresses = dict(sources)
+
+    def __repr__(self) -> str:
+        return f"Databases({', '.join(self.names)})"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What they are called."""
+        return tuple(sorted(self._addresses))
+
+    def tables(self, name: str) -> tuple[str, ...]:
+        """The tables that may be registered."""
+        return self._schema(name)
+
+    def columns(self, name: str, table: str) -> tuple[str, ...]:
+        """The columns of one of the tables; no other can be reached, such as a system's."""
+        if table not in self._schema(name):
+            raise InvalidParameter("there is no such table in this database")
+        return self._schema(name, table)
+
+    def address(self, name: str) -> str:
+        """Where it is, for the engine alone."""
+        if name in self._addresses:
+            return self._addresses[name]
+        raise DataIndependentFailure("the service was started without this data set's database")
+
+    def _schema(self, name: str, table: str | None = None) -> tuple[str, ...]:
+        if name not in self._addresses:
+            raise InvalidParameter("the service was started without a database of this name")
+        url = self._addresses[name]
+        try:
+            return tables_of(url) if table is None else table_columns_of(url, table)
+        except SourceError:
+            pass  # raised below, outside: the text tells where the database is
+        raise InvalidParameter("the database cannot be read at present; its operator should look")

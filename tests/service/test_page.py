@@ -1,0 +1,177 @@
+"""docs/service.md is run, not only read: every line of its shell blocks, by a shell."""
+
+import json
+import os
+import re
+import shutil
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from serving import PASSWORD, PATIENCE, SOURCES, Server, settings
+from sqlalchemy import create_engine, text
+
+from pages import PAGES, ROOT, blocks
+from topsecret.demo import write_checkins
+from topsecret.service.parts import Parts
+
+PAGE = PAGES["docs/service.md"]
+STARTING, ASKING, OWNING = blocks("sh", PAGE)
+EXAMPLE = "postgresql://reader@db.example.org/shop"
+KEY, ADDRESS = "tsk_…", "http://127.0.0.1:8000"
+
+
+@pytest.fixture
+def shop(postgres_url: str) -> str:
+    """The database of the page's examples."""
+    engine = create_engine(postgres_url)
+    with engine.begin() as connection:
+        connection.execute(text("CREATE TABLE orders (customer TEXT, item TEXT)"))
+    engine.dispose()
+    return postgres_url
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    """A folder with the commands ``topsecret`` and ``curl`` as a reader has them."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    curl = shutil.which("curl")
+    assert curl, "curl is missing; run make test, which installs it"
+    for name, line in (
+        ("topsecret", f'exec "{sys.executable}" -m topsecret "$@"'),
+        ("curl", f'exec "{curl}" -sS --fail-with-body "$@"'),  # a refusal is a failure here
+    ):
+        (folder / name).write_text(f"#!/bin/sh\n{line}\n")
+        (folder / name).chmod(stat.S_IRWXU)
+    return folder
+
+
+def steps(block: str) -> list[str]:
+    """The commands of a block; what is continued on the next line is one command."""
+    joined = block.replace("\\\n", " ")
+    return [step for step in re.split(r"\n(?=curl|export|topsecret|make|pip)|\n\n", joined) if step]
+
+
+def environment(program: Path) -> dict[str, str]:
+    path = f"{program}{os.pathsep}{os.environ['PATH']}"
+    return os.environ | {"PATH": path, "PYTHONPATH": str(SOURCES), "PYTHONUNBUFFERED": "1"}
+
+
+@pytest.fixture
+def served(tmp_path: Path, shop: str) -> Iterator[tuple[Server, Parts]]:
+    """The service that the page's questions are put to."""
+    (tmp_path / "files").mkdir()
+    write_checkins(tmp_path / "files")
+    parts = Parts(settings(tmp_path))
+    parts.accounts.add("olga", "owner", PASSWORD)
+    server = Server(tmp_path, "--tick", "0.1", environment={"TOPSECRET_SOURCES": f"shop={shop}"})
+    yield server, parts
+    assert server.stop() == 0
+    parts.store.close()
+    parts.ledger.close()
+
+
+def said(step: str, key: str, server: Server, program: Path) -> str:
+    """What a command of the page prints."""
+    export, *_ = steps(ASKING)
+    assert KEY in export
+    assert ADDRESS in export
+    mine = export.replace(KEY, key).replace(ADDRESS, server.address)
+    done = subprocess.run(
+        ["bash", "-euc", f"{mine}\n{step}"],
+        env=environment(program),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE,
+    )
+    assert done.returncode == 0, f"{step}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def test_the_questions_on_the_page_are_answered(
+    served: tuple[Server, Parts], program: Path
+) -> None:
+    server, parts = served
+    owner = parts.accounts.new_key("olga", "page")
+    for step in steps(OWNING):
+        printed = said(step, owner, server, program)
+        assert printed.startswith("# HELP") if "/metrics" in step else json.loads(printed)
+    assert {one.name for one in parts.datasets.all()} == {"checkins", "orders"}
+
+    key, job = parts.accounts.new_key("ann", "page"), ""
+    answers: dict[str, Any] = {}
+    for step in steps(ASKING)[1:]:
+        name = step.split("$SERVICE/api/")[1].split()[0]
+        if job and name == "answers/ID":
+            _wait(server, key, job)
+        printed = said(step.replace("/ID", f"/{job}"), key, server, program)
+        answers[name] = printed if name.endswith("csv") else json.loads(printed)
+        if name.endswith("ask"):
+            job = answers[name]["id"]
+    assert [one["name"] for one in answers["datasets"]] == ["checkins"]
+    assert answers["datasets/checkins/plan"]["fits"]
+    assert answers["datasets/checkins/ask"]["request_id"] == "monday"
+    assert answers["answers/ID"]["state"] == "answered"
+    assert len(answers["answers/ID"]["answer"]["items"]) == 10
+    assert answers["answers/ID/csv"].startswith("rank,place\n1,")
+    assert answers["datasets/checkins/budget"]["state"] == "open"
+
+
+def _wait(server: Server, key: str, job: str) -> None:
+    deadline = time.monotonic() + PATIENCE
+    headers = {"authorization": f"Bearer {key}"}
+    while time.monotonic() < deadline:
+        found = httpx.get(f"{server.address}/api/answers/{job}", headers=headers).json()
+        if found["state"] != "working":
+            return
+        time.sleep(0.1)
+
+
+def test_the_ways_to_start_on_the_page_start_it(tmp_path: Path, program: Path, shop: str) -> None:
+    (tmp_path / "events").mkdir()
+    started = []
+    for number, step in enumerate(steps(STARTING)):
+        command = step.split("#")[0].strip()
+        if command.startswith("pip"):
+            assert "topsecret[service]" in command  # installed by make test, and not again here
+            continue
+        if command.startswith("make"):
+            done = subprocess.run(
+                ["make", "-n", command.split()[1]], cwd=ROOT, capture_output=True, text=True
+            )
+            command = done.stdout.splitlines()[-1].rpartition("/")[2]
+            assert command == "topsecret serve --demo"
+        command = command.replace("/srv/events", str(tmp_path / "events")).replace(EXAMPLE, shop)
+        started.append(command.split()[2])
+        log = tmp_path / f"log{number}"
+        with log.open("w") as out:
+            process = subprocess.Popen(
+                ["bash", "-c", f"exec {command} --port 0 --home {tmp_path / f'home{number}'}"],
+                cwd=tmp_path,
+                env=environment(program),
+                stdout=out,
+                stderr=out,
+            )
+        try:
+            deadline = time.monotonic() + PATIENCE
+            while not (found := re.search(r"topsecret serves (\S+)", log.read_text())):
+                assert time.monotonic() < deadline
+                assert process.poll() is None, log.read_text()
+                time.sleep(0.1)
+            transport = httpx.HTTPTransport(retries=5)
+            with httpx.Client(base_url=found[1], transport=transport, timeout=PATIENCE) as client:
+                assert client.get("/api/health").json() == {"status": "ok"}
+        finally:
+            process.terminate()
+            assert process.wait(PATIENCE) == 0
+        promised = "log in as" if "--demo" in command else "/setup?token="
+        assert promised in log.read_text()
+    assert started == ["--demo", "--files", "--source"]
