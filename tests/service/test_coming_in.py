@@ -104,6 +104,17 @@ def test_too_many_tries_must_wait(tmp_path: Path) -> None:
         assert int(again.headers["retry-after"]) >= 1
 
 
+def test_tries_through_a_proxy_are_counted_by_the_visitors_address(tmp_path: Path) -> None:
+    with here(tmp_path, tries_per_minute=3) as service:
+
+        def tried(address: str) -> int:
+            headers = {"authorization": "Bearer tsk_no_key", "x-forwarded-for": address}
+            return service.client.get("/api/me", headers=headers).status_code
+
+        assert [tried("192.0.2.1") for _ in range(4)] == [401, 401, 401, 429]
+        assert tried("192.0.2.2") == 401
+
+
 def test_every_answer_has_secure_headers(service: Here) -> None:
     for path in ("/login", "/api/health", "/nothing", "/static/base.css", "/api/me"):
         headers = service.client.get(path).headers

@@ -28,6 +28,17 @@ api = APIRouter(prefix="/api", responses=RESPONSES)
 Person = Annotated[User, Depends(user)]
 
 
+# First: routes are tried in their order, and this one is asked by everybody who waits.
+@api.get("/answers/{answer}", response_model=shapes.AnswerShape, tags=["answers"])
+async def get_answer(request: Request, person: Person, answer: shapes.Identity) -> Response:
+    """A question and, once it has one, its answer."""
+    remembered = parts(request).remembered.get(answer)
+    if remembered is not None and (person.owns or remembered[0] == person.name):
+        return Response(remembered[1], media_type="application/json")
+    job = await found(request, person, answer)
+    return _json(job.to_dict())
+
+
 @api.get("/health", response_model=shapes.HealthShape, tags=["running"])
 async def health(request: Request) -> dict[str, str]:
     """Whether the service is up and reaches its ledger. Open to all."""
@@ -76,16 +87,6 @@ async def list_answers(request: Request, person: Person) -> list[dict[str, objec
     """The account's latest hundred questions, newest first."""
     jobs = await blocking(partial(parts(request).jobs.history, person.name))
     return [job.to_dict() for job in jobs]
-
-
-@api.get("/answers/{answer}", response_model=shapes.AnswerShape, tags=["answers"])
-async def get_answer(request: Request, person: Person, answer: shapes.Identity) -> Response:
-    """A question and, once it has one, its answer."""
-    remembered = parts(request).remembered.get(answer)
-    if remembered is not None and (person.owns or remembered[0] == person.name):
-        return Response(remembered[1], media_type="application/json")
-    job = await found(request, person, answer)
-    return _json(job.to_dict())
 
 
 @api.get("/answers/{answer}/csv", response_class=Response, tags=["answers"])

@@ -139,6 +139,26 @@ def test_tables_of_other_schemas_and_views_are_listed_and_the_systems_are_not(
             databases.columns("shop", table)
 
 
+def test_a_table_that_the_user_may_not_read_is_not_registered(postgres_url: str) -> None:
+    write_table(postgres_url, {"Harbour": 3})
+    engine = create_engine(postgres_url)
+    reader = f"reader_{engine.url.database}"
+    with engine.begin() as connection:
+        connection.execute(text(f"CREATE ROLE {reader} LOGIN"))
+    databases = Databases(named([f"shop={postgres_url.replace('tests@', f'{reader}@')}"]))
+    try:
+        assert databases.tables("shop") == ("visits",)
+        with pytest.raises(InvalidParameter, match="cannot be read at present"):
+            databases.columns("shop", "visits")
+        with engine.begin() as connection:
+            connection.execute(text(f"GRANT SELECT ON visits TO {reader}"))
+        assert databases.columns("shop", "visits") == ("who", "place")
+    finally:
+        with engine.begin() as connection:
+            connection.execute(text(f"DROP OWNED BY {reader}; DROP ROLE {reader}"))
+        engine.dispose()
+
+
 def test_an_address_is_in_no_repr(tmp_path: Path) -> None:
     secret = f"postgresql://ann:{SECRET}@host/db"
     sources = named([f"shop={secret}"])
