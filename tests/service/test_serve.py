@@ -1,6 +1,7 @@
 """``topsecret serve`` as a command: one line when it cannot start, JSON in its log, one metric."""
 
 import json
+import os
 import re
 import socket
 import subprocess
@@ -9,9 +10,12 @@ import time
 from pathlib import Path
 
 import httpx
+import pytest
 from serving import PASSWORD, SOURCES, Here, Server, settings
 
+from topsecret.service import limits
 from topsecret.service.parts import Parts
+from topsecret.service.serve import share_memory
 
 
 def run(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -86,3 +90,26 @@ def test_workers_share_accounts_logs_are_json_and_metrics_add_up(tmp_path: Path)
     assert {line["event"] for line in lines} <= {"started", "request", "stopped", "note"}
     assert sum(line.get("route") == "/api/me" for line in lines) == 20
     assert "setup?token" not in server.log.read_text()  # there is an owner already
+
+
+def test_engines_share_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOPSECRET_MEMORY", "3GB")
+    share_memory(4)
+    assert os.environ["TOPSECRET_MEMORY"] == "3GB"
+    parts = []
+    for engines in (1, 4):
+        monkeypatch.setenv("TOPSECRET_MEMORY", "")
+        share_memory(engines)
+        parts.append(int(os.environ["TOPSECRET_MEMORY"].removesuffix("MB")))
+    assert abs(parts[1] - max(256, parts[0] / 4)) <= 1
+
+
+def test_whoever_comes_from_many_addresses_frees_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "MOST_BUCKETS", 100)
+    watched = limits.Limits({"login": 5})
+    for _ in range(5):
+        assert watched.wait("login", "guesser", now=0.0) == 0
+    for number in range(1000):
+        watched.wait("login", f"address {number}", now=0.1)
+    assert watched.wait("login", "guesser", now=0.2) > 0
+    assert len(watched._buckets) <= 101

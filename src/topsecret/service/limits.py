@@ -28,7 +28,7 @@ class Limits:
         moment = time.monotonic() if now is None else now
         most = self._per_minute[kind]
         if len(self._buckets) > MOST_BUCKETS:
-            self._buckets.clear()
+            self._forget_the_fullest(moment)
         tokens, last = self._buckets.get((kind, who), (float(most), moment))
         tokens = min(most, tokens + (moment - last) * most / 60)
         if tokens < 1:
@@ -36,6 +36,17 @@ class Limits:
             return max(1, math.ceil((1 - tokens) * 60 / most))
         self._buckets[kind, who] = tokens - take, moment
         return 0
+
+    def _forget_the_fullest(self, moment: float) -> None:
+        """Keep the emptier half: whoever comes from many addresses must not free another's."""
+
+        def tokens(key: tuple[str, str]) -> float:
+            left, last = self._buckets[key]
+            most = self._per_minute[key[0]]
+            return min(1.0, left / most + (moment - last) / 60)
+
+        kept = sorted(self._buckets, key=tokens)[: MOST_BUCKETS // 2]
+        self._buckets = {key: self._buckets[key] for key in kept}
 
     def full(self, kind: str, who: str) -> int:
         """As ``wait``, without taking a token."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import socket
@@ -35,7 +36,7 @@ def bound(host: str, port: int) -> socket.socket:
         listening.listen(2048)
     except (OSError, OverflowError) as error:
         listening.close()
-        taken = isinstance(error, OSError) and error.errno == 98
+        taken = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
         reason = "is in use" if taken else "cannot be bound"
         raise InvalidParameter(
             f"port {port} of {host} {reason}; choose another with --port"
@@ -62,9 +63,20 @@ def prepare(settings: Settings, base: str, say: Say) -> None:
     store.close()
 
 
+def share_memory(engines: int) -> None:
+    """Each engine's part of the machine, unless the operator said otherwise.
+
+    One engine alone would take four fifths, and several together would be killed.
+    """
+    if not os.environ.get("TOPSECRET_MEMORY") and "SC_PHYS_PAGES" in os.sysconf_names:
+        machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        os.environ["TOPSECRET_MEMORY"] = f"{max(256, machine * 4 // 5 // engines // 10**6)}MB"
+
+
 def run(settings: Settings, listening: socket.socket, workers: int) -> None:
     """Serve until a signal ends it: questions under way finish, or stay in doubt."""
     os.environ[ENVIRONMENT] = settings.to_json()
+    share_memory(workers * settings.engines)
     configure()
     config = uvicorn.Config(
         "topsecret.service.app:from_environment",
