@@ -114,11 +114,11 @@ def draw() -> None:
             axes.plot(rows, values, STYLES[who], label=name)
         axes.set_xscale("log")
         axes.set_xlabel("rows")
-        axes.legend()
     left.set_yscale("log")
     left.set_title("processor seconds")
     right.set_title("memory of the process, MB")
     right.set_ylim(bottom=0)
+    right.legend()
     figure.savefig(RESULTS / "growth.svg", metadata={"Date": None})
 
 
