@@ -144,9 +144,9 @@ def test_the_ways_to_start_on_the_page_start_it(tmp_path: Path, program: Path, s
             assert "topsecret[service]" in command  # installed by make test, and not again here
             continue
         if command.startswith("make"):
-            done = subprocess.run(
-                ["make", "-n", command.split()[1]], cwd=ROOT, capture_output=True, text=True
-            )
+            # A make inside another would say which directory it enters and leaves.
+            words = ["make", "--no-print-directory", "-n", command.split()[1]]
+            done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
             command = done.stdout.splitlines()[-1].rpartition("/")[2]
             assert command == "topsecret serve --demo"
         command = command.replace("/srv/events", str(tmp_path / "events")).replace(EXAMPLE, shop)
