@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from experiments.registry import EXPERIMENTS
-from experiments.report import markdown, write_verdict
+from experiments.report import write_verdict
 
 OTHERS = {
     "tested-top-k": "recall of `TestedTopK` beside the others",
@@ -17,16 +17,14 @@ OTHERS = {
 
 def write_index(folder: Path) -> Path:
     """The index of what is in the folder."""
-    rows = []
+    lines = []
     for name, experiment in EXPERIMENTS.items():
         page = folder / f"{experiment.page}.md"
-        table = folder / f"{experiment.page}.csv"
+        what = f"{name}: {experiment.source}"
         if page.is_file():
-            rows.append([f"[{name}]({experiment.page}.md)", experiment.source, verdict_of(page)])
-        elif table.is_file():
-            rows.append([f"[{name}]({table.name})", experiment.source, "the numbers alone"])
+            lines.append(f"- **[{what}]({page.name})**  \n  {_sentence(verdict_of(page))}")
         else:
-            rows.append([name, experiment.source, "not run yet"])
+            lines.append(f"- **{what}**  \n  Not run yet.")
     more = []
     for name, what in OTHERS.items():
         for ending in ("md", "csv"):
@@ -38,7 +36,7 @@ def write_index(folder: Path) -> Path:
         "The papers' tables and figures with ours beside every printed number, and comparisons of "
         "our own. `make reproduce` writes all of them, `topsecret reproduce E1` one; the same seed "
         "gives the same numbers, except times and memory. [Where the data are](data.md).",
-        markdown(["experiment", "source", "verdict"], rows),
+        "\n".join(lines),
         "Read the verdicts with their pages: run counts, confidence intervals and what a data set "
         "cannot support stand there.",
         *(["Beside them:\n\n" + "\n".join(more)] if more else []),
@@ -46,11 +44,12 @@ def write_index(folder: Path) -> Path:
     return write_verdict("README", "\n\n".join(parts))
 
 
+def _sentence(verdict: str) -> str:
+    return verdict[:1].upper() + verdict[1:] if verdict[:1].isascii() else verdict  # ε stays ε
+
+
 def verdict_of(page: Path) -> str:
     """The line that a page opens with."""
     lines = page.read_text(encoding="utf-8").splitlines()
-    marked = [line for line in lines if line.startswith("**Verdict.** ")]
-    if marked:
-        return marked[0].removeprefix("**Verdict.** ").replace("|", "\\|")
-    words = [line for line in lines[1:] if line.startswith("- **")]
-    return " ".join(words[0].removeprefix("- ").split("**")[1].split()) if words else "see the page"
+    [marked] = [line for line in lines if line.startswith("**Verdict.** ")]
+    return marked.removeprefix("**Verdict.** ")
