@@ -50,11 +50,11 @@ def recommend(question: Question) -> Recommendation:
     if question.k == "auto":
         return Recommendation("stable", "k='auto' leaves the length of the answer to the counts.")
     leads: dict[str, int] = {}
-    skipped = None
+    others = []
     for name in competing(question):
         best = min(leads.values(), default=None)
         if name == "tested" and best is not None and best <= _least_lead_of_tested(question):
-            skipped = _least_lead_of_tested(question)
+            others.append("tested needs more")
             continue  # its calibration is the slowest, and it cannot win
         if (lead := needed(name, question).one) is not None:
             leads[name] = lead
@@ -64,14 +64,11 @@ def recommend(question: Question) -> Recommendation:
             "raise epsilon or lower k"
         )
     winner = min(leads, key=leads.__getitem__)
-    others = [f"{name} {lead}" for name, lead in leads.items() if name != winner]
-    if skipped is not None:
-        others.append(f"tested at least {skipped}")
+    others[:0] = [f"{name} needs {lead}" for name, lead in leads.items() if name != winner]
     return Recommendation(winner, _why(question, winner, leads[winner], others))
 
 
 def _why(question: Question, winner: str, lead: int, others: list[str]) -> str:
-    compared = f"the others need as much or more ({', '.join(others)})"
     over = (
         f"the rest of the {question.domain_size:,} public items"
         if winner in PUBLIC_DOMAIN
@@ -79,7 +76,7 @@ def _why(question: Question, winner: str, lead: int, others: list[str]) -> str:
     )
     return (
         f"an item of the top {question.k} is named with {LIKELY:.0%} probability when it has "
-        f"{lead} persons more than {over}; {compared if others else 'nothing else competes'}."
+        f"{lead} persons more than {over}; {', '.join(others) or 'nothing else competes'}."
     )
 
 
