@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import statistics
 import time
 from collections.abc import Callable
@@ -39,3 +40,9 @@ def interleaved(
             if turn > 0:  # the first round warms the caches
                 times.append(time.perf_counter() - start)
     return statistics.median(pair[0][1]), statistics.median(pair[1][1])
+
+
+def measured(module: str) -> list[Row]:
+    """The rows of a module of benchmarks."""
+    rows: list[Row] = importlib.import_module(f"benchmarks.{module}").run()
+    return rows
