@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import threading
 from fractions import Fraction
 
@@ -58,3 +59,10 @@ def test_threads_do_not_disturb_each_others_precision():
         thread.join()
     assert len(seen) == 1200
     assert all(seen)
+
+
+def test_numbers_beyond_the_floats_stay_on_their_side():
+    huge = arb(10) ** 400
+    most = sys.float_info.max
+    assert (up(huge), down(huge)) == (math.inf, most)
+    assert (up(-huge), down(-huge)) == (-most, -math.inf)

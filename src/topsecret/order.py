@@ -18,11 +18,13 @@ def canonical_key(item: Hashable) -> tuple[str, Any]:
     if isinstance(item, str):
         return ("str", item)
     if isinstance(item, int | float):
-        return ("number", item)
+        return ("number", item) if item == item else ("number that is none", 0)
     if isinstance(item, bytes):
         return ("bytes", item)
     if isinstance(item, tuple):
         return ("tuple", tuple(canonical_key(part) for part in item))
+    if isinstance(item, frozenset):
+        return ("frozenset", tuple(sorted(canonical_key(part) for part in item)))
     if type(item) is datetime.date:
         return ("date", item)
     return (type(item).__qualname__, repr(item))

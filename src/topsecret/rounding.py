@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -91,7 +92,7 @@ def up(value: arb | Fraction) -> float:
     bound = value.upper()
     if not bound.is_finite():
         return math.nan if bound.is_nan() else float(bound)
-    result = float(bound)
+    result = max(float(bound), -sys.float_info.max)
     while math.isfinite(result) and not arb(result) >= bound:
         result = math.nextafter(result, math.inf)
     return result

@@ -182,3 +182,26 @@ def test_nobody_arrives_twice(scores, k, scale, noise):
 
 def test_secret_objects_show_nothing():
     assert "987" not in repr(Field(np.array([987])))
+
+
+def test_a_long_list_of_many_groups_is_drawn_on_both_sides_of_every_threshold(monkeypatch):
+    """Neighbours may lie on two sides of a limit on the number of groups: both must answer."""
+    monkeypatch.setattr(screening, "_ALL_AT_ONCE", 40)
+    monkeypatch.setattr(screening, "_HEAD", 8)
+    for groups in (40, 41, 42, 80):
+        for k in (9, 10, 11, 19, 20, 21, 39, 40):
+            field = Field(np.arange(groups) * 3, np.ones(groups, dtype=np.int64))
+            assert len(race(field, GUMBEL, Fraction(5), k, SystemBits())) == min(k, groups)
+            plain = Field(np.arange(groups) * 3)
+            assert len(race(plain, GUMBEL, Fraction(5), k, SystemBits())) == min(k, groups)
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.object_])
+def test_a_difference_beyond_the_floats_drops_no_winner(kind):
+    """Items 1 and 2 are level to the noise, and so far below item 0 that floats overflow."""
+    most = np.finfo(np.float64).max
+    far = [most, -(2.0**970), -(2.0**970), *[-most] * 12]
+    scores = np.array([int(x) for x in far] if kind is np.object_ else far, dtype=kind)
+    seen = frequencies(Field(scores), GUMBEL, Fraction(2**958), 2, 400)
+    assert set(seen) == {(0, 1), (0, 2)}
+    assert min(seen.values()) > 100

@@ -15,6 +15,7 @@ from topsecret.histogram import Histogram
 from topsecret.mechanisms.stability import StableTopK
 from topsecret.noise.bits import ReplayableBits
 from topsecret.pate import NoisyMajority, StableLabels, noisy_majority, stable_labels
+from topsecret.pate.ballots import as_ballots, count_votes
 from topsecret.rounding import precision
 from topsecret.selection import Outcome, Selection
 from topsecret.verify import check_privacy
@@ -196,3 +197,14 @@ def test_mistakes_are_named() -> None:
         StableLabels(4, 10, 1, 1, 1e-6, k_bar=4)
     with pytest.raises(InvalidParameter, match="sigma=0 must be above 0"):
         NoisyMajority(4, 10, 0)
+
+
+def test_a_truth_value_of_any_byte_is_one_vote():
+    """A file or another language may leave any byte in a truth value."""
+    bytes_ = np.zeros((200, 3), dtype=np.uint8)
+    bytes_[0, 1] = 200
+    bytes_[1, 2] = 1
+    ballots = bytes_.view(np.bool_)
+    assert count_votes(ballots).tolist() == [0, 1, 1]
+    assert count_votes(as_ballots(ballots, 200, 3)).tolist() == [0, 1, 1]
+    assert as_ballots(ballots, 200, 3).view(np.uint8).max() == 1

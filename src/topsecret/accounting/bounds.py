@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -10,8 +11,15 @@ from flint import arb
 
 from topsecret.accounting import classical, renyi
 from topsecret.accounting.explanation import Bound
-from topsecret.accounting.optimal import MOST_STEPS, Steps, optimal_delta, optimal_epsilon
-from topsecret.accounting.profile import gaussian_delta
+from topsecret.accounting.optimal import (
+    MOST_STEPS,
+    Steps,
+    in_front,
+    optimal_delta,
+    optimal_epsilon,
+    treatable,
+)
+from topsecret.accounting.profile import Profile, gaussian_delta
 from topsecret.accounting.tested import TestedSteps
 from topsecret.rounding import ball, precision, up
 
@@ -69,8 +77,8 @@ def epsilons(loss: Loss, delta: Fraction) -> tuple[Bound, ...]:
         add("Gaussian", classical.gaussian_epsilon(loss.mu_squared, left), GAUSSIAN)
     elif _has_profile(loss):
         add("optimal", optimal_epsilon(steps, left), OPTIMAL)
-    elif (tested := _only_tested(loss)) is not None:
-        add("optimal", tested.profile(left).epsilon(left), OPTIMAL)
+    elif (tested := _tested_profile(loss, left)) is not None:
+        add("optimal", tested.epsilon(left), OPTIMAL)
     return tuple(found)
 
 
@@ -96,8 +104,8 @@ def smallest_delta(loss: Loss, epsilon: Fraction) -> float:
                 found.append(up(-ball(x).expm1()))
         elif _has_profile(loss):
             found.append(optimal_delta(steps, x, min(found)))
-        elif (tested := _only_tested(loss)) is not None and min(found) > 1e-250:
-            found.append(tested.profile(min(found)).delta(x))
+        elif (tested := _tested_profile(loss, Fraction(min(found)))) is not None:
+            found.append(tested.delta(x))
     return min(1.0, up(Fraction(max(0.0, min(found))) + loss.failures))
 
 
@@ -172,13 +180,29 @@ def _has_rho(loss: Loss) -> bool:
     return all(isinstance(named.curve, TestedSteps) for _, named in loss.curves)
 
 
-def _only_tested(loss: Loss) -> TestedSteps | None:
-    """The steps of one tested selection when nothing else adds to its loss but failures."""
-    others = loss.pick_runs or loss.pure_runs or loss.zcdp_rho or loss.mu_squared
-    if others or len(loss.curves) != 1 or loss.curves[0][0] != 1:
+def _tested_profile(loss: Loss, delta: Fraction) -> Profile | None:
+    """One tested selection, and steps of a fixed worst pair, which may be moved to the front.
+
+    None for every other loss: what this function does not know must not be left out of the sum.
+    """
+    if len(loss.curves) != 1 or delta < Fraction(1, 10**250):
         return None
-    curve = loss.curves[0][1].curve
-    return curve if isinstance(curve, TestedSteps) else None
+    [(copies, named)] = loss.curves
+    steps = _steps(loss)
+    known = replace(
+        type(loss)(),
+        curves=loss.curves,
+        pure_runs=loss.pure_runs,
+        discrete_runs=loss.discrete_runs,
+        mu_squared=loss.mu_squared,
+        failures=loss.failures,
+        slack=loss.slack,
+    )
+    if copies != 1 or loss != known or not treatable(steps):
+        return None
+    if not isinstance(named.curve, TestedSteps):
+        return None
+    return in_front(named.curve.profile(delta), steps)
 
 
 def _only_gaussian(loss: Loss) -> bool:

@@ -7,7 +7,7 @@ bound in time.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 
@@ -81,12 +81,9 @@ def _profile(steps: Steps, delta: Fraction, tolerance: float) -> Profile | None:
 @lru_cache(maxsize=256)
 def optimal_profile(steps: Steps, half_decade: int, tolerance: float) -> Profile | None:
     """The profile of the steps on a grid for deltas near 10^(half_decade / 2)."""
+    if not treatable(steps):
+        return None
     count = sum(n for n, _ in steps.picks)
-    if count > MOST_STEPS or any(e > LARGEST_PICK for _, e in steps.picks):
-        return None
-    lattices = (2 * lattice_radius(n * variance) for n, variance in steps.discretes)
-    if any(n > MOST_STEPS for n, _ in steps.pures) or any(n > MOST_LATTICE for n in lattices):
-        return None
     surprise = -half_decade / 2 * math.log(10) + 1.0
     rho = steps.rho()
     if rho == 0:
@@ -104,20 +101,43 @@ def optimal_profile(steps: Steps, half_decade: int, tolerance: float) -> Profile
     tiny: list[Run] = []
     for n, epsilon in reversed(steps.picks):
         cells = max(1, round(epsilon / spacing), math.ceil(epsilon / WIDEST_SPACING))
-        if reach / float(epsilon / cells) > MOST_POINTS:
+        if reach / float(epsilon / cells) > MOST_POINTS or epsilon / cells < FINEST_SPACING:
             tiny.append((n, epsilon))
             continue
         profile = profile.on_grid(epsilon / cells).after_picks([epsilon] * n)
-    if not (steps.pures or tiny or steps.mu_squared or steps.discretes):
-        return profile
-    # Each of the others costs one chord however many it stands for, so a coarser grid serves.
-    profile = profile.on_grid(max(profile.spacing, profile.reach / AVERAGING_POINTS))
     # A pick is a pure step too, and a pure step may be moved to the front.
-    for n, epsilon in (*steps.pures, *tiny):
+    return in_front(profile, replace(steps, picks=(), pures=(*steps.pures, *tiny)))
+
+
+def in_front(profile: Profile, steps: Steps) -> Profile | None:
+    """Pure, discrete Gaussian and Gaussian steps in front of a profile; there must be no picks.
+
+    None where the reach is too long for a grid; the loss is then so large that nobody asks.
+    """
+    assert not steps.picks
+    if not (steps.pures or steps.mu_squared or steps.discretes):
+        return profile
+    # Each of them costs one chord however many it stands for, so a coarser grid serves.
+    coarse = max(profile.spacing, min(profile.reach / AVERAGING_POINTS, WIDEST_SPACING))
+    if profile.reach / coarse > 4 * AVERAGING_POINTS:
+        return None
+    profile = profile.on_grid(coarse)
+    for n, epsilon in steps.pures:
         profile = profile.after_pure(epsilon, n)
     for n, variance in steps.discretes:
         profile = profile.after_discrete_gaussian(variance, n)
     return profile.after_gaussian(steps.mu_squared)
+
+
+def treatable(steps: Steps) -> bool:
+    """Whether there are few enough steps, each small enough."""
+    lattices = (2 * lattice_radius(n * variance) for n, variance in steps.discretes)
+    return (
+        sum(n for n, _ in steps.picks) <= MOST_STEPS
+        and all(e <= LARGEST_PICK for _, e in steps.picks)
+        and all(n <= MOST_STEPS for n, _ in steps.pures)
+        and all(n <= MOST_LATTICE for n in lattices)
+    )
 
 
 def _spacing(

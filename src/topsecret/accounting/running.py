@@ -72,7 +72,9 @@ class RunningEpsilon:
             parts = (steps * self._curve, self._constant, surprise * self._weight)
             total: Floats = parts[0] + parts[1] + parts[2]
             total += _WIDEN * (np.abs(parts[0]) + np.abs(parts[1]) + np.abs(parts[2]))
-            found = min(found, up(Fraction(max(0.0, float(total.min()))) + slack))
+            least = max(0.0, float(total.min()))
+            if math.isfinite(least):
+                found = min(found, up(Fraction(least) + slack))
         return found
 
 
@@ -82,7 +84,7 @@ def _tables(step: Loss) -> tuple[Floats, Floats, Floats]:
         for order in _ORDERS:
             alpha = 1 + ball(order)
             value = up(bounds.renyi_of(step, alpha))
-            curve.append(value if math.isfinite(value) else 1e300)
+            curve.append(math.inf if math.isnan(value) else value)
             constant.append(up((-1 / alpha).log1p() - alpha.log() / (alpha - 1)))
             weight.append(up(1 / (alpha - 1)))
     return np.array(curve), np.array(constant), np.array(weight)

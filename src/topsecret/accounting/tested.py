@@ -21,6 +21,7 @@ from flint import arb
 from topsecret.accounting import renyi
 from topsecret.accounting.classical import Run
 from topsecret.accounting.profile import Profile, gaussian_profile, maximum
+from topsecret.accounting.recursion import WIDEST_SPACING
 from topsecret.rounding import Number, ball, exact
 
 FINE = 32
@@ -109,7 +110,9 @@ def branch_profile(branch: Branch, mu_squared: Fraction, reach: Fraction, finene
     """
     largest = max(epsilon for _, epsilon in branch.runs)
     unit = branch.unit
-    spacing = unit / max(1, round(unit * fineness / largest))
+    cells = max(1, round(unit * fineness / largest), math.ceil(unit / WIDEST_SPACING))
+    # Without a common divisor worth the name each step moves to a grid of its own.
+    spacing = unit / cells if 64 * fineness * unit > largest else largest / fineness
     profile = gaussian_profile_of(mu_squared, spacing, reach)
     for n, epsilon in reversed(branch.runs):
         profile = profile.after_picks([epsilon] * n)

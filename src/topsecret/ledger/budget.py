@@ -181,13 +181,16 @@ class Metered:
 
     def _terms(self, price: Price) -> Picks:
         terms, loss = price.picks, price.loss
-        by_symbol = not (loss.pure_runs or loss.mu_squared or loss.zcdp_rho or loss.curves)
-        if terms is None or not by_symbol:
+        # What is not one of these three is not paid by the symbol, whatever it is.
+        paid = Loss(pick_runs=loss.pick_runs, failures=loss.failures, slack=loss.slack)
+        if terms is None or loss != paid:
             raise InvalidParameter(
                 "a metered budget pays for limited-domain picks alone; "
                 "ask with mechanism='limited-domain', or open a flexible budget"
             )
         costs = loss.pick_runs == ((terms.count, terms.epsilon),) and loss.failures <= terms.delta
+        # δ is at least ln(1 + δ); both sums may be rounded up to a float.
+        costs = costs and loss.slack <= exact(up(terms.count * terms.delta))
         if not costs or terms.epsilon > self.price or terms.delta > self.query_delta:
             raise InvalidParameter(
                 f"epsilon_per_pick={float(terms.epsilon)} and threshold_delta={float(terms.delta)} "

@@ -16,7 +16,9 @@ from functools import lru_cache
 from flint import arb
 
 from topsecret.accounting import calibrate, gaussian
+from topsecret.accounting.profile import LARGEST_PICK
 from topsecret.accounting.tested import ROUGH, Branch, TestedSteps
+from topsecret.errors import InvalidParameter
 from topsecret.mechanisms.pick_and_prune import Levels, rising
 from topsecret.rounding import ball, down, precision, up
 
@@ -46,6 +48,8 @@ class Constants:
 
 
 CONSTANTS = Constants()
+SMALLEST_DELTA = Fraction(1, 10**200)
+"""Below it the accountant's floats have no room."""
 
 
 @dataclass(frozen=True)
@@ -128,6 +132,11 @@ def schedule(
     failure = Fraction(down(delta * constants.test_failure))
     budget = delta - failure
     mu_squared = Fraction(calibrate(gaussian, epsilon, budget))
+    if mu_squared == 0 or delta < SMALLEST_DELTA:
+        raise InvalidParameter(
+            f"epsilon={float(epsilon)} and delta={float(delta)} leave nothing for a test; "
+            "raise them"
+        )
     share = constants.test_share + (0 if private_length else constants.length_share)
     sigma = Fraction(up(ball(1 / (share * mu_squared)).sqrt()))
     with precision(128):
@@ -147,7 +156,7 @@ def schedule(
     def scaled(factor: float) -> Schedule:
         """All prices times the factor: one branch at a time fits, their maximum may not."""
         lengths = tuple(
-            _length(size, Fraction(float(price) * factor), sigma, quantile, constants)
+            _length(size, _capped(float(price) * factor), sigma, quantile, constants)
             for size, price in zip(wanted, prices, strict=True)
         )
         return Schedule(lengths, choice, sigma, quantile, failure)
@@ -156,7 +165,8 @@ def schedule(
     for _ in range(12):
         found = scaled(factor)
         spent = found.steps.profile(budget).epsilon(budget)
-        if spent <= epsilon and (spent >= target * (1 - 2e-4) or factor < 0.5):
+        enough = spent >= target * (1 - 2e-4) or factor < 0.5 or spent == 0
+        if spent <= epsilon and enough:
             break
         factor *= (target * (1 - 1e-4) / spent) ** 1.2
     while found.steps.profile(budget).epsilon(budget) > epsilon:
@@ -201,12 +211,17 @@ def _price(
             low = max(low, price)
             if value >= target * (1 - 1e-3):
                 break
-        slope = target / value
+        slope = target / max(value, target / 4)
         # epsilon grows a little faster than the price, whose part of the budget is about .7
         price *= slope ** (1.3 if math.isfinite(value) else 1) * (1 - 2e-4)
+        price = float(_capped(price))
     while low == 0.0 or spent(Fraction(low)) > target:
         low = price = price * 0.98
     return Fraction(low)
+
+
+def _capped(price: float) -> Fraction:
+    return min(Fraction(price), Fraction(LARGEST_PICK))
 
 
 def _quantile(failure: Fraction) -> arb:

@@ -37,6 +37,7 @@ _TOGETHER = 2_048
 _HEAD = 4_096
 _ROUND = 2.0**-50  # eight units roundoff: more than the three operations it stands for
 _FLOOR = -1e300
+_LARGEST = float(np.finfo(np.float64).max)
 
 Indices = NDArray[np.int64]
 Words = NDArray[np.uint64]
@@ -150,7 +151,7 @@ def contenders(
     if opening is not None:
         groups, words = np.arange(total), opening.words
         lower, upper = screen.around(groups, opening)
-    elif total <= _ALL_AT_ONCE or total <= 2 * count:
+    elif total <= _ALL_AT_ONCE or total <= 4 * count:  # below, somebody is outside the head
         groups = np.arange(total)
         words = draw_words(total, bits)
         lower, upper = screen.bounds(groups, words)
@@ -209,9 +210,11 @@ class Screen:
         if math.isnan(self._scale):  # a scale that floats cannot hold: everything stays open
             return np.full(len(groups), -np.inf), np.zeros(len(groups))
         with np.errstate(over="ignore"):
-            start = self._differences(groups) / self._scale
-            lower = start * (1.0 + _ROUND) - 1e-300
-            upper = np.minimum(np.maximum(start, _FLOOR) * (1.0 - _ROUND) + 1e-300, 0.0)
+            difference = self._differences(groups)
+            lower = difference / self._scale * (1.0 + _ROUND) - 1e-300
+            # −∞ stands for a number that is too large for a float: from above it is the largest.
+            start = np.maximum(np.maximum(difference, -_LARGEST) / self._scale, _FLOOR)
+            upper = np.minimum(start * (1.0 - _ROUND) + 1e-300, 0.0)
         return lower, upper
 
     def _differences(self, groups: Indices) -> Floats:

@@ -35,7 +35,7 @@ def as_ballots(votes: Any, teachers: int, labels: int) -> Ballots:
             f"{teachers} teachers and one column for each of the {labels} labels"
         )
     if array.dtype == np.bool_:
-        return array
+        array = array.view(np.uint8)  # a truth value from elsewhere may be any byte
     if array.dtype.kind not in "iuf":
         raise InvalidParameter(
             f"votes must be truth values or numbers; found an array of {array.dtype}"
@@ -66,7 +66,8 @@ def count_votes(ballots: Ballots | NDArray[Any]) -> Counts:
     Blocks of 255 rows are added up in bytes, which is what makes a thousand teachers cheap.
     """
     rows = np.asarray(ballots)
-    flags = np.ascontiguousarray(rows if rows.dtype == np.bool_ else rows != 0).view(np.uint8)
+    truth = rows.view(np.uint8) if rows.dtype == np.bool_ else rows
+    flags = np.ascontiguousarray(truth != 0).view(np.uint8)
     total = np.zeros(flags.shape[1], dtype=np.int64)
     for start in range(0, len(flags), _BLOCK):
         total += np.add.reduce(flags[start : start + _BLOCK], axis=0, dtype=np.uint8)

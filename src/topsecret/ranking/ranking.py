@@ -42,7 +42,7 @@ from topsecret.noise.bits import BitSource
 from topsecret.ranking.comparisons import Comparisons
 from topsecret.ranking.sensitivity import PromisedMixing, promised, teleport_of, unconditional
 from topsecret.ranking.stationary import stationary
-from topsecret.rounding import Number, exact, up
+from topsecret.rounding import Number, down, exact, up
 
 TELEPORT = 0.3
 """A common choice: the walk starts anew every third step or so."""
@@ -201,7 +201,7 @@ def top_mechanism(
 ) -> Mechanism:
     """What names the k best scores of which each moves by at most ``moves``, in any direction."""
     if answer == "set":
-        share = None if delta is None else float(delta)
+        share = None if delta is None else down(exact(delta, "delta"))
         return OneshotLaplace(k, epsilon, share, moves, "replace")  # type: ignore[arg-type]
     if delta is None:
         return OneshotExponential(k, epsilon, moves, "replace")  # type: ignore[arg-type]
