@@ -39,7 +39,15 @@ from typing import Any
 from sqlglot import exp
 
 from topsecret.errors import InvalidParameter
-from topsecret.sources.dialects import counted, descending, digest, readable, tries, try_cast
+from topsecret.sources.dialects import (
+    counted,
+    descending,
+    digest,
+    person,
+    readable,
+    tries,
+    try_cast,
+)
 from topsecret.sources.domain import Interval
 from topsecret.sources.expressions import is_whole
 from topsecret.sources.filters import holds, rebuilt
@@ -135,9 +143,9 @@ def _pairs(events: exp.Expression, query: CountQuery, schema: Schema, dialect: s
         value, required = _value(part, query, schema, dialect)
         shown.append(named(value, name))
         needed += required
-    person = column(query.person, EVENTS)
-    shown.append(named(counted(person, schema[query.person], dialect), "person"))
-    needed.append(_present(person.copy()))
+    who = column(query.person, EVENTS)
+    shown.append(named(person(who, schema[query.person], dialect), "person"))
+    needed.append(_present(who.copy()))
     where = query.where
     if query.home is not None:
         group = column(query.home.column, EVENTS)

@@ -133,7 +133,7 @@ class SqlSource:
             if backend == "postgresql":
                 connection.exec_driver_sql("SET TRANSACTION READ ONLY")
             if backend == "sqlite":
-                _give_md5(connection)
+                _give_functions(connection)
                 connection.exec_driver_sql("PRAGMA case_sensitive_like = ON")
                 connection.exec_driver_sql("BEGIN")  # Python's driver begins with writes only
             return connection
@@ -279,13 +279,12 @@ def _engine(database: str | Database) -> tuple[Database, bool]:
     )
 
 
-def _give_md5(connection: Connection) -> None:
-    """SQLite has no hash function of its own."""
+def _give_functions(connection: Connection) -> None:
+    """SQLite has no hash of its own, and its text of a float has 15 digits, which merges some."""
 
-    def md5(text: str | None) -> str | None:
-        if text is None:
-            return None
-        return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
+    def md5(text: bytes | None) -> str | None:
+        return None if text is None else hashlib.md5(text, usedforsecurity=False).hexdigest()
 
     raw: Any = connection.connection.dbapi_connection
     raw.create_function("md5", 1, md5, deterministic=True)
+    raw.create_function("float_hex", 1, float.hex, deterministic=True)
