@@ -18,7 +18,7 @@ from topsecret.errors import SourceError
 from topsecret.sources.dialects import descending
 from topsecret.sources.domain import Interval
 from topsecret.sources.members import members
-from topsecret.sources.session import Engine, Session
+from topsecret.sources.session import Engine, Session, charged
 from topsecret.sources.source import CountQuery, Item, LeadingCounts
 from topsecret.sources.sql import column, derived, item_counts, item_names, named
 
@@ -163,8 +163,12 @@ class CountedDomain:
 @contextmanager
 def counted_domains(engine: Engine, queries: Sequence[CountQuery]) -> Iterator[list[CountedDomain]]:
     """Count the public domain of each query, all in one session."""
+    found: list[CountedDomain] = []
     with engine.session(queries[0]) as session:
-        yield [_counted(session, query) for query in queries]
+        for query in queries:
+            with charged(after_rows=bool(found)):
+                found.append(_counted(session, query))
+        yield found
 
 
 def _counted(session: Session, query: CountQuery) -> CountedDomain:

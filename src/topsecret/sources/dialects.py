@@ -121,7 +121,7 @@ def _sqlite_person(value: exp.Expression, kind: Kind) -> exp.Expression:
         .when(exp.Literal.string("blob"), _call("HEX", value))
         .else_(text.copy())
     )
-    number = exp.cast(whole.copy(), exp.DataType.Type.TEXT)
+    number: exp.Expression = exp.cast(whole.copy(), exp.DataType.Type.TEXT)
     if kind == "text":
         number = _joined(mark, exp.Literal.string("integer:"), number)
     cases = exp.case().when(plain_number, number)

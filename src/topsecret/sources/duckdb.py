@@ -67,6 +67,7 @@ class DuckSession:
         self._failed = failed
         self._others = others
         self._kept = 0
+        self._types: dict[str, dict[str, str]] = {}
 
     def events(self, columns: Sequence[str]) -> Relation:
         """The table of events."""
@@ -105,13 +106,44 @@ class DuckSession:
         """The rows; a progress bar appears on a terminal when it takes long."""
         return self.ask(select.sql("duckdb"), [])
 
-    def types(self, relation: exp.Expression) -> dict[str, str]:
-        """The columns of a table and DuckDB's names of their types."""
-        describe = exp.Describe(this=exp.select("*").from_(relation.copy()))
-        return {str(row[0]): str(row[1]) for row in self.run(describe)}
+    def types(self, relation: exp.Expression) -> dict[str, str] | None:
+        """The columns of a table and DuckDB's names of their types, read once in a session.
+
+        None if there is no such name.
+        """
+        describe = exp.Describe(this=exp.select("*").from_(relation.copy())).sql("duckdb")
+        if describe not in self._types:
+            found = self._attempt(describe, [])
+            if isinstance(found, type):
+                if issubclass(found, duckdb.CatalogException):
+                    return None
+                raise self._failed(found)
+            self._types[describe] = {str(row[0]): str(row[1]) for row in found}
+        return self._types[describe]
+
+    def named(self, relation: exp.Table) -> tuple[int, int]:
+        """How many tables have this name, and how many views anywhere."""
+        found = []
+        for kind in ("table", "view"):
+            where = f"lower({kind}_name) = ?"
+            values = [relation.name.lower()]
+            for column, part in (("schema_name", relation.db), ("database_name", relation.catalog)):
+                if part and kind == "table":
+                    where += f" AND lower({column}) = ?"
+                    values.append(part.lower())
+            rows = self.ask(f"SELECT count(*) FROM duckdb_{kind}s() WHERE {where}", values)
+            found.append(int(rows[0][0]))
+        return found[0], found[1]
 
     def ask(self, sql: str, values: list[Any]) -> Rows:
         """Run a statement; DuckDB's errors become ours."""
+        found = self._attempt(sql, values)
+        if isinstance(found, type):
+            raise self._failed(found)
+        return found
+
+    def _attempt(self, sql: str, values: list[Any]) -> Rows | type[duckdb.Error]:
+        """The rows, or the kind of DuckDB's error: its text is not even a context of ours."""
         engine = self._engine
 
         def answer() -> Rows:
@@ -124,9 +156,7 @@ class DuckSession:
                 interrupt=engine.interrupt,
             )
         except duckdb.Error as error:
-            kind = type(error)
-        # Raised outside the handler, so that DuckDB's text is not even the error's context.
-        raise self._failed(kind)
+            return type(error)
 
     def forget(self) -> None:
         """Drop the temporary tables: needed only where the connection goes on."""
@@ -187,7 +217,7 @@ class FileSource:
             session = DuckSession(
                 engine, lambda one, names: file_relation(one, self._files, names), self._failed
             )
-            return tuple(session.types(first.scan((), ())))
+            return tuple(session.types(first.scan((), ())) or ())
 
     def leading_counts(self, query: CountQuery) -> LeadingCounts:
         """Count distinct persons per item in one query and return the leading rows."""
@@ -237,7 +267,7 @@ def file_relation(
     first, more = files[0], files[1:]
     if first.format == "Parquet":
         scan = first.scan(columns, (), more)
-        types = session.types(scan)
+        types = session.types(scan) or {}
         check_columns(first, columns, tuple(types))
         return scan, kinds(types)
     header = common_columns(files)

@@ -155,6 +155,7 @@ class SqlSession:
         self._connection = connection
         self._parts = parts
         self._name = name
+        self._schemas: dict[tuple[str, ...], Schema] = {}
 
     def events(self, columns: Sequence[str]) -> Relation:
         """The table of events."""
@@ -230,18 +231,25 @@ class SqlSession:
         return table(*parts), schema
 
     def _schema(self, parts: tuple[str, ...]) -> Schema:
+        """What the table's columns hold, read once."""
+        if parts in self._schemas:
+            return self._schemas[parts]
         found = None
+        error: type[SourceError] = DataIndependentFailure
         try:
             inspector = sqlalchemy.inspect(self._connection)
             namespace = ".".join(parts[:-1]) or None
             found = inspector.get_columns(parts[-1], schema=namespace)
-        except (exc.SQLAlchemyError, OSError):
+        except exc.NoSuchTableError:
             pass
+        except (exc.SQLAlchemyError, OSError):
+            error = SourceError  # a lost connection, a lock: not certain to be free of rows
         if not found:
-            raise DataIndependentFailure(
+            raise error(
                 f"the table {'.'.join(parts)} does not exist or may not be read; check its name"
             )
-        return {str(entry["name"]): kind_of(entry["type"]) for entry in found}
+        self._schemas[parts] = {str(entry["name"]): kind_of(entry["type"]) for entry in found}
+        return self._schemas[parts]
 
 
 def tables(database: str | Database) -> tuple[str, ...]:
