@@ -92,6 +92,13 @@ def person(value: exp.Expression, kind: Kind, dialect: str) -> exp.Expression:
     return counted(value, kind, dialect)
 
 
+def without_zeros(number: exp.Expression, dialect: str) -> exp.Expression:
+    """A number with one text: 1 for 1.00 of a decimal, 0 for -0 of a float."""
+    if dialect == "postgres":
+        return _call("TRIM_SCALE", number)
+    return exp.paren(exp.Add(this=number.copy(), expression=exp.Literal.number(0)), copy=False)
+
+
 def _sqlite_person(value: exp.Expression, kind: Kind) -> exp.Expression:
     """A text for any value of SQLite, which keeps 'ann' and 0.5 in a column of integers.
 

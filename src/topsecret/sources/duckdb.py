@@ -33,7 +33,7 @@ from topsecret.sources.files import (
 from topsecret.sources.items_file import is_plain, plain_items
 from topsecret.sources.progress import watch
 from topsecret.sources.session import Relation, Rows
-from topsecret.sources.source import CountQuery, Kind, LeadingCounts, Schema
+from topsecret.sources.source import Columns, CountQuery, Kind, LeadingCounts, Schema
 from topsecret.sources.sql import table
 
 # Kept as they are; every other type is counted under its text, which always exists: a timestamp
@@ -176,7 +176,11 @@ class DuckSession:
 
 def kinds(types: dict[str, str]) -> Schema:
     """What columns of these DuckDB types hold."""
-    return {name: KINDS.get(type_name, "other") for name, type_name in types.items()}
+    floats = {name for name, type_name in types.items() if type_name in {"FLOAT", "DOUBLE"}}
+    # Also within a list or a struct.
+    unclear = {n for n, t in types.items() if re.search(r"\b(INTERVAL|FLOAT|DOUBLE)\b", t)}
+    held = {name: KINDS.get(type_name, "other") for name, type_name in types.items()}
+    return Columns(held, zeros=floats, unclear=unclear - floats)
 
 
 class FileSource:

@@ -38,7 +38,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from topsecret.errors import InvalidParameter
+from topsecret.errors import DataIndependentFailure, InvalidParameter
 from topsecret.sources.dialects import (
     counted,
     descending,
@@ -47,11 +47,12 @@ from topsecret.sources.dialects import (
     readable,
     tries,
     try_cast,
+    without_zeros,
 )
 from topsecret.sources.domain import Interval
 from topsecret.sources.expressions import is_whole
 from topsecret.sources.filters import holds, rebuilt
-from topsecret.sources.source import CountQuery, Schema
+from topsecret.sources.source import Columns, CountQuery, Schema
 from topsecret.sources.where import Condition, Expression
 
 EVENTS = "events"
@@ -144,7 +145,7 @@ def _pairs(events: exp.Expression, query: CountQuery, schema: Schema, dialect: s
         shown.append(named(value, name))
         needed += required
     who = column(query.person, EVENTS)
-    shown.append(named(person(who, schema[query.person], dialect), "person"))
+    shown.append(named(_person(who, query.person, schema, dialect), "person"))
     needed.append(_present(who.copy()))
     where = query.where
     if query.home is not None:
@@ -157,6 +158,18 @@ def _pairs(events: exp.Expression, query: CountQuery, schema: Schema, dialect: s
         .from_(exp.alias_(events, EVENTS, table=True, quoted=True))
         .where(*needed, *holds(where, schema, dialect))
     )
+
+
+def _person(who: exp.Expression, name: str, schema: Schema, dialect: str) -> exp.Expression:
+    if isinstance(schema, Columns):
+        if name in schema.unclear:
+            raise DataIndependentFailure(
+                f"the column {name!r} cannot tell persons apart: values of its type may be equal "
+                "and yet be written differently; make a view with text or whole numbers"
+            )
+        if name in schema.zeros:
+            who = without_zeros(who, dialect)
+    return person(who, schema[name], dialect)
 
 
 def _value(

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -22,7 +22,7 @@ from topsecret.errors import DataIndependentFailure, InvalidParameter, MissingEx
 from topsecret.sources import session as asking
 from topsecret.sources.domain import Column, FileColumn
 from topsecret.sources.session import Relation, Rows
-from topsecret.sources.source import CountQuery, Kind, LeadingCounts, Schema
+from topsecret.sources.source import Columns, CountQuery, Kind, LeadingCounts, Schema
 from topsecret.sources.sql import named, table
 from topsecret.sources.tables import check_columns, table_parts
 
@@ -248,7 +248,8 @@ class SqlSession:
             raise error(
                 f"the table {'.'.join(parts)} does not exist or may not be read; check its name"
             )
-        self._schemas[parts] = {str(entry["name"]): kind_of(entry["type"]) for entry in found}
+        held = {str(entry["name"]): entry["type"] for entry in found}
+        self._schemas[parts] = columns_of(held, self.dialect)
         return self._schemas[parts]
 
 
@@ -256,6 +257,39 @@ def tables(database: str | Database) -> tuple[str, ...]:
     """The tables and views of a database: its schema, and none of its rows."""
     with SqlSource(database, "any")._opened() as session:
         return session.tables()
+
+
+CANONICAL = (
+    types.Integer,
+    types.Boolean,
+    types.String,  # told apart by code point, whatever the collation
+    types.Enum,
+    types.Uuid,
+    types.Date,
+    types.DateTime,
+    types.Time,
+    types.LargeBinary,
+)
+"""Types whose equal values have equal texts."""
+
+
+def columns_of(held: Mapping[str, Any], dialect: str) -> Columns:
+    """What columns of these SQLAlchemy types hold.
+
+    SQLite is left out: there a column's type does not say what it holds, and ``person`` does
+    not need to know.
+    """
+    zeros: set[str] = set()
+    unclear: set[str] = set()
+    for name, given in held.items():
+        type_ = getattr(given, "data_type", given)  # a domain of PostgreSQL
+        if dialect == "postgres" and isinstance(type_, types.Numeric):
+            (unclear if isinstance(type_, types.Float) else zeros).add(name)
+        elif dialect == "postgres" and not isinstance(type_, CANONICAL):
+            unclear.add(name)
+    return Columns(
+        {name: kind_of(type_) for name, type_ in held.items()}, zeros=zeros, unclear=unclear
+    )
 
 
 def kind_of(type_: Any) -> Kind:
