@@ -12,6 +12,7 @@ from topsecret import top_k, top_k_by
 from topsecret.errors import DataIndependentFailure, NotInSchema, SourceError, UnknownColumn
 from topsecret.ledger import Flexible, Ledger
 from topsecret.sources import CountQuery
+from topsecret.sources.duckdb import FileSource
 from topsecret.sources.sqlalchemy import SqlSession
 from topsecret.sources.tables import OpenConnection
 
@@ -122,3 +123,52 @@ def test_a_group_after_rows_is_never_free(
     with pytest.raises(SourceError):
         top_k_by(f"sqlite:///{path}", ledger=ledger, dataset="x", **groups, **ASKED)
     assert last(ledger) == "failed"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "event"),
+    [
+        ("e.csv", b"user,place\nann,tea\nzoe,caf\xe9\n", "failed"),
+        ("e.csv.gz", b"user,place\nann,tea\n", "failed"),  # not gzip at all
+        ("e.jsonl", b'{"user": "ann"}\n', "failed"),
+        ("e.jsonl", b"CANARY\n", "failed"),
+        ("e.jsonl", b'{"user": "ann", "place": "tea"}\n', "settled"),
+        ("e.csv", b"user,town\nann,tea\n", "released"),
+    ],
+)
+@pytest.mark.parametrize("domain", [["tea", "milk"], "items.txt"])
+def test_no_row_is_read_before_a_domain_is_paid_for(
+    ledger: Ledger, tmp_path: Path, name: str, content: bytes, event: str, domain: Any
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    if isinstance(domain, str):
+        domain = tmp_path / domain
+        domain.write_text("tea\nmilk\n")
+    try:
+        top_k(path, domain=domain, ledger=ledger, dataset="x", **ASKED)
+    except SourceError:
+        pass
+    assert last(ledger) == event
+
+
+def test_a_view_with_listed_items_is_paid_for_before_it_is_described(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    path = tmp_path / "v.json"
+    path.write_text(GOOD["json"])
+    with duckdb.connect() as connection:
+        connection.execute(f"CREATE VIEW t AS SELECT user, place FROM read_json('{path}')")
+        path.write_text(GOOD["json"] + '{"user": "zoe", "place":\n')
+        with pytest.raises(SourceError):
+            top_k(connection, table="t", domain=["tea"], ledger=ledger, dataset="x", **ASKED)
+    assert last(ledger) == "failed"
+
+
+def test_a_header_is_read_without_the_rows_after_it(tmp_path: Path) -> None:
+    path = tmp_path / "e.csv"
+    path.write_bytes('\ufeffuser,"plä,ce"\r\n'.encode() + b"zoe,caf\xe9\r\n")
+    assert FileSource(path).columns() == ("user", "plä,ce")
+    path.write_bytes(b"user,pl\xe4ce\nann,tea\n")
+    with pytest.raises(SourceError, match="not well-formed CSV"):
+        FileSource(path).columns()

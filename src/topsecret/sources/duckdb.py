@@ -61,17 +61,23 @@ class DuckSession:
         events: Callable[[DuckSession, Sequence[str]], Relation],
         failed: Failed,
         others: Callable[[DuckSession, Column, Sequence[str]], Relation] | None = None,
+        schema: Callable[[DuckSession, Sequence[str]], Schema | None] | None = None,
     ) -> None:
         self._engine = engine
         self._events = events
         self._failed = failed
         self._others = others
+        self._schema = schema
         self._kept = 0
         self._types: dict[str, dict[str, str]] = {}
 
     def events(self, columns: Sequence[str]) -> Relation:
         """The table of events."""
         return self._events(self, columns)
+
+    def schema(self, columns: Sequence[str]) -> Schema | None:
+        """What the columns of the events hold, as far as that is known without any row."""
+        return (self._schema or (lambda _, names: self.events(names)[1]))(self, columns)
 
     def other(self, domain: Column | FileColumn, columns: Sequence[str]) -> Relation:
         """Another table of the database, or a file."""
@@ -243,9 +249,14 @@ class FileSource:
         def events(session: DuckSession, columns: Sequence[str]) -> Relation:
             return file_relation(session, self._files, columns)
 
+        def schema(session: DuckSession, columns: Sequence[str]) -> Schema:
+            # Of a text file nothing is read: its start holds persons' rows.
+            text = self._files[0].format != "Parquet"
+            return dict.fromkeys(columns, "text") if text else events(session, columns)[1]
+
         paths = [file.path for file in self._files]
         with closed_engine(*paths, *domain_paths(query)) as engine:
-            yield DuckSession(engine, events, self._failed)
+            yield DuckSession(engine, events, self._failed, schema=schema)
 
     def _failed(self, kind: type[duckdb.Error]) -> SourceError:
         common = translated(kind, self.name)

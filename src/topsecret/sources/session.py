@@ -35,6 +35,10 @@ class Session(Protocol):
         """The table of events; raises ``UnknownColumn`` if one of the columns is missing."""
         ...
 
+    def schema(self, columns: Sequence[str]) -> Schema | None:
+        """What the columns of the events hold, as far as that is known without any row."""
+        ...
+
     def other(self, domain: Column | FileColumn, columns: Sequence[str]) -> Relation:
         """Another table, the public items of a domain."""
         ...

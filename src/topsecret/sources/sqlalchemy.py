@@ -161,6 +161,10 @@ class SqlSession:
         """The table of events."""
         return self._table(self._parts, columns)
 
+    def schema(self, columns: Sequence[str]) -> Schema:
+        """What the columns of the events hold, which the catalogue knows."""
+        return self.events(columns)[1]
+
     def other(self, domain: Column | FileColumn, columns: Sequence[str]) -> Relation:
         """Another table, or a file whose items are written into the statement."""
         if isinstance(domain, Column):

@@ -28,7 +28,7 @@ from topsecret.sources import session as asking
 from topsecret.sources.domain import Column
 from topsecret.sources.duckdb import DuckSession, closed_engine, domain_paths, kinds, translated
 from topsecret.sources.session import Relation
-from topsecret.sources.source import CountQuery, LeadingCounts
+from topsecret.sources.source import CountQuery, LeadingCounts, Schema
 from topsecret.sources.sql import table
 
 DATABASES = {".duckdb", ".ddb", ".db"}
@@ -167,7 +167,7 @@ class OpenConnection(_Asked):
     def session(self, query: CountQuery) -> Iterator[DuckSession]:
         """A connection of its own to the same database, in one transaction."""
         if self._shared:
-            session = DuckSession(self._connection, self._events, self._failed, self._other)
+            session = self._session(self._connection)
             try:
                 yield session
             finally:
@@ -182,9 +182,16 @@ class OpenConnection(_Asked):
         if cursor is None:
             raise DataIndependentFailure("the DuckDB connection is closed; open it again")
         try:
-            yield DuckSession(cursor, self._events, self._failed, self._other)
+            yield self._session(cursor)
         finally:
             cursor.close()
+
+    def _session(self, connection: duckdb.DuckDBPyConnection) -> DuckSession:
+        return DuckSession(connection, self._events, self._failed, self._other, self._schema)
+
+    def _schema(self, session: DuckSession, columns: Sequence[str]) -> Schema | None:
+        tables, views = _named(session, self._relation)
+        return self._events(session, columns)[1] if tables and not views else None
 
     def _events(self, session: DuckSession, columns: Sequence[str]) -> Relation:
         return _described(session, self._relation, columns, self.name)
@@ -238,6 +245,11 @@ def _of_source(parts: tuple[str, ...]) -> exp.Table:
     return table("source", *schema[-2:])
 
 
+def _named(session: DuckSession, relation: exp.Expression) -> tuple[int, int]:
+    """How many tables and views may be meant; what is no name counts as a view."""
+    return session.named(relation) if isinstance(relation, exp.Table) else (0, 1)
+
+
 def _described(
     session: DuckSession,
     relation: exp.Expression,
@@ -251,7 +263,7 @@ def _described(
     A table's schema stands ``apart`` from its rows. A view may be made of a file whose rows
     DuckDB reads to find its columns: then neither its columns nor a failure are free of rows.
     """
-    tables, views = session.named(relation) if isinstance(relation, exp.Table) else (0, 1)
+    tables, views = _named(session, relation)
     types = session.types(relation)
     if types is None:
         error = SourceError if views else DataIndependentFailure
