@@ -1,5 +1,6 @@
 """A failure is free only if no row can have caused it: the ledger charges all others."""
 
+import contextlib
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -145,10 +146,8 @@ def test_no_row_is_read_before_a_domain_is_paid_for(
     if isinstance(domain, str):
         domain = tmp_path / domain
         domain.write_text("tea\nmilk\n")
-    try:
+    with contextlib.suppress(SourceError):
         top_k(path, domain=domain, ledger=ledger, dataset="x", **ASKED)
-    except SourceError:
-        pass
     assert last(ledger) == event
 
 

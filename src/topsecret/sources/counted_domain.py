@@ -124,7 +124,9 @@ class CountedDomain:
         """
         number = column("item", "scores")
         row = exp.Window(this=exp.RowNumber(), order=exp.Order(expressions=[number.copy()]))
-        offset = exp.Sub(this=number, expression=_number(domain.low))
+        # The difference may be too large for the column's own type.
+        wide = exp.cast(number, exp.DataType.Type.BIGINT)
+        offset = exp.Sub(this=wide, expression=_number(domain.low))
         before = exp.Sub(
             this=exp.paren(offset, copy=False),
             expression=exp.Mul(

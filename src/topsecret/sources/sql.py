@@ -197,6 +197,8 @@ def _whole(
         value = exp.cast(rebuilt(part, schema, dialect), exp.DataType.Type.BIGINT)
     elif isinstance(part, str) and schema[part] == "integer":
         value = counted(column(part, EVENTS), "integer", dialect)
+        if tries(dialect):  # some have integers of 128 bits, which compare with none of 64
+            value = try_cast(column(part, EVENTS), "BIGINT")
     elif isinstance(part, str) and schema[part] == "text" and tries(dialect):
         value = try_cast(column(part, EVENTS), "BIGINT")
         back = exp.cast(value.copy(), exp.DataType.Type.TEXT)
@@ -208,10 +210,15 @@ def _whole(
         )
     low, high = exp.Literal.number(domain.low), exp.Literal.number(domain.high)
     required.insert(0, exp.Between(this=value.copy(), low=low, high=high))
-    if domain.step > 1:
-        offset = exp.paren(exp.Sub(this=value.copy(), expression=low.copy()), copy=False)
-        rest = exp.Mod(this=offset, expression=exp.Literal.number(domain.step))
-        required.append(exp.EQ(this=rest, expression=exp.Literal.number(0)))
+    if domain.size == 2:  # its step may be too large for an engine's integers
+        required.append(exp.In(this=value.copy(), expressions=[low.copy(), high.copy()]))
+    elif domain.size > 2 and domain.step > 1:
+        # A rest cannot overflow the column's type, as a difference could for a row's value. Of a
+        # negative number it is negative on most engines.
+        rest = exp.Mod(this=value.copy(), expression=exp.Literal.number(domain.step))
+        first = domain.low % domain.step
+        rests = [exp.convert(first), exp.convert(first - domain.step)]
+        required.append(exp.In(this=rest, expressions=rests))
     return value, required
 
 
