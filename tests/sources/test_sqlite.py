@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy
 from contract import SALT, choice_key
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from topsecret.errors import DataIndependentFailure
 from topsecret.sources import CountQuery
 from topsecret.sources.source import Home
 from topsecret.sources.sqlalchemy import SqlSource
@@ -107,3 +109,43 @@ def test_the_cap_of_ordinary_persons_is_the_documented_one(
         chosen[item] += 1
     query = CountQuery("place", "user", 100, max_items=3, salt=SALT)
     assert dict(SqlSource(f"sqlite:///{path}", "e").leading_counts(query)) == chosen
+
+
+ODD = [b"\xffA", b"\xfeA", "caf\u00e9".encode(), b"caf\xe9", b"a\0b", b"a"]
+ODD += ["\ufffd\\xff41".encode(), "\ufffd".encode(), b"\\xff41", b"\xed\xa0\x80"]
+
+
+@pytest.mark.parametrize("cap", [None, 20])
+def test_text_that_is_not_utf8_is_read_and_kept_apart(tmp_path: Path, cap: int | None) -> None:
+    url = database(tmp_path, [], "TEXT")
+    with sqlite3.connect(url.removeprefix("sqlite:///")) as connection:
+        for who in ODD:
+            connection.executemany(
+                "INSERT INTO t VALUES (CAST(? AS TEXT), CAST(? AS TEXT), 'g')",
+                [(who, place) for place in ODD],
+            )
+    connection.close()
+    found = counts(url, max_items=cap)
+    assert len(found) == len(ODD)
+    assert set(found.values()) == {len(ODD)}
+    assert {"caf\u00e9", "a", "\ufffd", "\ufffd\\xff41", "\ufffd\\x636166e9"} <= set(found)
+
+
+def test_the_callers_connection_reads_text_as_before(tmp_path: Path) -> None:
+    url = database(tmp_path, [("ann", "x", "g")], "TEXT")
+    engine = sqlalchemy.create_engine(url, poolclass=sqlalchemy.pool.StaticPool)
+    SqlSource(engine, "t").leading_counts(CountQuery("place", "user", 9))
+    with engine.connect() as connection:
+        raw: Any = connection.connection.dbapi_connection
+        assert raw.text_factory is str
+    engine.dispose()
+
+
+def test_utf16_is_refused_for_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "wide.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA encoding = 'UTF-16le'")
+        connection.execute("CREATE TABLE t (user TEXT, place TEXT)")
+    connection.close()
+    with pytest.raises(DataIndependentFailure, match="encoded in UTF-16le; copy it"):
+        counts(f"sqlite:///{path}")

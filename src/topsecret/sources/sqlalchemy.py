@@ -11,15 +11,15 @@ the kind of the failure and the moment when it happened.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from sqlglot import exp
 
 from topsecret.errors import DataIndependentFailure, InvalidParameter, MissingExtra, SourceError
 from topsecret.sources import session as asking
+from topsecret.sources import sqlite
 from topsecret.sources.domain import Column, FileColumn
 from topsecret.sources.session import Relation, Rows
 from topsecret.sources.source import Columns, CountQuery, Kind, LeadingCounts, Schema
@@ -125,6 +125,7 @@ class SqlSource:
 
     def _connected(self) -> Connection:
         backend = self._engine.dialect.name
+        encoding = sqlite.ENCODING
         try:
             connection = self._engine.connect()
             if backend in REPEATABLE:
@@ -133,12 +134,16 @@ class SqlSource:
             if backend == "postgresql":
                 connection.exec_driver_sql("SET TRANSACTION READ ONLY")
             if backend == "sqlite":
-                _give_functions(connection)
+                encoding = str(connection.exec_driver_sql("PRAGMA encoding").scalar())
+                sqlite.give_functions(_raw(connection))
                 connection.exec_driver_sql("PRAGMA case_sensitive_like = ON")
                 connection.exec_driver_sql("BEGIN")  # Python's driver begins with writes only
-            return connection
+            if encoding == sqlite.ENCODING:
+                return connection
+            connection.close()
         except (exc.SQLAlchemyError, OSError):
-            pass
+            encoding = sqlite.ENCODING
+        sqlite.check_encoding(encoding)
         raise DataIndependentFailure(
             f"the database of {self.name} cannot be reached; check its address, that it runs, and "
             "the user and password"
@@ -199,13 +204,19 @@ class SqlSession:
         """The rows."""
         sql = select.sql(self.dialect)
         try:
-            return [tuple(row) for row in self._connection.exec_driver_sql(sql).fetchall()]
+            with self._texts():
+                return [tuple(row) for row in self._connection.exec_driver_sql(sql).fetchall()]
         except (exc.SQLAlchemyError, OSError, ValueError):
             pass
         raise SourceError(
             f"{self._name} could not be counted; check that the connection lasts and that the "
             "filter suits the types of the columns"
         )
+
+    def _texts(self) -> AbstractContextManager[None]:
+        if self.dialect == "sqlite":
+            return sqlite.reading(_raw(self._connection))
+        return contextlib.nullcontext()
 
     def tables(self) -> tuple[str, ...]:
         """Tables and views, those outside the default schema with their schema's name.
@@ -255,6 +266,11 @@ class SqlSession:
         held = {str(entry["name"]): entry["type"] for entry in found}
         self._schemas[parts] = columns_of(held, self.dialect)
         return self._schemas[parts]
+
+
+def _raw(connection: Connection) -> Any:
+    """The driver's own connection."""
+    return connection.connection.dbapi_connection
 
 
 def tables(database: str | Database) -> tuple[str, ...]:
@@ -323,14 +339,3 @@ def _engine(database: str | Database) -> tuple[Database, bool]:
         "the database's address is not one that SQLAlchemy knows; "
         "write, say, postgresql+psycopg://user@host/database"
     )
-
-
-def _give_functions(connection: Connection) -> None:
-    """SQLite has no hash of its own, and its text of a float has 15 digits, which merges some."""
-
-    def md5(text: bytes | None) -> str | None:
-        return None if text is None else hashlib.md5(text, usedforsecurity=False).hexdigest()
-
-    raw: Any = connection.connection.dbapi_connection
-    raw.create_function("md5", 1, md5, deterministic=True)
-    raw.create_function("float_hex", 1, float.hex, deterministic=True)
