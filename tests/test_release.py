@@ -36,8 +36,8 @@ Top 3 of 'place' in events.csv, by number of distinct persons
     –  (the rest is too close to call)
 
 Receipt
-  Protected      each person, as told apart by the column 'user', with all their
-                 rows at once.
+  Protected      each person, as told apart by exact values of 'user', with all
+                 their rows at once.
   Compared with  the same data with one person more or one person less.
   Guarantee      epsilon = 0.9999 and delta = 1e-06: with one person more or
                  less, no answer becomes more than 2.72 times as likely

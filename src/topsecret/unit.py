@@ -2,7 +2,7 @@
 
 >>> unit = PrivacyUnit(person="user")
 >>> print(unit.protected)
-each person, as told apart by the column 'user', with all their rows at once
+each person, as told apart by exact values of 'user', with all their rows at once
 >>> print(unit.neighbours)
 the same data with one person more or one person less
 """
@@ -53,7 +53,8 @@ class PrivacyUnit:
     def protected(self) -> str:
         """Who is protected, in words."""
         return (
-            f"each person, as told apart by the column {self.person!r}, with all their rows at once"
+            f"each person, as told apart by exact values of {self.person!r}, "
+            "with all their rows at once"
         )
 
     @property

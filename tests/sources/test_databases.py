@@ -3,6 +3,7 @@
 import traceback
 from pathlib import Path
 
+import duckdb
 import pytest
 import sqlalchemy
 
@@ -18,6 +19,7 @@ from topsecret.errors import (
 from topsecret.sources import CountQuery
 from topsecret.sources.session import statement
 from topsecret.sources.sqlalchemy import SqlSource
+from topsecret.sources.tables import OpenConnection
 
 QUERY = CountQuery("place", "user", rows=5)
 
@@ -231,3 +233,43 @@ def test_a_session_sees_one_moment(
         assert session.run(select) == before == [("park", 1)]
     assert source.leading_counts(QUERY) == [("park", 2)]
     engine.dispose()
+
+
+@pytest.mark.parametrize(
+    ("kind", "one", "same"),
+    [
+        ("NUMERIC", "1.0", "1.00"),
+        ("NUMERIC(9, 2)", "1.0", "1.00"),
+        ("CHAR(5)", "'a'", "'a '"),
+        ("UUID", *["'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11'"] * 2),
+        ("TIMESTAMPTZ", "'2024-01-01 12:00+00'", "'2024-01-01 13:00+01'"),
+        ("FLOAT8", "0", "'-0'"),
+        ("INTERVAL", "'1 mon'", "'30 days'"),
+        ("JSONB", "'1.0'", "'1.00'"),
+        ("NUMERIC[]", "'{1.0}'", "'{1.00}'"),
+    ],
+)
+def test_a_person_whose_values_are_equal_is_one(
+    postgres_url: str, kind: str, one: str, same: str
+) -> None:
+    engine = sqlalchemy.create_engine(postgres_url)
+    with engine.begin() as connection:
+        connection.exec_driver_sql(f'CREATE TABLE t ("user" {kind}, place TEXT)')
+        connection.exec_driver_sql(f"INSERT INTO t VALUES ({one}, 'tea'), ({same}, 'tea')")
+    engine.dispose()
+    source = SqlSource(postgres_url, "t")
+    if kind in {"FLOAT8", "INTERVAL", "JSONB", "NUMERIC[]"}:
+        with pytest.raises(DataIndependentFailure, match="cannot tell persons apart"):
+            source.leading_counts(QUERY)
+        return
+    assert source.leading_counts(QUERY) == [("tea", 1)]
+
+
+def test_zero_is_one_person_in_duckdb() -> None:
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE t (user DOUBLE, place VARCHAR, long INTERVAL)")
+        connection.execute("INSERT INTO t VALUES (0.0, 'tea', '1 day'), (-0.0, 'tea', '24 hours')")
+        source = OpenConnection(connection, "t")
+        assert source.leading_counts(QUERY) == [("tea", 1)]
+        with pytest.raises(DataIndependentFailure, match="cannot tell persons apart"):
+            source.leading_counts(CountQuery("place", "long", rows=5))

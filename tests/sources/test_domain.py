@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 import scipy.stats
 import sqlalchemy
@@ -23,6 +24,7 @@ from topsecret.sources.domain import FileColumn
 from topsecret.sources.duckdb import FileSource
 from topsecret.sources.session import Engine
 from topsecret.sources.sqlalchemy import SqlSource
+from topsecret.sources.tables import OpenConnection
 
 Load = Callable[[Sequence[tuple[Any, Any]], Sequence[Any]], Engine]
 
@@ -214,3 +216,73 @@ def test_mistakes(tmp_path: Path, domain: Any, message: str) -> None:
     path = write(tmp_path / "e.csv", [("ann", "park")])
     with pytest.raises(InvalidParameter, match=message):
         top_k(path, item="place", person="user", k=1, epsilon=1, domain=domain)
+
+
+WIDE = range(-(2**62), 2**62, 2**61)
+
+
+@pytest.mark.parametrize(
+    ("kind", "public", "value"),
+    [
+        ("TINYINT", range(-100, 121, 2), 100),
+        ("TINYINT", range(-100, 121, 2), 127),
+        ("UTINYINT", range(-100, 300, 2), 254),
+        ("BIGINT", WIDE, 2**63 - 1),
+        ("BIGINT", WIDE, -(2**63)),
+        ("BIGINT", range(-(2**62), 2**62, 2**63 - 1), 2**62 - 1),
+        ("HUGEINT", WIDE, -(2**127)),
+        ("UHUGEINT", range(-100, 121, 2), 2**128 - 1),
+    ],
+)
+def test_a_range_is_not_overflowed_by_a_row(kind: str, public: range, value: int) -> None:
+    """One row's value must not make the query fail, neither when it is counted nor when named."""
+    with duckdb.connect() as connection:
+        connection.execute(f"CREATE TABLE t (user INTEGER, place {kind})")
+        connection.execute(f"INSERT INTO t VALUES (1, {value}), (2, {value}), (2, 0)")
+        query = CountQuery("place", "user", 9, domain=domain_of(public))
+        with counted_domains(OpenConnection(connection, "t"), [query]) as (counted,):
+            check_all(counted, public, Counter({value: 2, 0: 1}))
+
+
+@pytest.mark.parametrize(
+    ("kind", "public", "value"),
+    [
+        ("INTEGER", range(-100, 2**31, 2), 2**31 - 2),
+        ("INTEGER", range(-100, 2**31, 2), 2**31 - 1),
+        ("BIGINT", WIDE, 2**63 - 1),
+        ("BIGINT", WIDE, -(2**63)),
+    ],
+)
+def test_a_range_is_not_overflowed_in_postgresql(
+    postgres_url: str, kind: str, public: range, value: int
+) -> None:
+    engine = sqlalchemy.create_engine(postgres_url)
+    with engine.begin() as connection:
+        connection.exec_driver_sql(f'CREATE TABLE t ("user" INTEGER, place {kind})')
+        connection.exec_driver_sql(f"INSERT INTO t VALUES (1, {value}), (2, {value}), (2, 0)")
+    query = CountQuery("place", "user", 9, domain=domain_of(public))
+    with counted_domains(SqlSource(engine, "t"), [query]) as (counted,):
+        check_all(counted, public, Counter({value: 2, 0: 1}))
+    engine.dispose()
+
+
+def check_all(counted: CountedDomain, public: range, seen: Counter[int]) -> None:
+    inside = {item: count for item, count in seen.items() if item in public}
+    groups = Counter(inside.values())
+    groups[0] += len(public) - len(inside)
+    assert counted.counts() == sorted((count, items) for count, items in groups.items() if items)
+    unseen = len(public) - len(inside)
+    places = sorted({0, min(50, unseen - 1), unseen - 1})
+    expected = list(_at(public, inside, places))
+    assert counted.items_at([(0, place) for place in places]) == expected
+    for item, count in inside.items():
+        assert counted.items_at([(count, 0)]) == [item]
+
+
+def _at(public: range, inside: dict[int, int], places: list[int]) -> Iterator[int]:
+    """The numbers at these places among those that nobody has, by moving past the others."""
+    taken = sorted(public.index(item) for item in inside)
+    for place in places:
+        for index in taken:
+            place += index <= place
+        yield public[place]

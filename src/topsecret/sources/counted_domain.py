@@ -16,9 +16,9 @@ from sqlglot import exp
 
 from topsecret.errors import SourceError
 from topsecret.sources.dialects import descending
-from topsecret.sources.domain import Interval
+from topsecret.sources.domain import Interval, Listed
 from topsecret.sources.members import members
-from topsecret.sources.session import Engine, Session
+from topsecret.sources.session import Engine, Session, charged
 from topsecret.sources.source import CountQuery, Item, LeadingCounts
 from topsecret.sources.sql import column, derived, item_counts, item_names, named
 
@@ -124,7 +124,9 @@ class CountedDomain:
         """
         number = column("item", "scores")
         row = exp.Window(this=exp.RowNumber(), order=exp.Order(expressions=[number.copy()]))
-        offset = exp.Sub(this=number, expression=_number(domain.low))
+        # The difference may be too large for the column's own type.
+        wide = exp.cast(number, exp.DataType.Type.BIGINT)
+        offset = exp.Sub(this=wide, expression=_number(domain.low))
         before = exp.Sub(
             this=exp.paren(offset, copy=False),
             expression=exp.Mul(
@@ -163,8 +165,12 @@ class CountedDomain:
 @contextmanager
 def counted_domains(engine: Engine, queries: Sequence[CountQuery]) -> Iterator[list[CountedDomain]]:
     """Count the public domain of each query, all in one session."""
+    found: list[CountedDomain] = []
     with engine.session(queries[0]) as session:
-        yield [_counted(session, query) for query in queries]
+        for query in queries:
+            with charged(after_rows=bool(found)):
+                found.append(_counted(session, query))
+        yield found
 
 
 def _counted(session: Session, query: CountQuery) -> CountedDomain:
@@ -180,12 +186,26 @@ def _counted(session: Session, query: CountQuery) -> CountedDomain:
 
 
 def domain_size(engine: Engine, query: CountQuery) -> int:
-    """How many items the domain has. Public: no event is read."""
-    if isinstance(query.domain, Interval):
-        return query.domain.size
+    """How many items the domain has. Public, and asked before anything is paid: no event is read.
+
+    One exception: a view of the caller's DuckDB connection, with a domain in a table or a file,
+    must be described, and DuckDB may read rows for that.
+    """
+    domain = query.domain
+    if isinstance(domain, Interval):
+        return domain.size
     with engine.session(query) as session:
-        _, schema = session.events(query.columns)
+        schema = session.schema(query.columns)
+        if schema is None and isinstance(domain, Listed):
+            return len({_texts(item) for item in domain.items})
+        if schema is None:
+            schema = session.events(query.columns)[1]
         return _size(session, members(session, query, schema).subquery())
+
+
+def _texts(item: Item) -> tuple[str, ...]:
+    """A listed item as it is told apart: 1 and "1" are one where the column holds text."""
+    return tuple(map(str, item if isinstance(item, tuple) else (item,)))
 
 
 def _size(session: Session, public: exp.Expression) -> int:

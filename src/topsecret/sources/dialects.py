@@ -53,6 +53,8 @@ _ENCODED: dict[str, Rewrite] = {
     ),
     "mysql": _utf8mb4,
     "trino": lambda text: exp.Anonymous(this="TO_UTF8", expressions=[text]),
+    # As bytes: text that is not UTF-8 could not be handed over.
+    "sqlite": lambda text: exp.cast(text, exp.DataType.Type.BLOB),
 }
 DIALECTS = tuple(_BY_CODE_POINT)
 """The engines that the SQL is written for, by sqlglot's names."""
@@ -75,14 +77,80 @@ def as_text(value: exp.Expression, dialect: str) -> exp.Expression:
 
 def counted(value: exp.Expression, kind: Kind, dialect: str) -> exp.Expression:
     """The value as it is counted: an integer or a boolean as it is, all else as text."""
-    if kind == "integer":
+    if kind in {"integer", "boolean"}:
         # SQLite keeps whatever was written: a cast makes one kind of it, row by row.
         return exp.cast(value, exp.DataType.Type.BIGINT) if dialect == "sqlite" else value
-    if kind == "boolean":
-        return value
     if kind == "text" and dialect == "duckdb":
         return _BY_CODE_POINT[dialect](value)
     return as_text(value, dialect)
+
+
+def person(value: exp.Expression, kind: Kind, dialect: str) -> exp.Expression:
+    """The value that tells a person apart: two persons never share it, whatever was written."""
+    if dialect == "sqlite":
+        return _BY_CODE_POINT[dialect](_sqlite_person(value, kind))
+    return counted(value, kind, dialect)
+
+
+def without_zeros(number: exp.Expression, dialect: str) -> exp.Expression:
+    """A number with one text: 1 for 1.00 of a decimal, 0 for -0 of a float."""
+    if dialect == "postgres":
+        return _call("TRIM_SCALE", number)
+    return exp.paren(exp.Add(this=number.copy(), expression=exp.Literal.number(0)), copy=False)
+
+
+def _sqlite_person(value: exp.Expression, kind: Kind) -> exp.Expression:
+    """A text for any value of SQLite, which keeps 'ann' and 0.5 in a column of integers.
+
+    A cast would make one person of 'ann' and 'bob' there. What the column is for is its own text,
+    as on other engines. The rest begins with a character and a type that no such text begins
+    with; a whole number is the same person whether it is stored as 1 or as 1.0.
+    """
+    text = exp.cast(value, exp.DataType.Type.TEXT)
+    whole = exp.cast(value.copy(), exp.DataType.Type.BIGINT)
+    type_of = _call("TYPEOF", value)
+    mark = _call("CHAR", exp.Literal.number(1))
+
+    def is_a(name: str) -> exp.Expression:
+        return exp.EQ(this=type_of.copy(), expression=exp.Literal.string(name))
+
+    plain_text = [is_a("text"), exp.NEQ(this=_first(text), expression=mark)]
+    if kind == "other":  # '1' beside 1, in a column without a type
+        again = exp.cast(exp.cast(text.copy(), exp.DataType.Type.BIGINT), exp.DataType.Type.TEXT)
+        plain_text.append(exp.NEQ(this=_BY_CODE_POINT["sqlite"](text.copy()), expression=again))
+    plain_number = exp.or_(
+        is_a("integer"),
+        exp.and_(is_a("real"), exp.EQ(this=value.copy(), expression=whole)),
+    )
+    exact = (
+        exp.case(type_of.copy())
+        .when(exp.Literal.string("real"), _call("FLOAT_HEX", value))
+        .when(exp.Literal.string("blob"), _call("HEX", value))
+        .else_(text.copy())
+    )
+    number: exp.Expression = exp.cast(whole.copy(), exp.DataType.Type.TEXT)
+    if kind == "text":
+        number = _joined(mark, exp.Literal.string("integer:"), number)
+    cases = exp.case().when(plain_number, number)
+    if kind in {"text", "other"}:
+        cases = cases.when(exp.and_(*plain_text), text.copy())
+    return cases.else_(_joined(mark, type_of, exp.Literal.string(":"), exact))
+
+
+def _joined(first: exp.Expression, *parts: exp.Expression) -> exp.Expression:
+    joined = first.copy()
+    for part in parts:
+        joined = exp.DPipe(this=joined, expression=part.copy(), safe=False)
+    return joined
+
+
+def _call(function: str, value: exp.Expression) -> exp.Expression:
+    return exp.Anonymous(this=function, expressions=[value.copy()])
+
+
+def _first(text: exp.Expression) -> exp.Expression:
+    one = exp.Literal.number(1)
+    return exp.Anonymous(this="SUBSTR", expressions=[text.copy(), one, one.copy()])
 
 
 def readable(value: exp.Expression, kind: Kind, dialect: str) -> exp.Expression:

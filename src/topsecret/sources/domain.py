@@ -125,7 +125,7 @@ def _interval(given: range) -> Interval:
     if not given:
         raise InvalidParameter(f"domain={given!r} must not be empty; widen the range")
     low, high = sorted((given[0], given[-1]))
-    if low < -FARTHEST or high > FARTHEST:
+    if low < -FARTHEST or high > FARTHEST or high - low == 2 * FARTHEST:
         raise InvalidParameter(f"domain={given!r} must keep to ±2**62; narrow the range")
     step = abs(given.step)
     return Interval(low, step, (high - low) // step + 1)

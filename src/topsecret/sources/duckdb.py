@@ -33,7 +33,7 @@ from topsecret.sources.files import (
 from topsecret.sources.items_file import is_plain, plain_items
 from topsecret.sources.progress import watch
 from topsecret.sources.session import Relation, Rows
-from topsecret.sources.source import CountQuery, Kind, LeadingCounts, Schema
+from topsecret.sources.source import Columns, CountQuery, Kind, LeadingCounts, Schema
 from topsecret.sources.sql import table
 
 # Kept as they are; every other type is counted under its text, which always exists: a timestamp
@@ -61,16 +61,23 @@ class DuckSession:
         events: Callable[[DuckSession, Sequence[str]], Relation],
         failed: Failed,
         others: Callable[[DuckSession, Column, Sequence[str]], Relation] | None = None,
+        schema: Callable[[DuckSession, Sequence[str]], Schema | None] | None = None,
     ) -> None:
         self._engine = engine
         self._events = events
         self._failed = failed
         self._others = others
+        self._schema = schema
         self._kept = 0
+        self._types: dict[str, dict[str, str]] = {}
 
     def events(self, columns: Sequence[str]) -> Relation:
         """The table of events."""
         return self._events(self, columns)
+
+    def schema(self, columns: Sequence[str]) -> Schema | None:
+        """What the columns of the events hold, as far as that is known without any row."""
+        return (self._schema or (lambda _, names: self.events(names)[1]))(self, columns)
 
     def other(self, domain: Column | FileColumn, columns: Sequence[str]) -> Relation:
         """Another table of the database, or a file."""
@@ -105,13 +112,44 @@ class DuckSession:
         """The rows; a progress bar appears on a terminal when it takes long."""
         return self.ask(select.sql("duckdb"), [])
 
-    def types(self, relation: exp.Expression) -> dict[str, str]:
-        """The columns of a table and DuckDB's names of their types."""
-        describe = exp.Describe(this=exp.select("*").from_(relation.copy()))
-        return {str(row[0]): str(row[1]) for row in self.run(describe)}
+    def types(self, relation: exp.Expression) -> dict[str, str] | None:
+        """The columns of a table and DuckDB's names of their types, read once in a session.
+
+        None if there is no such name.
+        """
+        describe = exp.Describe(this=exp.select("*").from_(relation.copy())).sql("duckdb")
+        if describe not in self._types:
+            found = self._attempt(describe, [])
+            if isinstance(found, type):
+                if issubclass(found, duckdb.CatalogException):
+                    return None
+                raise self._failed(found)
+            self._types[describe] = {str(row[0]): str(row[1]) for row in found}
+        return self._types[describe]
+
+    def named(self, relation: exp.Table) -> tuple[int, int]:
+        """How many tables have this name, and how many views anywhere."""
+        found = []
+        for kind in ("table", "view"):
+            where = f"lower({kind}_name) = ?"
+            values = [relation.name.lower()]
+            for column, part in (("schema_name", relation.db), ("database_name", relation.catalog)):
+                if part and kind == "table":
+                    where += f" AND lower({column}) = ?"
+                    values.append(part.lower())
+            rows = self.ask(f"SELECT count(*) FROM duckdb_{kind}s() WHERE {where}", values)
+            found.append(int(rows[0][0]))
+        return found[0], found[1]
 
     def ask(self, sql: str, values: list[Any]) -> Rows:
         """Run a statement; DuckDB's errors become ours."""
+        found = self._attempt(sql, values)
+        if isinstance(found, type):
+            raise self._failed(found)
+        return found
+
+    def _attempt(self, sql: str, values: list[Any]) -> Rows | type[duckdb.Error]:
+        """The rows, or the kind of DuckDB's error: its text is not even a context of ours."""
         engine = self._engine
 
         def answer() -> Rows:
@@ -124,9 +162,7 @@ class DuckSession:
                 interrupt=engine.interrupt,
             )
         except duckdb.Error as error:
-            kind = type(error)
-        # Raised outside the handler, so that DuckDB's text is not even the error's context.
-        raise self._failed(kind)
+            return type(error)
 
     def forget(self) -> None:
         """Drop the temporary tables: needed only where the connection goes on."""
@@ -146,7 +182,11 @@ class DuckSession:
 
 def kinds(types: dict[str, str]) -> Schema:
     """What columns of these DuckDB types hold."""
-    return {name: KINDS.get(type_name, "other") for name, type_name in types.items()}
+    floats = {name for name, type_name in types.items() if type_name in {"FLOAT", "DOUBLE"}}
+    # Also within a list or a struct.
+    unclear = {n for n, t in types.items() if re.search(r"\b(INTERVAL|FLOAT|DOUBLE)\b", t)}
+    held = {name: KINDS.get(type_name, "other") for name, type_name in types.items()}
+    return Columns(held, zeros=floats, unclear=unclear - floats)
 
 
 class FileSource:
@@ -187,7 +227,7 @@ class FileSource:
             session = DuckSession(
                 engine, lambda one, names: file_relation(one, self._files, names), self._failed
             )
-            return tuple(session.types(first.scan((), ())))
+            return tuple(session.types(first.scan((), ())) or ())
 
     def leading_counts(self, query: CountQuery) -> LeadingCounts:
         """Count distinct persons per item in one query and return the leading rows."""
@@ -209,9 +249,14 @@ class FileSource:
         def events(session: DuckSession, columns: Sequence[str]) -> Relation:
             return file_relation(session, self._files, columns)
 
+        def schema(session: DuckSession, columns: Sequence[str]) -> Schema:
+            # Of a text file nothing is read: its start holds persons' rows.
+            text = self._files[0].format != "Parquet"
+            return dict.fromkeys(columns, "text") if text else events(session, columns)[1]
+
         paths = [file.path for file in self._files]
         with closed_engine(*paths, *domain_paths(query)) as engine:
-            yield DuckSession(engine, events, self._failed)
+            yield DuckSession(engine, events, self._failed, schema=schema)
 
     def _failed(self, kind: type[duckdb.Error]) -> SourceError:
         common = translated(kind, self.name)
@@ -237,7 +282,7 @@ def file_relation(
     first, more = files[0], files[1:]
     if first.format == "Parquet":
         scan = first.scan(columns, (), more)
-        types = session.types(scan)
+        types = session.types(scan) or {}
         check_columns(first, columns, tuple(types))
         return scan, kinds(types)
     header = common_columns(files)

@@ -10,6 +10,7 @@ Nothing is guessed from the rows: text formats are read as text, with one fixed 
 
 from __future__ import annotations
 
+import codecs
 import csv
 import glob
 import gzip
@@ -19,6 +20,7 @@ import os
 import re
 import zlib
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -94,9 +96,7 @@ class EventFile:
     def text_columns(self) -> tuple[str, ...] | None:
         """The column names of a text format; None when a JSON lines file has no line at all."""
         first = self._first_lines()
-        if self.format == "JSON lines":
-            return self._keys(first)
-        return self._header(first)
+        return self._keys(first) if self.format == "JSON lines" else self._header(first)
 
     def scan(
         self, wanted: Sequence[str], columns: Iterable[str], more: Sequence[EventFile] = ()
@@ -131,7 +131,7 @@ class EventFile:
             columns=record(dict.fromkeys(_distinct(wanted, columns), "VARCHAR")),
         )
 
-    def _first_lines(self) -> str:
+    def _first_lines(self) -> bytes:
         """The start of the file, long enough for a header; of JSON lines the first line alone."""
         start = None
         try:
@@ -142,19 +142,18 @@ class EventFile:
                         start = file.readline(LONGEST_LINE)
                 else:
                     start = file.read(LONGEST_HEADER)
-            # A cut inside a character is no fault of the file.
-            whole = len(start) < LONGEST_HEADER
-            return start.decode("utf-8-sig", errors="strict" if whole else "ignore")
+            return start.removeprefix(codecs.BOM_UTF8)
         except (OSError, EOFError, ValueError, zlib.error):
-            pass  # raised below, outside: a decoder's error carries the bytes
+            pass
         if start is None and not self.gzipped:
             raise SourceError(f"{self.path.name} cannot be read; check the disk and permissions")
         raise self.malformed()
 
-    def _header(self, text: str) -> tuple[str, ...]:
+    def _header(self, start: bytes) -> tuple[str, ...]:
+        """The first record. The rows after it are persons': they are not even decoded."""
         try:
             rows = csv.reader(
-                io.StringIO(text, newline=""),
+                io.StringIO(start.decode("latin-1"), newline=""),  # a character for each byte
                 delimiter="\t" if self.format == "TSV" else ",",
                 strict=True,
             )
@@ -165,13 +164,15 @@ class EventFile:
             raise SourceError(
                 f"{self.path.name} has no header line; its first line must name the columns"
             )
-        return tuple(header)
+        with suppress(ValueError):
+            return tuple(name.encode("latin-1").decode() for name in header)
+        raise self.malformed()  # outside: a decoder's error carries the bytes
 
-    def _keys(self, text: str) -> tuple[str, ...] | None:
-        if not text.strip():
+    def _keys(self, line: bytes) -> tuple[str, ...] | None:
+        if not line.strip():
             return None
         try:
-            first = json.loads(text)
+            first = json.loads(line.decode())
         except (ValueError, RecursionError):
             first = None
         if not isinstance(first, dict):

@@ -7,12 +7,13 @@ in ``sql``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol, runtime_checkable
 
 from sqlglot import exp
 
+from topsecret.errors import DataIndependentFailure, SourceError
 from topsecret.sources.domain import Column, FileColumn
 from topsecret.sources.source import CountQuery, LeadingCounts, Schema
 from topsecret.sources.sql import leading_counts as ranking
@@ -32,6 +33,10 @@ class Session(Protocol):
 
     def events(self, columns: Sequence[str]) -> Relation:
         """The table of events; raises ``UnknownColumn`` if one of the columns is missing."""
+        ...
+
+    def schema(self, columns: Sequence[str]) -> Schema | None:
+        """What the columns of the events hold, as far as that is known without any row."""
         ...
 
     def other(self, domain: Column | FileColumn, columns: Sequence[str]) -> Relation:
@@ -79,8 +84,26 @@ def leading_counts(engine: Engine, query: CountQuery) -> LeadingCounts:
 
 def leading_counts_of(engine: Engine, queries: Sequence[CountQuery]) -> list[LeadingCounts]:
     """The leading counts of several questions about one moment of the data."""
+    found: list[LeadingCounts] = []
     with engine.session(queries[0]) as session:
-        return [query.items(session.run(statement(session, query))) for query in queries]
+        for query in queries:
+            with charged(after_rows=bool(found)):
+                found.append(query.items(session.run(statement(session, query))))
+    return found
+
+
+@contextmanager
+def charged(*, after_rows: bool) -> Iterator[None]:
+    """Once rows were read, no failure is certain not to depend on them: none is free."""
+    message = ""
+    try:
+        yield
+        return
+    except DataIndependentFailure as error:
+        if not after_rows:
+            raise
+        message = str(error)
+    raise SourceError(message)
 
 
 def sql(engine: Engine, query: CountQuery) -> str:

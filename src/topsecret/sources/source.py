@@ -17,7 +17,7 @@ most one; every source must keep them:
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -37,6 +37,23 @@ Kind = Literal["text", "integer", "boolean", "other"]
 
 Schema = Mapping[str, Kind]
 """The columns of a table. Public."""
+
+
+class Columns(dict[str, Kind]):
+    """A schema that knows which columns hold equal values with different texts.
+
+    A person is known by the text of a value; of two texts for one value two persons would come.
+    """
+
+    def __init__(
+        self, kinds: Mapping[str, Kind], *, zeros: Iterable[str] = (), unclear: Iterable[str] = ()
+    ) -> None:
+        super().__init__(kinds)
+        self.zeros = frozenset(zeros)
+        """Numbers that differ in zeros alone (1.0 and 1.00, 0 and -0), which can be removed."""
+        self.unclear = frozenset(unclear)
+        """Others, such as intervals: 1 month and 30 days."""
+
 
 SALT_BYTES = 16
 

@@ -27,7 +27,7 @@ from topsecret.errors import (
 from topsecret.sources import session as asking
 from topsecret.sources.domain import Column, FileColumn
 from topsecret.sources.session import Relation, Rows
-from topsecret.sources.source import CountQuery, Kind, LeadingCounts
+from topsecret.sources.source import CountQuery, Kind, LeadingCounts, Schema
 from topsecret.sources.spark_jobs import attempt, run
 from topsecret.sources.spark_text import plain, worded
 from topsecret.sources.sql import table
@@ -130,6 +130,10 @@ class SparkStatements:
         if self._events is None:
             self._events = self._view(self._frame)
         return self._events.copy(), schema
+
+    def schema(self, columns: Sequence[str]) -> Schema:
+        """What the columns of the events hold, which the catalogue knows."""
+        return self.events(columns)[1]
 
     def other(self, domain: Column | FileColumn, columns: Sequence[str]) -> Relation:
         """Another table of the Spark session, or a file of items that this process reads."""

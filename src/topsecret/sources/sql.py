@@ -38,12 +38,21 @@ from typing import Any
 
 from sqlglot import exp
 
-from topsecret.errors import InvalidParameter
-from topsecret.sources.dialects import counted, descending, digest, readable, tries, try_cast
+from topsecret.errors import DataIndependentFailure, InvalidParameter
+from topsecret.sources.dialects import (
+    counted,
+    descending,
+    digest,
+    person,
+    readable,
+    tries,
+    try_cast,
+    without_zeros,
+)
 from topsecret.sources.domain import Interval
 from topsecret.sources.expressions import is_whole
 from topsecret.sources.filters import holds, rebuilt
-from topsecret.sources.source import CountQuery, Schema
+from topsecret.sources.source import Columns, CountQuery, Schema
 from topsecret.sources.where import Condition, Expression
 
 EVENTS = "events"
@@ -135,9 +144,9 @@ def _pairs(events: exp.Expression, query: CountQuery, schema: Schema, dialect: s
         value, required = _value(part, query, schema, dialect)
         shown.append(named(value, name))
         needed += required
-    person = column(query.person, EVENTS)
-    shown.append(named(counted(person, schema[query.person], dialect), "person"))
-    needed.append(_present(person.copy()))
+    who = column(query.person, EVENTS)
+    shown.append(named(_person(who, query.person, schema, dialect), "person"))
+    needed.append(_present(who.copy()))
     where = query.where
     if query.home is not None:
         group = column(query.home.column, EVENTS)
@@ -149,6 +158,18 @@ def _pairs(events: exp.Expression, query: CountQuery, schema: Schema, dialect: s
         .from_(exp.alias_(events, EVENTS, table=True, quoted=True))
         .where(*needed, *holds(where, schema, dialect))
     )
+
+
+def _person(who: exp.Expression, name: str, schema: Schema, dialect: str) -> exp.Expression:
+    if isinstance(schema, Columns):
+        if name in schema.unclear:
+            raise DataIndependentFailure(
+                f"the column {name!r} cannot tell persons apart: values of its type may be equal "
+                "and yet be written differently; make a view with text or whole numbers"
+            )
+        if name in schema.zeros:
+            who = without_zeros(who, dialect)
+    return person(who, schema[name], dialect)
 
 
 def _value(
@@ -176,6 +197,8 @@ def _whole(
         value = exp.cast(rebuilt(part, schema, dialect), exp.DataType.Type.BIGINT)
     elif isinstance(part, str) and schema[part] == "integer":
         value = counted(column(part, EVENTS), "integer", dialect)
+        if tries(dialect):  # some have integers of 128 bits, which compare with none of 64
+            value = try_cast(column(part, EVENTS), "BIGINT")
     elif isinstance(part, str) and schema[part] == "text" and tries(dialect):
         value = try_cast(column(part, EVENTS), "BIGINT")
         back = exp.cast(value.copy(), exp.DataType.Type.TEXT)
@@ -187,10 +210,15 @@ def _whole(
         )
     low, high = exp.Literal.number(domain.low), exp.Literal.number(domain.high)
     required.insert(0, exp.Between(this=value.copy(), low=low, high=high))
-    if domain.step > 1:
-        offset = exp.paren(exp.Sub(this=value.copy(), expression=low.copy()), copy=False)
-        rest = exp.Mod(this=offset, expression=exp.Literal.number(domain.step))
-        required.append(exp.EQ(this=rest, expression=exp.Literal.number(0)))
+    if domain.size == 2:  # its step may be too large for an engine's integers
+        required.append(exp.In(this=value.copy(), expressions=[low.copy(), high.copy()]))
+    elif domain.size > 2 and domain.step > 1:
+        # A rest cannot overflow the column's type, as a difference could for a row's value. Of a
+        # negative number it is negative on most engines.
+        rest = exp.Mod(this=value.copy(), expression=exp.Literal.number(domain.step))
+        first = domain.low % domain.step
+        rests = [exp.convert(first), exp.convert(first - domain.step)]
+        required.append(exp.In(this=rest, expressions=rests))
     return value, required
 
 

@@ -11,18 +11,18 @@ the kind of the failure and the moment when it happened.
 from __future__ import annotations
 
 import contextlib
-import hashlib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from sqlglot import exp
 
 from topsecret.errors import DataIndependentFailure, InvalidParameter, MissingExtra, SourceError
 from topsecret.sources import session as asking
+from topsecret.sources import sqlite
 from topsecret.sources.domain import Column, FileColumn
 from topsecret.sources.session import Relation, Rows
-from topsecret.sources.source import CountQuery, Kind, LeadingCounts, Schema
+from topsecret.sources.source import Columns, CountQuery, Kind, LeadingCounts, Schema
 from topsecret.sources.sql import named, table
 from topsecret.sources.tables import check_columns, table_parts
 
@@ -125,6 +125,7 @@ class SqlSource:
 
     def _connected(self) -> Connection:
         backend = self._engine.dialect.name
+        encoding = sqlite.ENCODING
         try:
             connection = self._engine.connect()
             if backend in REPEATABLE:
@@ -133,12 +134,16 @@ class SqlSource:
             if backend == "postgresql":
                 connection.exec_driver_sql("SET TRANSACTION READ ONLY")
             if backend == "sqlite":
-                _give_md5(connection)
+                encoding = str(connection.exec_driver_sql("PRAGMA encoding").scalar())
+                sqlite.give_functions(_raw(connection))
                 connection.exec_driver_sql("PRAGMA case_sensitive_like = ON")
                 connection.exec_driver_sql("BEGIN")  # Python's driver begins with writes only
-            return connection
+            if encoding == sqlite.ENCODING:
+                return connection
+            connection.close()
         except (exc.SQLAlchemyError, OSError):
-            pass
+            encoding = sqlite.ENCODING
+        sqlite.check_encoding(encoding)
         raise DataIndependentFailure(
             f"the database of {self.name} cannot be reached; check its address, that it runs, and "
             "the user and password"
@@ -155,10 +160,15 @@ class SqlSession:
         self._connection = connection
         self._parts = parts
         self._name = name
+        self._schemas: dict[tuple[str, ...], Schema] = {}
 
     def events(self, columns: Sequence[str]) -> Relation:
         """The table of events."""
         return self._table(self._parts, columns)
+
+    def schema(self, columns: Sequence[str]) -> Schema:
+        """What the columns of the events hold, which the catalogue knows."""
+        return self.events(columns)[1]
 
     def other(self, domain: Column | FileColumn, columns: Sequence[str]) -> Relation:
         """Another table, or a file whose items are written into the statement."""
@@ -194,13 +204,19 @@ class SqlSession:
         """The rows."""
         sql = select.sql(self.dialect)
         try:
-            return [tuple(row) for row in self._connection.exec_driver_sql(sql).fetchall()]
+            with self._texts():
+                return [tuple(row) for row in self._connection.exec_driver_sql(sql).fetchall()]
         except (exc.SQLAlchemyError, OSError, ValueError):
             pass
         raise SourceError(
             f"{self._name} could not be counted; check that the connection lasts and that the "
             "filter suits the types of the columns"
         )
+
+    def _texts(self) -> AbstractContextManager[None]:
+        if self.dialect == "sqlite":
+            return sqlite.reading(_raw(self._connection))
+        return contextlib.nullcontext()
 
     def tables(self) -> tuple[str, ...]:
         """Tables and views, those outside the default schema with their schema's name.
@@ -230,24 +246,70 @@ class SqlSession:
         return table(*parts), schema
 
     def _schema(self, parts: tuple[str, ...]) -> Schema:
+        """What the table's columns hold, read once."""
+        if parts in self._schemas:
+            return self._schemas[parts]
         found = None
+        error: type[SourceError] = DataIndependentFailure
         try:
             inspector = sqlalchemy.inspect(self._connection)
             namespace = ".".join(parts[:-1]) or None
             found = inspector.get_columns(parts[-1], schema=namespace)
-        except (exc.SQLAlchemyError, OSError):
+        except exc.NoSuchTableError:
             pass
+        except (exc.SQLAlchemyError, OSError):
+            error = SourceError  # a lost connection, a lock: not certain to be free of rows
         if not found:
-            raise DataIndependentFailure(
+            raise error(
                 f"the table {'.'.join(parts)} does not exist or may not be read; check its name"
             )
-        return {str(entry["name"]): kind_of(entry["type"]) for entry in found}
+        held = {str(entry["name"]): entry["type"] for entry in found}
+        self._schemas[parts] = columns_of(held, self.dialect)
+        return self._schemas[parts]
+
+
+def _raw(connection: Connection) -> Any:
+    """The driver's own connection."""
+    return connection.connection.dbapi_connection
 
 
 def tables(database: str | Database) -> tuple[str, ...]:
     """The tables and views of a database: its schema, and none of its rows."""
     with SqlSource(database, "any")._opened() as session:
         return session.tables()
+
+
+CANONICAL = (
+    types.Integer,
+    types.Boolean,
+    types.String,  # told apart by code point, whatever the collation
+    types.Enum,
+    types.Uuid,
+    types.Date,
+    types.DateTime,
+    types.Time,
+    types.LargeBinary,
+)
+"""Types whose equal values have equal texts."""
+
+
+def columns_of(held: Mapping[str, Any], dialect: str) -> Columns:
+    """What columns of these SQLAlchemy types hold.
+
+    SQLite is left out: there a column's type does not say what it holds, and ``person`` does
+    not need to know.
+    """
+    zeros: set[str] = set()
+    unclear: set[str] = set()
+    for name, given in held.items():
+        type_ = getattr(given, "data_type", given)  # a domain of PostgreSQL
+        if dialect == "postgres" and isinstance(type_, types.Numeric):
+            (unclear if isinstance(type_, types.Float) else zeros).add(name)
+        elif dialect == "postgres" and not isinstance(type_, CANONICAL):
+            unclear.add(name)
+    return Columns(
+        {name: kind_of(type_) for name, type_ in held.items()}, zeros=zeros, unclear=unclear
+    )
 
 
 def kind_of(type_: Any) -> Kind:
@@ -277,15 +339,3 @@ def _engine(database: str | Database) -> tuple[Database, bool]:
         "the database's address is not one that SQLAlchemy knows; "
         "write, say, postgresql+psycopg://user@host/database"
     )
-
-
-def _give_md5(connection: Connection) -> None:
-    """SQLite has no hash function of its own."""
-
-    def md5(text: str | None) -> str | None:
-        if text is None:
-            return None
-        return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
-
-    raw: Any = connection.connection.dbapi_connection
-    raw.create_function("md5", 1, md5, deterministic=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +17,18 @@ import duckdb
 import sqlglot
 from sqlglot import exp
 
-from topsecret.errors import DataIndependentFailure, InvalidParameter, NotInSchema, SourceError
+from topsecret.errors import (
+    DataIndependentFailure,
+    InvalidParameter,
+    NotInSchema,
+    SourceError,
+    UnknownColumn,
+)
 from topsecret.sources import session as asking
 from topsecret.sources.domain import Column
 from topsecret.sources.duckdb import DuckSession, closed_engine, domain_paths, kinds, translated
 from topsecret.sources.session import Relation
-from topsecret.sources.source import CountQuery, LeadingCounts
+from topsecret.sources.source import CountQuery, LeadingCounts, Schema
 from topsecret.sources.sql import table
 
 DATABASES = {".duckdb", ".ddb", ".db"}
@@ -40,10 +46,14 @@ def table_parts(name: str | tuple[str, ...]) -> tuple[str, ...]:
     return parts
 
 
-def check_columns(name: str, wanted: Sequence[str], columns: Sequence[str]) -> None:
-    """Every wanted column is in the schema."""
+def check_columns(
+    name: str, wanted: Sequence[str], columns: Sequence[str], *, apart: bool = True
+) -> None:
+    """Every wanted column is in the schema, which stands ``apart`` from the rows or does not."""
     for column in wanted:
         if column not in columns:
+            if not apart:  # the names of the others may be a person's row
+                raise UnknownColumn(f"{name} has no column {column!r}; check its columns")
             shown = ", ".join(list(columns)[:40]) + (", …" if len(columns) > 40 else "")
             raise NotInSchema(f"{name} has no column {column!r}; choose from: {shown}")
 
@@ -88,19 +98,30 @@ class DatabaseFile(_Asked):
     def session(self, query: CountQuery) -> Iterator[DuckSession]:
         """A closed engine with the database attached."""
         opened = False
+        failed: type[duckdb.Error] | None = None
         try:
             paths = domain_paths(query)
             with closed_engine(*paths, attached=self._path.resolve()) as engine:
                 opened = True
                 yield DuckSession(engine, self._events, self._failed, self._other)
                 return
-        except duckdb.Error:
+        except duckdb.IOException:
             if opened:
                 raise
+        except duckdb.Error as error:
+            if opened:
+                raise
+            failed = type(error)
+        if failed is not None or self._log().exists():
+            # Rows that were not yet moved into the file are read when it is opened.
+            raise self._failed(failed or duckdb.IOException)
         raise DataIndependentFailure(
             f"{self._path.name} cannot be opened; it must be a DuckDB database that no other "
             "program has open for writing"
         )
+
+    def _log(self) -> Path:
+        return self._path.with_name(self._path.name + ".wal")
 
     def _events(self, session: DuckSession, columns: Sequence[str]) -> Relation:
         return _described(session, _of_source(self._parts), columns, self.name)
@@ -146,7 +167,7 @@ class OpenConnection(_Asked):
     def session(self, query: CountQuery) -> Iterator[DuckSession]:
         """A connection of its own to the same database, in one transaction."""
         if self._shared:
-            session = DuckSession(self._connection, self._events, self._failed, self._other)
+            session = self._session(self._connection)
             try:
                 yield session
             finally:
@@ -161,9 +182,16 @@ class OpenConnection(_Asked):
         if cursor is None:
             raise DataIndependentFailure("the DuckDB connection is closed; open it again")
         try:
-            yield DuckSession(cursor, self._events, self._failed, self._other)
+            yield self._session(cursor)
         finally:
             cursor.close()
+
+    def _session(self, connection: duckdb.DuckDBPyConnection) -> DuckSession:
+        return DuckSession(connection, self._events, self._failed, self._other, self._schema)
+
+    def _schema(self, session: DuckSession, columns: Sequence[str]) -> Schema | None:
+        tables, views = _named(session, self._relation)
+        return self._events(session, columns)[1] if tables and not views else None
 
     def _events(self, session: DuckSession, columns: Sequence[str]) -> Relation:
         return _described(session, self._relation, columns, self.name)
@@ -191,21 +219,22 @@ class FrameSource(_Asked):
     def session(self, query: CountQuery) -> Iterator[DuckSession]:
         """A closed engine that sees the frame."""
         with closed_engine(*domain_paths(query)) as engine:
-            registered = False
+            failed: type[SourceError] | None = None
             try:
                 engine.register("frame", self._frame)
-                registered = True
-            except (duckdb.Error, ImportError):
-                pass
-            if not registered:
-                raise DataIndependentFailure(
+            except (ImportError, duckdb.InvalidInputException, duckdb.NotImplementedException):
+                failed = DataIndependentFailure  # a missing package, an unknown type of a column
+            except duckdb.Error:
+                failed = SourceError
+            if failed is not None:
+                raise failed(
                     "the data frame cannot be read by DuckDB; install pyarrow, or write the frame "
                     "to a Parquet file"
                 )
             yield DuckSession(engine, self._events, self._failed)
 
     def _events(self, session: DuckSession, columns: Sequence[str]) -> Relation:
-        return _described(session, table("frame"), columns, "the data frame")
+        return _described(session, table("frame"), columns, "the data frame", apart=True)
 
     def _failed(self, kind: type[duckdb.Error]) -> SourceError:
         return _failure(kind, "the data frame")
@@ -216,16 +245,31 @@ def _of_source(parts: tuple[str, ...]) -> exp.Table:
     return table("source", *schema[-2:])
 
 
+def _named(session: DuckSession, relation: exp.Expression) -> tuple[int, int]:
+    """How many tables and views may be meant; what is no name counts as a view."""
+    return session.named(relation) if isinstance(relation, exp.Table) else (0, 1)
+
+
 def _described(
-    session: DuckSession, relation: exp.Expression, columns: Sequence[str], name: str
+    session: DuckSession,
+    relation: exp.Expression,
+    columns: Sequence[str],
+    name: str,
+    *,
+    apart: bool = False,
 ) -> Relation:
-    """The relation with its schema, which is read before any row."""
-    types = None
-    with suppress(SourceError):
-        types = session.types(relation)
+    """The relation with its schema.
+
+    A table's schema stands ``apart`` from its rows. A view may be made of a file whose rows
+    DuckDB reads to find its columns: then neither its columns nor a failure are free of rows.
+    """
+    tables, views = _named(session, relation)
+    types = session.types(relation)
     if types is None:
-        raise DataIndependentFailure(f"{name} does not exist or cannot be opened; check the table")
-    check_columns(name, columns, list(types))
+        error = SourceError if views else DataIndependentFailure
+        raise error(f"{name} does not exist or cannot be opened; check the table")
+    apart = apart or (tables > 0 and not views)
+    check_columns(name, columns, list(types), apart=apart)
     return relation.copy(), kinds(types)
 
 

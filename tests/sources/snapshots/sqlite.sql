@@ -5,7 +5,21 @@ SELECT
 FROM (
   SELECT DISTINCT
     CAST("events"."place" AS TEXT) COLLATE BINARY AS "item",
-    CAST("events"."user" AS INTEGER) AS "person"
+    CASE
+      WHEN TYPEOF("events"."user") = 'integer'
+      OR (
+        TYPEOF("events"."user") = 'real'
+        AND "events"."user" = CAST("events"."user" AS INTEGER)
+      )
+      THEN CAST(CAST("events"."user" AS INTEGER) AS TEXT)
+      ELSE CHAR(1) || TYPEOF("events"."user") || ':' || CASE TYPEOF("events"."user")
+        WHEN 'real'
+        THEN FLOAT_HEX("events"."user")
+        WHEN 'blob'
+        THEN HEX("events"."user")
+        ELSE CAST("events"."user" AS TEXT)
+      END
+    END COLLATE BINARY AS "person"
   FROM "public"."visits" AS "events"
   WHERE
     NOT "events"."place" IS NULL AND NOT "events"."user" IS NULL
@@ -27,13 +41,27 @@ FROM (
     ROW_NUMBER() OVER (
       PARTITION BY "pairs"."person"
       ORDER BY MD5(
-        '000102030405060708090a0b0c0d0e0f' || CAST(LENGTH(CAST("pairs"."person" AS TEXT)) AS TEXT) || ':' || CAST("pairs"."person" AS TEXT) || CAST(LENGTH(CAST("pairs"."item" AS TEXT)) AS TEXT) || ':' || CAST("pairs"."item" AS TEXT)
+        CAST('000102030405060708090a0b0c0d0e0f' || CAST(LENGTH(CAST("pairs"."person" AS TEXT)) AS TEXT) || ':' || CAST("pairs"."person" AS TEXT) || CAST(LENGTH(CAST("pairs"."item" AS TEXT)) AS TEXT) || ':' || CAST("pairs"."item" AS TEXT) AS BLOB)
       ), "pairs"."item"
     ) AS "choice"
   FROM (
     SELECT DISTINCT
       CAST("events"."place" AS TEXT) COLLATE BINARY AS "item",
-      CAST("events"."user" AS INTEGER) AS "person"
+      CASE
+        WHEN TYPEOF("events"."user") = 'integer'
+        OR (
+          TYPEOF("events"."user") = 'real'
+          AND "events"."user" = CAST("events"."user" AS INTEGER)
+        )
+        THEN CAST(CAST("events"."user" AS INTEGER) AS TEXT)
+        ELSE CHAR(1) || TYPEOF("events"."user") || ':' || CASE TYPEOF("events"."user")
+          WHEN 'real'
+          THEN FLOAT_HEX("events"."user")
+          WHEN 'blob'
+          THEN HEX("events"."user")
+          ELSE CAST("events"."user" AS TEXT)
+        END
+      END COLLATE BINARY AS "person"
     FROM "public"."visits" AS "events"
     WHERE
       NOT "events"."place" IS NULL AND NOT "events"."user" IS NULL
@@ -60,14 +88,28 @@ FROM (
     ROW_NUMBER() OVER (
       PARTITION BY "pairs"."person"
       ORDER BY MD5(
-        '000102030405060708090a0b0c0d0e0f' || CAST(LENGTH(CAST("pairs"."person" AS TEXT)) AS TEXT) || ':' || CAST("pairs"."person" AS TEXT) || CAST(LENGTH(CAST("pairs"."item_1" AS TEXT)) AS TEXT) || ':' || CAST("pairs"."item_1" AS TEXT) || CAST(LENGTH(CAST("pairs"."item_2" AS TEXT)) AS TEXT) || ':' || CAST("pairs"."item_2" AS TEXT)
+        CAST('000102030405060708090a0b0c0d0e0f' || CAST(LENGTH(CAST("pairs"."person" AS TEXT)) AS TEXT) || ':' || CAST("pairs"."person" AS TEXT) || CAST(LENGTH(CAST("pairs"."item_1" AS TEXT)) AS TEXT) || ':' || CAST("pairs"."item_1" AS TEXT) || CAST(LENGTH(CAST("pairs"."item_2" AS TEXT)) AS TEXT) || ':' || CAST("pairs"."item_2" AS TEXT) AS BLOB)
       ), "pairs"."item_1", "pairs"."item_2"
     ) AS "choice"
   FROM (
     SELECT DISTINCT
       CAST("events"."city" AS TEXT) COLLATE BINARY AS "item_1",
       CAST("events"."place" AS TEXT) COLLATE BINARY AS "item_2",
-      CAST("events"."user" AS INTEGER) AS "person"
+      CASE
+        WHEN TYPEOF("events"."user") = 'integer'
+        OR (
+          TYPEOF("events"."user") = 'real'
+          AND "events"."user" = CAST("events"."user" AS INTEGER)
+        )
+        THEN CAST(CAST("events"."user" AS INTEGER) AS TEXT)
+        ELSE CHAR(1) || TYPEOF("events"."user") || ':' || CASE TYPEOF("events"."user")
+          WHEN 'real'
+          THEN FLOAT_HEX("events"."user")
+          WHEN 'blob'
+          THEN HEX("events"."user")
+          ELSE CAST("events"."user" AS TEXT)
+        END
+      END COLLATE BINARY AS "person"
     FROM "public"."visits" AS "events"
     WHERE
       NOT "events"."city" IS NULL
@@ -96,7 +138,21 @@ SELECT
 FROM (
   SELECT DISTINCT
     CAST(EXTRACT(HOUR FROM "events"."time") AS INTEGER) AS "item",
-    CAST("events"."user" AS INTEGER) AS "person"
+    CASE
+      WHEN TYPEOF("events"."user") = 'integer'
+      OR (
+        TYPEOF("events"."user") = 'real'
+        AND "events"."user" = CAST("events"."user" AS INTEGER)
+      )
+      THEN CAST(CAST("events"."user" AS INTEGER) AS TEXT)
+      ELSE CHAR(1) || TYPEOF("events"."user") || ':' || CASE TYPEOF("events"."user")
+        WHEN 'real'
+        THEN FLOAT_HEX("events"."user")
+        WHEN 'blob'
+        THEN HEX("events"."user")
+        ELSE CAST("events"."user" AS TEXT)
+      END
+    END COLLATE BINARY AS "person"
   FROM "public"."visits" AS "events"
   WHERE
     NOT EXTRACT(HOUR FROM "events"."time") IS NULL

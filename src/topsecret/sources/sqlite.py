@@ -1,0 +1,64 @@
+"""What SQLite needs beside its SQL: functions, and text that may not be text.
+
+SQLite keeps any bytes as text. Python's driver fails on those that are not UTF-8, so that one
+row could make a query fail; here every text has a name, and no two have the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from topsecret.errors import DataIndependentFailure
+
+ENCODING = "UTF-8"
+
+MARK = "\ufffd\\x"
+"""In front of the hexadecimal digits of bytes that are not UTF-8."""
+
+
+def check_encoding(encoding: str) -> None:
+    """The database's text is kept as UTF-8."""
+    if encoding != ENCODING:
+        # Neither equal nor in the order of code points, as everywhere else.
+        raise DataIndependentFailure(
+            f"the SQLite database is encoded in {encoding}; copy it into one with UTF-8 "
+            "(sqlite3 old.db .dump | sqlite3 new.db)"
+        )
+
+
+def give_functions(raw: Any) -> None:
+    """Give a driver's connection the functions that the statements use."""
+    raw.create_function("md5", 1, _md5, deterministic=True)
+    # Its own text of a float has 15 digits, which merges some.
+    raw.create_function("float_hex", 1, float.hex, deterministic=True)
+
+
+@contextmanager
+def reading(raw: Any) -> Iterator[None]:
+    """While this lasts, text comes back under its name."""
+    usual = raw.text_factory
+    raw.text_factory = name_of
+    try:
+        yield
+    finally:
+        raw.text_factory = usual
+
+
+def name_of(text: bytes) -> str:
+    """The text itself, or one that no other bytes have.
+
+    >>> name_of("café".encode()), name_of(b"caf\\xe9")
+    ('café', '�\\\\x636166e9')
+    """
+    try:
+        name = text.decode()
+    except ValueError:
+        return MARK + text.hex()
+    return MARK + text.hex() if name.startswith(MARK) else name
+
+
+def _md5(text: bytes | None) -> str | None:
+    return None if text is None else hashlib.md5(text, usedforsecurity=False).hexdigest()

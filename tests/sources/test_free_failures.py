@@ -1,0 +1,173 @@
+"""A failure is free only if no row can have caused it: the ledger charges all others."""
+
+import contextlib
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from topsecret import top_k, top_k_by
+from topsecret.errors import DataIndependentFailure, NotInSchema, SourceError, UnknownColumn
+from topsecret.ledger import Flexible, Ledger
+from topsecret.sources import CountQuery
+from topsecret.sources.duckdb import FileSource
+from topsecret.sources.sqlalchemy import SqlSession
+from topsecret.sources.tables import OpenConnection
+
+QUERY = CountQuery("place", "user", rows=5)
+GOOD = {
+    "csv": "user,place,n\n" + "".join(f"u{n},tea,1\n" for n in range(300)),
+    "json": "".join(f'{{"user": "u{n}", "place": "tea", "n": 1}}\n' for n in range(300)),
+}
+ASKED: dict[str, Any] = {"item": "place", "person": "user", "k": 1, "epsilon": 0.5, "delta": 1e-7}
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    opened = Ledger(tmp_path / "ledger.db")
+    opened.open_budget("x", Flexible.of(epsilon=4, delta=1e-5), person="user")
+    yield opened
+    opened.close()
+
+
+def last(ledger: Ledger) -> str:
+    return [entry.event for entry in ledger.history("x")][-1]
+
+
+@pytest.mark.parametrize(
+    ("form", "bad"),
+    [("csv", b'zoe,"te\xff",1\n'), ("csv", b"zoe\n"), ("json", b'{"user": "zoe", "place":\n')],
+)
+def test_a_view_over_a_file_is_read_to_be_described(
+    ledger: Ledger, tmp_path: Path, form: str, bad: bytes
+) -> None:
+    path = tmp_path / f"v.{form}"
+    path.write_bytes(GOOD[form].encode() + bad)
+    with duckdb.connect() as connection:
+        try:
+            connection.execute(f"CREATE VIEW t AS SELECT user, place FROM read_{form}('{path}')")
+        except duckdb.Error:
+            path.write_bytes(GOOD[form].encode())
+            connection.execute(f"CREATE VIEW t AS SELECT user, place FROM read_{form}('{path}')")
+            path.write_bytes(GOOD[form].encode() + bad)
+        try:
+            top_k(connection, table="t", ledger=ledger, dataset="x", **ASKED)
+        except SourceError:
+            assert last(ledger) == "failed"
+        else:
+            assert last(ledger) == "settled"
+
+
+def test_the_columns_of_a_view_may_be_a_persons_row(tmp_path: Path) -> None:
+    path = tmp_path / "v.csv"
+    path.write_text("zoe,CANARY,x\n1,2,3\n")
+    with duckdb.connect() as connection:
+        connection.execute(f"CREATE VIEW t AS SELECT * FROM read_csv('{path}')")
+        with pytest.raises(UnknownColumn) as caught:
+            OpenConnection(connection, "t").leading_counts(QUERY)
+    assert not isinstance(caught.value, DataIndependentFailure)
+    assert "CANARY" not in str(caught.value)
+
+
+def test_what_the_catalogue_says_is_free() -> None:
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE t (user VARCHAR)")
+        with pytest.raises(NotInSchema):
+            OpenConnection(connection, "t").leading_counts(QUERY)
+        with pytest.raises(DataIndependentFailure):
+            OpenConnection(connection, "none").leading_counts(QUERY)
+
+
+def test_a_connection_lost_between_groups_is_charged(
+    ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "s.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE t (user TEXT, place TEXT, g TEXT)")
+        connection.execute("INSERT INTO t VALUES ('ann', 'tea', 'a')")
+    connection.close()
+    run = SqlSession.run
+
+    def run_and_lose(self: SqlSession, select: Any) -> Any:
+        rows = run(self, select)
+        raw: Any = self._connection.connection.dbapi_connection
+        raw.close()
+        return rows
+
+    monkeypatch.setattr(SqlSession, "run", run_and_lose)
+    groups = {"by": "g", "groups": ["a", "b"], "table": "t"}
+    with pytest.raises(SourceError):
+        top_k_by(f"sqlite:///{path}", ledger=ledger, dataset="x", **groups, **ASKED)
+    assert last(ledger) == "failed"
+
+
+def test_a_group_after_rows_is_never_free(
+    ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "s.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE t (user TEXT, place TEXT, g TEXT)")
+    connection.close()
+    events, asked = SqlSession.events, []
+
+    def gone(self: SqlSession, columns: Any) -> Any:
+        asked.append(1)
+        if len(asked) == 2:
+            raise DataIndependentFailure("the table is gone")
+        return events(self, columns)
+
+    monkeypatch.setattr(SqlSession, "events", gone)
+    groups = {"by": "g", "groups": ["a", "b"], "table": "t"}
+    with pytest.raises(SourceError):
+        top_k_by(f"sqlite:///{path}", ledger=ledger, dataset="x", **groups, **ASKED)
+    assert last(ledger) == "failed"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "event"),
+    [
+        ("e.csv", b"user,place\nann,tea\nzoe,caf\xe9\n", "failed"),
+        ("e.csv.gz", b"user,place\nann,tea\n", "failed"),  # not gzip at all
+        ("e.jsonl", b'{"user": "ann"}\n', "failed"),
+        ("e.jsonl", b"CANARY\n", "failed"),
+        ("e.jsonl", b'{"user": "ann", "place": "tea"}\n', "settled"),
+        ("e.csv", b"user,town\nann,tea\n", "released"),
+    ],
+)
+@pytest.mark.parametrize("domain", [["tea", "milk"], "items.txt"])
+def test_no_row_is_read_before_a_domain_is_paid_for(
+    ledger: Ledger, tmp_path: Path, name: str, content: bytes, event: str, domain: Any
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    if isinstance(domain, str):
+        domain = tmp_path / domain
+        domain.write_text("tea\nmilk\n")
+    with contextlib.suppress(SourceError):
+        top_k(path, domain=domain, ledger=ledger, dataset="x", **ASKED)
+    assert last(ledger) == event
+
+
+def test_a_view_with_listed_items_is_paid_for_before_it_is_described(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    path = tmp_path / "v.json"
+    path.write_text(GOOD["json"])
+    with duckdb.connect() as connection:
+        connection.execute(f"CREATE VIEW t AS SELECT user, place FROM read_json('{path}')")
+        path.write_text(GOOD["json"] + '{"user": "zoe", "place":\n')
+        with pytest.raises(SourceError):
+            top_k(connection, table="t", domain=["tea"], ledger=ledger, dataset="x", **ASKED)
+    assert last(ledger) == "failed"
+
+
+def test_a_header_is_read_without_the_rows_after_it(tmp_path: Path) -> None:
+    path = tmp_path / "e.csv"
+    path.write_bytes('\ufeffuser,"plä,ce"\r\n'.encode() + b"zoe,caf\xe9\r\n")
+    assert FileSource(path).columns() == ("user", "plä,ce")
+    path.write_bytes(b"user,pl\xe4ce\nann,tea\n")
+    with pytest.raises(SourceError, match="not well-formed CSV"):
+        FileSource(path).columns()
