@@ -39,11 +39,23 @@ from topsecret.sources.sql import table
 # Kept as they are; every other type is counted under its text, which always exists: a timestamp
 # may be out of Python's range, a list is not hashable, and neither may make a query fail.
 INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
+TIMES = (
+    "TIMESTAMP",
+    "TIMESTAMP_S",
+    "TIMESTAMP_MS",
+    "TIMESTAMP_NS",
+    "TIMESTAMP WITH TIME ZONE",
+)
 KINDS: dict[str, Kind] = {
     "VARCHAR": "text",
     "BOOLEAN": "boolean",
     **dict.fromkeys(INTEGERS, "integer"),
-    **dict.fromkeys((f"U{name}" for name in INTEGERS), "integer"),
+    # UHUGEINT is none: DuckDB fails where it compares one beyond HUGEINT with a negative number.
+    **dict.fromkeys((f"U{name}" for name in INTEGERS[:-1]), "integer"),
+    "DATE": "date",
+    **dict.fromkeys(TIMES, "timestamp"),
+    "FLOAT": "float",
+    "DOUBLE": "float",
 }
 
 Failed = Callable[[type[duckdb.Error]], SourceError]
@@ -146,7 +158,11 @@ class DuckSession:
 
 def kinds(types: dict[str, str]) -> Schema:
     """What columns of these DuckDB types hold."""
-    return {name: KINDS.get(type_name, "other") for name, type_name in types.items()}
+    return {name: _kind(type_name) for name, type_name in types.items()}
+
+
+def _kind(type_name: str) -> Kind:
+    return "decimal" if type_name.startswith("DECIMAL(") else KINDS.get(type_name, "other")
 
 
 class FileSource:

@@ -250,6 +250,14 @@ def tables(database: str | Database) -> tuple[str, ...]:
         return session.tables()
 
 
+OTHER_KINDS: tuple[tuple[Any, Kind], ...] = (
+    (types.DateTime, "timestamp"),
+    (types.Date, "date"),
+    (types.Float, "float"),
+    (types.Numeric, "decimal"),
+)
+
+
 def kind_of(type_: Any) -> Kind:
     """What a column of this SQLAlchemy type holds."""
     if isinstance(type_, types.Boolean):
@@ -258,6 +266,9 @@ def kind_of(type_: Any) -> Kind:
         return "integer"
     if isinstance(type_, types.Enum):
         return "other"
+    for parent, kind in OTHER_KINDS:
+        if isinstance(type_, parent):
+            return kind
     return "text" if isinstance(type_, types.String) else "other"
 
 
