@@ -274,6 +274,8 @@ ZOE = ("zoe", "abc", -(2**63), "maybe")
         ("n > 0.5", "compares whole numbers with a fraction; write a whole number"),
         ("n > " + "9" * 39, "must have at most 38 digits"),
         ("SUBSTRING(place, n) = 'x'", "its places must be literals, 0 or more"),
+        ("SUBSTRING(place) = 'x'", "needs the place where it starts"),
+        ("place BETWEEN place AND LOWER(place)", ["5", "abc"]),
         ("SUBSTRING(place, -1) = 'x'", "its places must be literals, 0 or more"),
         ("-n > 5", "-n may overflow; only a literal may have a minus"),
         ("place LIKE 'a\\'", "LIKE needs a literal pattern without a backslash"),
@@ -361,3 +363,10 @@ def test_what_postgres_could_fail_on_is_refused(
 ) -> None:
     with pytest.raises(InvalidParameter, match=message):
         SqlSource(hostile, "empty").leading_counts(CountQuery("t", "who", rows=5, where=where))
+
+
+def test_postgres_reads_text_between_text(hostile: sqlalchemy.Engine) -> None:
+    query = CountQuery("t", "who", rows=99, where="t BETWEEN t AND t")
+    plain = CountQuery("t", "who", rows=99)
+    source = SqlSource(hostile, "hostile")
+    assert source.leading_counts(query) == source.leading_counts(plain)

@@ -9,7 +9,8 @@ date parts are those of years 1 to 9999 (an infinite date has none).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from decimal import Decimal
+from contextlib import suppress
+from decimal import Decimal, InvalidOperation
 from functools import reduce
 from typing import Any, ClassVar
 
@@ -108,7 +109,11 @@ class Total:
 
     def _literal(self, node: Any) -> Typed:
         _only(node, "this", "is_string")
-        return literal(node.this if node.is_string else Decimal(node.this))
+        if node.is_string:
+            return literal(node.this)
+        with suppress(InvalidOperation):
+            return literal(Decimal(node.this))
+        raise _refused(node, "is not a number that every engine reads")
 
     def _negative(self, node: Any) -> Typed:
         part = self.typed(node.this)
@@ -135,6 +140,8 @@ class Total:
     def _between(self, node: Any) -> Typed:
         _only(node, "this", "low", "high", "negate")
         _, (this, low, high) = self._unified(node, (node.this, *_bounds(node)), compared=True)
+        if isinstance(low, exp.Collate):
+            low = exp.Paren(this=low)  # PostgreSQL cannot read it otherwise
         return _negated(node, exp.Between(this=this, low=low, high=high))
 
     def _in(self, node: Any) -> Typed:
@@ -211,6 +218,8 @@ class Total:
             if place.sort != "number" or not 0 <= number <= FARTHEST or number % 1:
                 raise _refused(node, "may fail: its places must be literals, 0 or more")
             places[name] = place.node
+        if "start" not in places:
+            raise _refused(node, "needs the place where it starts")
         return Typed(exp.Substring(this=self._text(node.this).node, **places), "text")
 
     def _cast(self, node: Any) -> Typed:

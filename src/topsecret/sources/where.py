@@ -100,6 +100,8 @@ class Expression:
             raise InvalidParameter(f"an expression must be SQL text; found {self.text!r}")
         if len(self.text) > LONGEST:
             raise InvalidParameter(f"an expression must have at most {LONGEST} characters")
+        if "\0" in self.text:
+            raise InvalidParameter("an expression must not hold a NUL character; take it out")
         from topsecret.sources.expressions import parse
 
         parse(self.text)
