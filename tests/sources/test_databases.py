@@ -142,11 +142,11 @@ def test_text_is_not_compared_with_numbers(visits: str, where: object) -> None:
     assert "'age' is text and cannot be compared with a number" in str(error)
 
 
-def test_a_cast_that_fails_shows_no_row(visits: str) -> None:
+def test_a_cast_that_a_row_could_fail_is_refused(visits: str) -> None:
     query = CountQuery("place", "user", rows=5, where="CAST(age AS INT) = 30")
     error = failure(SqlSource(visits, "shop.visits"), query)
-    assert isinstance(error, SourceError)
-    assert not isinstance(error, DataIndependentFailure)
+    assert isinstance(error, InvalidParameter)
+    assert "would fail on a row that cannot be cast, and postgres has no cast" in str(error)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ To accept a change, delete the snapshot and run the tests once with SNAPSHOTS=wr
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,7 @@ SCHEMA: Schema = {
     "place": "text",
     "city": "text",
     "user": "integer",
-    "time": "other",
+    "time": "timestamp",
     "age": "integer",
     "open": "boolean",
 }
@@ -62,18 +63,27 @@ QUERIES = {
 }
 
 
+def queries(dialect: str) -> dict[str, CountQuery]:
+    """SQLite has no date parts."""
+    if dialect != "sqlite":
+        return QUERIES
+    first = replace(QUERIES["expression"], item=Expression("substr(city, 1, 2)"))
+    return {**QUERIES, "expression": first}
+
+
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_dialects(dialect: str) -> None:
     shown = []
-    for name, query in QUERIES.items():
+    for name, query in queries(dialect).items():
         select = leading_counts(table("public", "visits"), query, SCHEMA, dialect)
         shown.append(f"-- {name}\n{select.sql(dialect, pretty=True)};\n")
     matches(f"{dialect}.sql", "\n".join(shown))
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-@pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
-def test_every_dialect_parses_its_own_sql(dialect: str, query: CountQuery) -> None:
+@pytest.mark.parametrize("name", QUERIES)
+def test_every_dialect_parses_its_own_sql(dialect: str, name: str) -> None:
+    query = queries(dialect)[name]
     sql = leading_counts(table("visits"), query, SCHEMA, dialect).sql(dialect)
     assert len(sqlglot.parse(sql, read=dialect)) == 1
 

@@ -39,11 +39,23 @@ from topsecret.sources.sql import table
 # Kept as they are; every other type is counted under its text, which always exists: a timestamp
 # may be out of Python's range, a list is not hashable, and neither may make a query fail.
 INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
+TIMES = (
+    "TIMESTAMP",
+    "TIMESTAMP_S",
+    "TIMESTAMP_MS",
+    "TIMESTAMP_NS",
+    "TIMESTAMP WITH TIME ZONE",
+)
 KINDS: dict[str, Kind] = {
     "VARCHAR": "text",
     "BOOLEAN": "boolean",
     **dict.fromkeys(INTEGERS, "integer"),
-    **dict.fromkeys((f"U{name}" for name in INTEGERS), "integer"),
+    # UHUGEINT is none: DuckDB fails where it compares one beyond HUGEINT with a negative number.
+    **dict.fromkeys((f"U{name}" for name in INTEGERS[:-1]), "integer"),
+    "DATE": "date",
+    **dict.fromkeys(TIMES, "timestamp"),
+    "FLOAT": "float",
+    "DOUBLE": "float",
 }
 
 Failed = Callable[[type[duckdb.Error]], SourceError]
@@ -185,8 +197,12 @@ def kinds(types: dict[str, str]) -> Schema:
     floats = {name for name, type_name in types.items() if type_name in {"FLOAT", "DOUBLE"}}
     # Also within a list or a struct.
     unclear = {n for n, t in types.items() if re.search(r"\b(INTERVAL|FLOAT|DOUBLE)\b", t)}
-    held = {name: KINDS.get(type_name, "other") for name, type_name in types.items()}
+    held = {name: _kind(type_name) for name, type_name in types.items()}
     return Columns(held, zeros=floats, unclear=unclear - floats)
+
+
+def _kind(type_name: str) -> Kind:
+    return "decimal" if type_name.startswith("DECIMAL(") else KINDS.get(type_name, "other")
 
 
 class FileSource:

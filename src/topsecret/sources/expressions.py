@@ -13,8 +13,9 @@ from sqlglot.errors import SqlglotError
 
 from topsecret.errors import InvalidParameter
 
-# Each stays within its row and is total: no value makes it fail or change from run to run.
-# Arithmetic is not here: a division by zero or an overflow would let one row fail the query.
+# Each stays within its row and does not change from run to run. Arithmetic is not here: a division
+# by zero or an overflow would let one row fail the query. That no value makes the others fail
+# depends on the kinds of the columns: ``total`` checks it once they are known.
 ALLOWED: tuple[type[exp.Expression], ...] = (
     exp.Column,
     exp.Identifier,
@@ -23,7 +24,6 @@ ALLOWED: tuple[type[exp.Expression], ...] = (
     exp.Null,
     exp.Neg,
     exp.Paren,
-    exp.Tuple,
     exp.And,
     exp.Or,
     exp.Not,
@@ -48,7 +48,6 @@ ALLOWED: tuple[type[exp.Expression], ...] = (
     exp.Cast,
     exp.TryCast,
     exp.DataType,
-    exp.DataTypeParam,
     exp.Extract,
     exp.Year,
     exp.Month,
@@ -61,17 +60,25 @@ ALLOWED: tuple[type[exp.Expression], ...] = (
     exp.TimestampTrunc,
     exp.Var,
 )
-PARTS = (
-    exp.Extract,
-    exp.Year,
-    exp.Month,
-    exp.Day,
-    exp.DayOfWeek,
-    exp.DayOfYear,
-    exp.Week,
-    exp.Quarter,
-    exp.Length,
-)
+COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
+
+DATE_PARTS: dict[Any, str] = {
+    exp.Year: "YEAR",
+    exp.Quarter: "QUARTER",
+    exp.Month: "MONTH",
+    exp.Week: "WEEK",
+    exp.Day: "DAY",
+    exp.DayOfWeek: "DOW",
+    exp.DayOfYear: "DOY",
+}
+"""Functions of a date, and what EXTRACT calls them."""
+
+TIME_PARTS = ("HOUR", "MINUTE", "SECOND")
+"""Parts that a time has and a date has not."""
+
+TRUNCATED = ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", *TIME_PARTS)
+
+WHOLE = (exp.Extract, exp.Length, *DATE_PARTS)
 """Functions whose result is a whole number."""
 
 CASTS = {
@@ -90,11 +97,11 @@ def parse(text: str) -> exp.Expression:
     """The expression as a tree, or an error that names what is not allowed."""
     try:
         trees = sqlglot.parse(text)
-    except SqlglotError:
+    except (SqlglotError, RecursionError):
         trees = []
     if len(trees) != 1 or trees[0] is None:
         raise InvalidParameter(
-            f"{_shown(text)} is not one SQL expression; write, say: country = 'FR' AND age >= 18"
+            f"{shown(text)} is not one SQL expression; write, say: country = 'FR' AND age >= 18"
         )
     tree: Any = trees[0]
     for node in tree.walk():
@@ -106,22 +113,20 @@ def _check(node: exp.Expression) -> None:
     if node.comments:
         node.comments = None
     if isinstance(node, exp.Query | exp.Subquery):
-        raise InvalidParameter(
-            f"an expression may not hold a subquery; found: {_shown(node.sql())}"
-        )
+        raise InvalidParameter(f"an expression may not hold a subquery; found: {shown(node.sql())}")
     if not isinstance(node, ALLOWED):
         raise InvalidParameter(
-            f"an expression may not use {_shown(node.sql())}; it may compare columns with "
+            f"an expression may not use {shown(node.sql())}; it may compare columns with "
             "literals and use AND, OR, NOT, IN, BETWEEN, IS NULL, LIKE, CASE, COALESCE, LOWER, "
             "UPPER, TRIM, LENGTH, SUBSTRING, CAST, EXTRACT and DATE_TRUNC"
         )
     if isinstance(node, exp.Column) and (node.table or isinstance(node.this, exp.Star)):
         raise InvalidParameter(
-            f"an expression may use columns of its own table only; found: {_shown(node.sql())}"
+            f"an expression may use columns of its own table only; found: {shown(node.sql())}"
         )
-    if isinstance(node, exp.DataType) and node.this not in CASTS:
+    if isinstance(node, exp.DataType) and (node.this not in CASTS or node.expressions):
         raise InvalidParameter(
-            f"an expression may not cast to {_shown(node.sql())}; "
+            f"an expression may not cast to {shown(node.sql())}; "
             "use DATE, TIMESTAMP, TEXT, INT, BIGINT, DOUBLE or BOOLEAN"
         )
 
@@ -134,10 +139,10 @@ def columns(tree: exp.Expression) -> tuple[str, ...]:
 
 def is_whole(tree: exp.Expression) -> bool:
     """Whether the value is a whole number on every engine, such as a date part."""
-    return isinstance(tree.unnest(), PARTS)
+    return isinstance(tree.unnest(), WHOLE)
 
 
-def _shown(text: str) -> str:
+def shown(text: str) -> str:
     """The caller's own text, on one line and cut."""
     line = " ".join(text.split())
     return line if len(line) <= 60 else f"{line[:60]}…"

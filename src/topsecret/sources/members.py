@@ -60,7 +60,7 @@ def _kind(part: str | Expression, schema: Schema) -> Kind:
     if isinstance(part, Expression):
         return "integer" if is_whole(part.tree) else "text"
     kind = schema[part]
-    return "text" if kind == "other" else kind
+    return kind if kind in {"integer", "boolean"} else "text"
 
 
 def _own_columns(query: CountQuery) -> tuple[str, ...]:
@@ -85,7 +85,7 @@ def _matching(
     )
 
 
-_TYPES: dict[Kind, type] = {"text": str, "integer": int, "boolean": bool, "other": str}
+_TYPES: dict[Kind, type] = {"text": str, "integer": int, "boolean": bool}
 
 
 def _rows(domain: Listed, kinds: Sequence[Kind]) -> list[tuple[Any, ...]]:

@@ -32,8 +32,9 @@ column of another type is counted under its text."""
 LeadingCounts = list[tuple[Item, int]]
 """Ranked rows of (item, count of distinct persons). Secret: a mechanism must stand in between."""
 
-Kind = Literal["text", "integer", "boolean", "other"]
-"""What a column holds, as far as counting is concerned; "other" is counted under its text."""
+Kind = Literal["text", "integer", "boolean", "date", "timestamp", "float", "decimal", "other"]
+"""What a column holds: all but text, integers and booleans are counted under their text, and
+"other" is compared as text, too."""
 
 Schema = Mapping[str, Kind]
 """The columns of a table. Public."""

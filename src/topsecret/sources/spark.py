@@ -44,6 +44,12 @@ KINDS: dict[str, Kind] = {
     "short": "integer",
     "integer": "integer",
     "long": "integer",
+    "date": "date",
+    "timestamp": "timestamp",
+    "timestamp_ntz": "timestamp",
+    "float": "float",
+    "double": "float",
+    "decimal": "decimal",
 }
 """Spark's names of types; a column of another type is counted under its text."""
 

@@ -279,6 +279,14 @@ def tables(database: str | Database) -> tuple[str, ...]:
         return session.tables()
 
 
+OTHER_KINDS: tuple[tuple[Any, Kind], ...] = (
+    (types.DateTime, "timestamp"),
+    (types.Date, "date"),
+    (types.Float, "float"),
+    (types.Numeric, "decimal"),
+)
+
+
 CANONICAL = (
     types.Integer,
     types.Boolean,
@@ -320,6 +328,9 @@ def kind_of(type_: Any) -> Kind:
         return "integer"
     if isinstance(type_, types.Enum):
         return "other"
+    for parent, kind in OTHER_KINDS:
+        if isinstance(type_, parent):
+            return kind
     return "text" if isinstance(type_, types.String) else "other"
 
 

@@ -8,8 +8,9 @@ of which is ever pasted into SQL:
 
 An :class:`Expression` is for callers who are trusted with the data. It may use columns, literals,
 comparisons and a short list of functions, and nothing that looks beyond its row (no subqueries,
-aggregates, windows) or that can fail or change from run to run (no arithmetic, random, now): one
-person's value must not decide whether a query fails.
+aggregates, windows) or that can change from run to run (no random, now). One person's value must
+not decide whether a query fails: there is no arithmetic, and once the columns' kinds are known,
+before a row is read, whatever could fail on some value is refused (``total``).
 
 >>> Expression("lower(place) LIKE 'park%' AND NOT hidden").columns
 ('place', 'hidden')
@@ -99,6 +100,8 @@ class Expression:
             raise InvalidParameter(f"an expression must be SQL text; found {self.text!r}")
         if len(self.text) > LONGEST:
             raise InvalidParameter(f"an expression must have at most {LONGEST} characters")
+        if "\0" in self.text:
+            raise InvalidParameter("an expression must not hold a NUL character; take it out")
         from topsecret.sources.expressions import parse
 
         parse(self.text)

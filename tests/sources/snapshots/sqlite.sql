@@ -137,7 +137,7 @@ SELECT
   COUNT(*) AS "persons"
 FROM (
   SELECT DISTINCT
-    CAST(EXTRACT(HOUR FROM "events"."time") AS INTEGER) AS "item",
+    CAST(SUBSTRING(CAST("events"."city" AS TEXT) COLLATE BINARY, 1, 2) AS TEXT) COLLATE BINARY AS "item",
     CASE
       WHEN TYPEOF("events"."user") = 'integer'
       OR (
@@ -155,7 +155,7 @@ FROM (
     END COLLATE BINARY AS "person"
   FROM "public"."visits" AS "events"
   WHERE
-    NOT EXTRACT(HOUR FROM "events"."time") IS NULL
+    NOT SUBSTRING(CAST("events"."city" AS TEXT) COLLATE BINARY, 1, 2) IS NULL
     AND NOT "events"."user" IS NULL
     AND (
       LOWER(CAST("events"."city" AS TEXT) COLLATE BINARY) = 'bonn'
