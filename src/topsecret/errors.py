@@ -10,7 +10,8 @@
     ├── SourceError (OSError)              the data cannot be reached or read
     │   ├── UnknownColumn                  a named column does not exist
     │   └── DataIndependentFailure         the failure is certain not to depend on any row
-    │       └── NotInSchema (UnknownColumn) a named column is not in a schema apart from the rows
+    │       ├── NotInSchema (UnknownColumn) a named column is not in a schema apart from the rows
+    │       └── Closing                    the program stops before the data were read
     ├── BudgetExceeded (ValueError)        a query does not fit into what is left of a budget
     ├── LedgerError (OSError)              the ledger cannot be reached, read or written
     │   └── InDoubt                        a reservation has no known end
@@ -67,6 +68,10 @@ class DataIndependentFailure(SourceError):
 
 class NotInSchema(UnknownColumn, DataIndependentFailure):
     """A column that was named is not in the schema, which stands apart from all rows."""
+
+
+class Closing(DataIndependentFailure):
+    """The program stops before this question was read: nothing was spent, ask again later."""
 
 
 class BudgetExceeded(TopSecretError, ValueError):

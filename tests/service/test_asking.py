@@ -51,7 +51,6 @@ def test_the_same_question_again_costs_nothing(fresh: Here) -> None:
 
 def test_a_budget_that_is_used_up_refuses(fresh: Here) -> None:
     fresh.parts.datasets.allow("events", "ann", {"epsilon": 0.5})
-    fresh.parts.datasets.forget()
     assert not fresh.call("ann", "POST", PLAN, QUESTION | {"epsilon": 3.0}).json()["fits"]
     job = fresh.answered("ann", ASK, QUESTION | {"epsilon": 3.0})
     assert (job["state"], job["error"], job["answer"]) == ("refused", "budget_exceeded", None)

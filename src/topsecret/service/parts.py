@@ -22,6 +22,7 @@ from topsecret.service.limits import Limits
 from topsecret.service.logs import log
 from topsecret.service.metrics import Metrics
 from topsecret.service.settings import Settings
+from topsecret.service.turns import Turns
 
 T = TypeVar("T")
 
@@ -55,8 +56,9 @@ class Parts:
         self.ledger = Ledger(settings.place)
         self.accounts = Accounts(self.store)
         databases = Databases(settings.sources)
-        self.datasets = Datasets(self.store, self.ledger, settings.files, settings.tick, databases)
-        self.jobs = Jobs(self.store, self.ledger, self.datasets, settings.tick)
+        self.datasets = Datasets(self.store, self.ledger, settings.files, databases)
+        turns = Turns(settings.engines, settings.tick)
+        self.jobs = Jobs(self.store, self.ledger, self.datasets, turns)
         self.metrics = Metrics()
         self.remembered = Remembered()
         self.limits = Limits(
@@ -70,7 +72,7 @@ class Parts:
         self.desk = Desk(
             self.store,
             self.jobs,
-            settings.engines,
+            turns,
             ended=self.metrics.question,
             broke=lambda kind: log("failure", kind=kind, where="desk"),
         )
@@ -79,7 +81,8 @@ class Parts:
 
     def close(self) -> bool:
         """Stop answering; False when a question had to be left under way."""
-        finished = self.desk.close(self.settings.grace)
+        # A question that was drawn waits for its tick.
+        finished = self.desk.close(max(self.settings.grace, self.settings.tick))
         self.ledger.close()
         self.store.close()
         return finished
