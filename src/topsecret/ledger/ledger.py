@@ -28,7 +28,7 @@ from sqlalchemy import Connection, RowMapping, exc, select
 from topsecret.errors import BudgetExceeded, InDoubt, InvalidParameter
 from topsecret.ledger import rows, statements
 from topsecret.ledger.account import Account, Allowance, Pending, described
-from topsecret.ledger.amounts import Amounts, as_text, least, minus, plus, shortages
+from topsecret.ledger.amounts import Amounts, as_text, least, minus, named, plus, shortages
 from topsecret.ledger.audit import Report, audit
 from topsecret.ledger.budget import Flexible, Metered
 from topsecret.ledger.chain import GENESIS, Entry, canonical, digest
@@ -318,7 +318,11 @@ class Ledger:
                     for one in pending
                 ),
                 tuple(
-                    Allowance(one["analyst"], amounts(one["limits"]), amounts(one["spent"]))
+                    Allowance(
+                        one["analyst"],
+                        named(amounts(one["limits"]), row.budget.limits),
+                        amounts(one["spent"]),
+                    )
                     for one in allowances(connection, dataset)
                 ),
             )
