@@ -14,7 +14,8 @@
     │       └── Closing                    the program stops before the data were read
     ├── BudgetExceeded (ValueError)        a query does not fit into what is left of a budget
     ├── LedgerError (OSError)              the ledger cannot be reached, read or written
-    │   └── InDoubt                        a reservation has no known end
+    │   ├── InDoubt                        a reservation has no known end
+    │   └── Taken                          a name that must be new is there already
     └── VerificationFailed (AssertionError) a mechanism breaks its own claim
 
 A message says what was given, the rule and the fix. It is built from public parameters alone:
@@ -97,6 +98,10 @@ class LedgerError(TopSecretError, OSError):
 
 class InDoubt(LedgerError):
     """A reservation has no known end: it is under way elsewhere, or a crash cut it short."""
+
+
+class Taken(LedgerError):
+    """A row with this key is there already."""
 
 
 class VerificationFailed(TopSecretError, AssertionError):

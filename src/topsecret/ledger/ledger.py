@@ -23,9 +23,9 @@ import time
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
-from sqlalchemy import Connection, RowMapping, exc, select
+from sqlalchemy import Connection, RowMapping, select
 
-from topsecret.errors import BudgetExceeded, InDoubt, InvalidParameter
+from topsecret.errors import BudgetExceeded, InDoubt, InvalidParameter, Taken
 from topsecret.ledger import rows, statements
 from topsecret.ledger.account import Account, Allowance, Pending, described
 from topsecret.ledger.amounts import Amounts, as_text, least, minus, named, plus, shortages
@@ -93,7 +93,7 @@ class Ledger:
                 connection.execute(DATASETS.insert().values(name=dataset, **public, **empty))
                 row = DatasetRow.locked(connection, dataset)
                 row.append("opened", public)
-        except exc.IntegrityError:
+        except Taken:
             raise InvalidParameter(
                 f"data set {dataset!r} has a budget already; a second one would add to the first, "
                 "so choose another name only for other data"

@@ -7,9 +7,9 @@ import time
 from dataclasses import dataclass
 from typing import Literal
 
-from sqlalchemy import RowMapping, delete, exc, func, select, update
+from sqlalchemy import RowMapping, delete, func, select, update
 
-from topsecret.errors import InvalidParameter
+from topsecret.errors import InvalidParameter, Taken
 from topsecret.ledger.store import Store
 from topsecret.service import secrecy
 from topsecret.service.schema import KEYS, NOTES, SESSIONS, USERS
@@ -99,7 +99,7 @@ class Accounts:
         try:
             with self._store.writing() as connection:
                 connection.execute(USERS.insert().values(row))
-        except exc.IntegrityError:
+        except Taken:
             raise InvalidParameter(f"there is an account {name!r} already") from None
 
     def users(self) -> list[User]:

@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 
-from sqlalchemy import RowMapping, exc, select
+from sqlalchemy import RowMapping, select
 
 from topsecret.columns import columns_of
-from topsecret.errors import InvalidParameter, SourceError
+from topsecret.errors import InvalidParameter, SourceError, Taken
 from topsecret.ledger import Account, Allowance, Flexible, Ledger, Metered
 from topsecret.ledger.store import Store
 from topsecret.service.databases import Databases
@@ -157,7 +157,7 @@ class Datasets:
         try:
             with self._store.writing() as connection:
                 connection.execute(DATASETS.insert().values(values))
-        except exc.IntegrityError:
+        except Taken:
             raise InvalidParameter(f"there is a data set {new.name!r} already") from None
 
     def _schema(self, new: NewDataset) -> tuple[str, tuple[str, ...]]:

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import RowMapping, exc, or_, select, update
+from sqlalchemy import RowMapping, or_, select, update
 
 from topsecret.errors import (
     BudgetExceeded,
@@ -28,6 +28,7 @@ from topsecret.errors import (
     InvalidParameter,
     LedgerError,
     SourceError,
+    Taken,
     TopSecretError,
 )
 from topsecret.ledger import Ledger
@@ -143,7 +144,7 @@ class Jobs:
                         f"{_AT_ONCE} questions of yours are under way; wait for some",
                     )
                 connection.execute(JOBS.insert().values(values))
-        except exc.IntegrityError:
+        except Taken:
             new = False
         with self._store.reading() as connection:
             row = connection.execute(select(JOBS).where(*mine)).mappings().one()
