@@ -210,6 +210,10 @@ class Accounts:
         self._recent.clear()
         return done.rowcount == 1
 
+    def verified(self, key: str) -> bool:
+        """Whether this process has found the key right before; it may be revoked by now."""
+        return secrecy.fingerprint(key) in self._verified
+
     def by_key(self, key: str) -> User | None:
         """Whose key it is."""
         identity, secret = secrecy.parse_key(key)
@@ -223,6 +227,7 @@ class Accounts:
         # The slow hash once per key and process; afterwards whether the key still stands.
         known = row is not None and self._verified.get(secrecy.fingerprint(key)) == row["hash"]
         if not known and not secrecy.key_matches(secret, None if row is None else row["hash"]):
+            self._verified.pop(secrecy.fingerprint(key), None)
             return None
         if row is None:
             return None

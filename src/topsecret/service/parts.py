@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -76,6 +77,8 @@ class Parts:
             ended=self.metrics.question,
             broke=lambda kind: log("failure", kind=kind, where="desk"),
         )
+        # Keys that this process has not seen yet are looked at one at a time.
+        self.new_keys = asyncio.Lock()
         # Plans are made one at a time: they are pure computing and must not starve the rest.
         self.planning: CapacityLimiter | None = None
 
