@@ -179,12 +179,16 @@ class Jobs:
 
     def run(self, identity: str) -> str:
         """Answer a job and store what became of it; its state."""
+        with Turn(self._turns) as turn:
+            return self._run(identity, turn)
+
+    def _run(self, identity: str, turn: Turn) -> str:
         with self._store.reading() as connection:
             row = connection.execute(select(JOBS).where(JOBS.c.id == identity)).mappings().one()
         if row["state"] not in (WORKING, IN_DOUBT):
             return str(row["state"])
-        with Turn(self._turns, row["asked"]) as turn:
-            ended = self._ended(row, self._ledger.paced(turn))
+        turn.asked = row["asked"]
+        ended = self._ended(row, self._ledger.paced(turn))
         ended |= {"shown": turn.shown or self._turns.next_tick(row["asked"])}
         with self._store.writing() as connection:
             connection.execute(

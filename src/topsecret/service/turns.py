@@ -49,6 +49,8 @@ class Turns:
         self.tick, self.closing = tick, Event()
         self.preparing = _Places(engines, self.closing)
         self.counting = _Places(engines, self.closing)
+        # Many may have the same tick: few at a time go to the store, and none is turned away.
+        self.settling = _Places(engines, Event())
 
     def next_tick(self, asked: float) -> float:
         """A whole number of ticks after the question, at least one, and not in the past."""
@@ -58,8 +60,10 @@ class Turns:
 class Turn(Pace):
     """One question on its way through: prepared, reserved, counted, held until its tick."""
 
-    def __init__(self, turns: Turns, asked: float) -> None:
-        self._turns, self._asked = turns, asked
+    def __init__(self, turns: Turns) -> None:
+        self._turns = turns
+        self.asked = 0.0
+        """When the question was asked; known before anything is reserved."""
         self._holds: _Places | None = None
         self.longer = turns.tick
         self.shown: float | None = None
@@ -88,9 +92,10 @@ class Turn(Pace):
         begun = self._holds is self._turns.counting
         self._leave()
         if begun:
-            self.shown = self._turns.next_tick(self._asked)
-            while (rest := self.shown - time.time()) > 0:
-                time.sleep(rest)
+            self.shown = self._turns.next_tick(self.asked)
+            # Never longer than a tick, whatever becomes of the clock.
+            time.sleep(max(0.0, min(self.shown - time.time(), self._turns.tick)))
+        self._take(self._turns.settling)
 
     def _take(self, places: _Places) -> None:
         places.take()
