@@ -30,7 +30,7 @@ work everywhere, `--json` prints for machines. Each is
 | environment variable | |
 | --- | --- |
 | `TOPSECRET_LEDGER` | the ledger, where `--ledger` is not given: a file or `postgresql://…` |
-| `TOPSECRET_MEMORY` | the memory that DuckDB may use before it spills to disk, such as `2GB` |
+| `TOPSECRET_MEMORY` | what DuckDB may use before it spills to disk: `2GB`, at least `16MB` |
 | `TOPSECRET_SERVICE` | how `topsecret serve` starts its worker processes; nobody else sets it |
 """
 

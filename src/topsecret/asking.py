@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from topsecret.errors import InvalidParameter
+from topsecret.memory import memory
 from topsecret.release import Release
 from topsecret.rounding import Number, ball, down, up
 from topsecret.sources import CountQuery, Expression, Source, domain_of
@@ -113,6 +114,7 @@ def ask(
     if domain is None:
         # The numbers are checked before the source is opened.
         _question(budget, k, epsilon, delta, k_bar, max_items, None)
+    memory()  # a wrong one must not be found when the answer is paid for
     opened = open_source(source, table)
     size = None if public is None else _domain_size(opened, query)
     question = _question(budget, k, epsilon, delta, k_bar, max_items, size)

@@ -111,8 +111,7 @@ def top_k_by(
     price = Price(asked.loss) if disjoint else price_of(asked.prepared, asked.counts, len(values))
     grouped = {"by": by, "groups": list(values), "disjoint": disjoint}
     request = request_for(asked, dataset, price, analyst, request_id, grouped)
-    answer, charge = paid_for(ledger, request, drawn)
-    return from_records(answer, charge)
+    return from_records(*paid_for(ledger, request, drawn))
 
 
 def _drawn(

@@ -10,10 +10,12 @@
     ├── SourceError (OSError)              the data cannot be reached or read
     │   ├── UnknownColumn                  a named column does not exist
     │   └── DataIndependentFailure         the failure is certain not to depend on any row
-    │       └── NotInSchema (UnknownColumn) a named column is not in a schema apart from the rows
+    │       ├── NotInSchema (UnknownColumn) a named column is not in a schema apart from the rows
+    │       └── Closing                    the program stops before the data were read
     ├── BudgetExceeded (ValueError)        a query does not fit into what is left of a budget
     ├── LedgerError (OSError)              the ledger cannot be reached, read or written
-    │   └── InDoubt                        a reservation has no known end
+    │   ├── InDoubt                        a reservation has no known end
+    │   └── Taken                          a name that must be new is there already
     └── VerificationFailed (AssertionError) a mechanism breaks its own claim
 
 A message says what was given, the rule and the fix. It is built from public parameters alone:
@@ -69,6 +71,10 @@ class NotInSchema(UnknownColumn, DataIndependentFailure):
     """A column that was named is not in the schema, which stands apart from all rows."""
 
 
+class Closing(DataIndependentFailure):
+    """The program stops before this question was read: nothing was spent, ask again later."""
+
+
 class BudgetExceeded(TopSecretError, ValueError):
     """A query does not fit into what is left of a budget. Nothing was spent or read."""
 
@@ -92,6 +98,10 @@ class LedgerError(TopSecretError, OSError):
 
 class InDoubt(LedgerError):
     """A reservation has no known end: it is under way elsewhere, or a crash cut it short."""
+
+
+class Taken(LedgerError):
+    """A row with this key is there already."""
 
 
 class VerificationFailed(TopSecretError, AssertionError):

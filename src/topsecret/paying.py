@@ -6,6 +6,7 @@ The order of events is that of ``topsecret.ledger.payment``.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -54,8 +55,11 @@ def request_for(
 
 def paid_for(
     ledger: Ledger, request: Request, drawn: Callable[[], tuple[Mapping[str, object], int]]
-) -> tuple[Mapping[str, Any], str]:
-    """The answer, shown only once the ledger has stored it, and what it cost in words."""
+) -> tuple[Mapping[str, Any], str, datetime]:
+    """The answer, shown only once the ledger has stored it, what it cost in words, and when.
+
+    The time is the reservation's: that of the drawing would tell how long the engine counted.
+    """
     from topsecret.ledger import paid
     from topsecret.ledger.account import in_words
 
@@ -66,7 +70,7 @@ def paid_for(
         if stored.fresh
         else f"nothing: this is the stored answer to the same question from {where}"
     )
-    return stored.answer, charge
+    return stored.answer, charge, datetime.fromisoformat(stored.time)
 
 
 def budget_of(ledger: Ledger | None, dataset: str | None) -> Metered | Flexible | None:

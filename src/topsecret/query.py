@@ -101,5 +101,5 @@ def top_k(
         release, symbols = read_and_draw()
         return to_record(release), symbols
 
-    answer, charge = paid_for(ledger, request, drawn)
-    return replace(from_record(answer), charge=charge)
+    answer, charge, when = paid_for(ledger, request, drawn)
+    return replace(from_record(answer), charge=charge, time=when)

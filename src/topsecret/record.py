@@ -50,10 +50,11 @@ def to_records(releases: Releases) -> dict[str, object]:
     }
 
 
-def from_records(record: Mapping[str, Any], charge: str) -> Releases:
-    """The releases that were stored, each with what they cost together."""
+def from_records(record: Mapping[str, Any], charge: str, time: datetime) -> Releases:
+    """The releases that were stored, each with what they cost together and when."""
     groups = {
-        group: replace(from_record(release), charge=charge) for group, release in record["groups"]
+        group: replace(from_record(release), charge=charge, time=time)
+        for group, release in record["groups"]
     }
     return Releases(record["by"], groups, record["composition"], record["epsilon"], record["delta"])
 

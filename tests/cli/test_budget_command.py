@@ -38,6 +38,16 @@ def opened(run: Run, tmp_path: Path) -> Run:
     return run
 
 
+def test_an_allowance_of_nothing(opened: Run) -> None:
+    said = opened("budget", "allow", "checkins", "eve", "--queries", "0", "--picks", "0").stdout
+    assert said == "eve may ask nothing of checkins\n"
+    asked = opened("top", "events.csv", *ASK, "-k", "2", "--analyst", "eve")
+    assert asked.returncode != 0
+    assert "nothing more fits" in asked.stderr
+    shown = opened("budget", "show", COLUMNS="80").stdout
+    assert "eve: 0 of 0 items left, 0 of 0 queries left" in shown
+
+
 def test_a_metered_budget_from_opening_to_closing(run: Run) -> None:
     terms = ["--person", "user", "--epsilon", "1", "--queries", "4", "--picks", "20"]
     done = run("budget", "open", "checkins", *terms)

@@ -213,6 +213,25 @@ def test_allowances_bind_inside_the_total(ledger: Ledger) -> None:
     assert ledger.check().faults == ()
 
 
+@pytest.mark.parametrize(("picks", "queries"), [(0, 0), (0, 4), (20, 0)])
+def test_an_allowance_of_nothing_allows_nothing(ledger: Ledger, picks: int, queries: int) -> None:
+    ledger.open_budget("d", metered(), person="user")
+    ledger.allow("d", "eve", {"picks": Fraction(picks), "queries": Fraction(queries)})
+    with pytest.raises(BudgetExceeded, match=r"has 0 .*; nothing more fits"):
+        ledger.reserve(request(1, analyst="eve"))
+    (share,) = ledger.account("d").allowances
+    assert share.limits == share.left == {"picks": picks, "queries": queries}
+    assert left(ledger) == {"picks": 20, "queries": 4}
+    assert ledger.check().faults == ()
+
+
+def test_an_allowance_of_nothing_from_a_flexible_budget(ledger: Ledger) -> None:
+    ledger.open_budget("d", flexible(), person="user")
+    ledger.allow("d", "eve", dict.fromkeys(flexible().limits, Fraction(0)))
+    with pytest.raises(BudgetExceeded, match="nothing more fits"):
+        ledger.reserve(request(1, analyst="eve"))
+
+
 def test_an_allowance_states_the_budgets_resources(ledger: Ledger) -> None:
     ledger.open_budget("d", metered(), person="user")
     with pytest.raises(InvalidParameter, match="an allowance from data set 'd' states picks, q"):

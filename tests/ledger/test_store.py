@@ -1,6 +1,7 @@
 """What goes wrong below the ledger: a clear error, nothing unrecorded, no answer shown."""
 
 import os
+import sqlite3
 import stat
 import subprocess
 import sys
@@ -10,10 +11,10 @@ from typing import Any
 
 import pytest
 from asking import metered, request
-from sqlalchemy import exc, text
+from sqlalchemy import text
 
 from postgres import Server
-from topsecret.errors import InvalidParameter, LedgerError
+from topsecret.errors import InvalidParameter, LedgerError, Taken
 from topsecret.ledger import Ledger, Reservation, Stored, paid
 from topsecret.ledger.schema import CURRENT, METADATA, MIGRATIONS, version_of
 from topsecret.ledger.store import Store, default_place
@@ -130,8 +131,55 @@ def test_a_server_that_is_not_there_and_a_password_that_is_not_shown() -> None:
     with pytest.raises(LedgerError, match="it cannot be reached or the connection was lost") as no:
         ledger.datasets()
     assert "hunter2" not in str(no.value) + repr(ledger)
-    assert no.value.__suppress_context__
+    assert no.value.__context__ is None
     ledger.close()
+
+
+TRIGGERS = {
+    "aborts": "BEGIN SELECT RAISE(ABORT, 'no'); END",
+    "fails": "BEGIN INSERT INTO nowhere VALUES (1); END",
+}
+
+
+@pytest.mark.parametrize("body", TRIGGERS.values(), ids=TRIGGERS)
+def test_an_answer_that_was_not_settled_does_not_travel_in_the_error(
+    on_file: Ledger, path: Path, body: str
+) -> None:
+    held = hold(on_file)
+    with sqlite3.connect(path) as connection:
+        connection.execute(f"CREATE TRIGGER x BEFORE INSERT ON answers {body}")
+    connection.close()
+    with pytest.raises(LedgerError, match=r"ledger\.db failed: ") as caught:
+        on_file.settle(held, {"items": ["canary"]}, symbols=1)
+    assert not isinstance(caught.value, Taken)
+    assert chain(caught.value) == [caught.value]
+    assert "canary" not in repr(vars(caught.value)) + str(caught.value)
+    # While another error is handled, too.
+    try:
+        raise KeyError("other")
+    except KeyError:
+        with pytest.raises(LedgerError) as again:
+            on_file.settle(held, {"items": ["canary"]}, symbols=1)
+    assert not any("canary" in repr(getattr(one, "params", "")) for one in chain(again.value))
+
+
+def test_a_key_that_is_there_already_is_said_without_its_row(ledger: Ledger) -> None:
+    ledger.open_budget("d", metered(), person="user")
+    with pytest.raises(InvalidParameter, match="has a budget already") as caught:
+        ledger.open_budget("d", metered(), person="user")
+    error, taken = chain(caught.value)
+    assert isinstance(taken, Taken)
+    assert "params" not in vars(taken)
+    assert error.__suppress_context__
+
+
+def chain(error: BaseException | None) -> list[BaseException]:
+    """An error and all that it carries."""
+    found = []
+    while error is not None:
+        found.append(error)
+        error = error.__cause__ or error.__context__
+    return found
 
 
 def test_a_lost_server() -> None:
@@ -171,7 +219,7 @@ def test_an_old_ledger_is_migrated(place: str) -> None:
     with ledger._store.reading() as connection:
         assert version_of(connection) == CURRENT
     with (
-        pytest.raises((LedgerError, exc.IntegrityError)),
+        pytest.raises(LedgerError, match="the database refused"),
         ledger._store.writing() as connection,
     ):
         connection.execute(text("DELETE FROM entries"))

@@ -117,7 +117,6 @@ def populate(parts: Parts, folder: Path, *, epsilon: float = 4.0) -> None:
     parts.datasets.allow("events", "ann", {"epsilon": epsilon})
     parts.datasets.allow("events", "bob", {"epsilon": epsilon})
     parts.datasets.allow("metered", "bob", {"queries": 5, "picks": 20})
-    parts.datasets.forget()
 
 
 @dataclass

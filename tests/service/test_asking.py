@@ -51,7 +51,6 @@ def test_the_same_question_again_costs_nothing(fresh: Here) -> None:
 
 def test_a_budget_that_is_used_up_refuses(fresh: Here) -> None:
     fresh.parts.datasets.allow("events", "ann", {"epsilon": 0.5})
-    fresh.parts.datasets.forget()
     assert not fresh.call("ann", "POST", PLAN, QUESTION | {"epsilon": 3.0}).json()["fits"]
     job = fresh.answered("ann", ASK, QUESTION | {"epsilon": 3.0})
     assert (job["state"], job["error"], job["answer"]) == ("refused", "budget_exceeded", None)
@@ -119,3 +118,14 @@ def test_csv_is_safe_in_a_spreadsheet(service: Here) -> None:
     release = service.parts.jobs.find(mine, None).release
     assert release is not None
     assert "'=1+1" in as_csv(replace(release, items=("=1+1",)))
+
+
+def test_an_allowance_of_nothing_buys_nothing(fresh: Here) -> None:
+    fresh.parts.datasets.allow("metered", "ann", {"queries": 0, "picks": 0})
+    body = {"column": "place", "k": 2}
+    plan = fresh.call("ann", "POST", "/api/datasets/metered/plan", body).json()
+    assert (plan["fits"], plan["again"], plan["left"]) == (False, 0, 0.0)
+    job = fresh.answered("ann", "/api/datasets/metered/ask", body)
+    assert (job["state"], job["error"]) == ("refused", "budget_exceeded")
+    summary = fresh.call("ann", "GET", "/api/datasets/metered/budget").json()["summary"]
+    assert summary == "0 of 0 items left, 0 of 0 queries left"

@@ -4,6 +4,7 @@ import re
 import statistics
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
@@ -102,6 +103,36 @@ def test_too_many_tries_must_wait(tmp_path: Path) -> None:
         assert asked == [202, 202, 429]
         again = service.call("ann", "POST", path, body)
         assert int(again.headers["retry-after"]) >= 1
+
+
+def test_tries_at_the_same_time_do_not_pass_the_limit(tmp_path: Path) -> None:
+    with here(tmp_path, tries_per_minute=3) as service:
+        base = service.client.base_url
+        with httpx.Client(base_url=base, timeout=60) as visitor:
+            visit = form_token(visitor.get("/login").text, "visit")
+            # Right passwords are no tries, however many.
+            for _ in range(5):
+                assert log_in(visitor, "bob", PASSWORD).status_code == 303
+
+            def tried(number: int) -> int:
+                form = {"name": ("ann", " ANN ")[number % 2], "password": "no", "visit": visit}
+                return visitor.post("/login", data=form).status_code
+
+            with ThreadPoolExecutor(20) as pool:
+                assert sorted(pool.map(tried, range(20))) == [401] * 3 + [429] * 17
+        names = [name for _, name in service.parts.limits._buckets if name.startswith("log-in of")]
+        assert sorted(names) == ["log-in of ann", "log-in of bob"]
+
+        def by_key(key: str) -> int:
+            headers = {"authorization": f"Bearer {key}"}
+            return httpx.get(f"{base}/api/me", headers=headers, timeout=60).status_code
+
+        new = service.parts.accounts.new_key("ann", "many at once")
+        with ThreadPoolExecutor(20) as pool:
+            assert list(pool.map(by_key, [new] * 20)) == [200] * 20
+            wrong = [f"tsk_{number}_guess" for number in range(20)]
+            assert sorted(pool.map(by_key, wrong)) == [401] * 3 + [429] * 17
+        assert by_key(new) == 200
 
 
 def test_tries_through_a_proxy_are_counted_by_the_visitors_address(tmp_path: Path) -> None:

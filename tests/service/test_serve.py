@@ -18,7 +18,7 @@ from topsecret.service.parts import Parts
 from topsecret.service.serve import share_memory
 
 
-def run(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+def run(*arguments: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "topsecret", "serve", "--home", str(folder), *arguments]
     return subprocess.run(
         command,
@@ -26,7 +26,7 @@ def run(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
         text=True,
         timeout=60,
         check=False,
-        env={"PYTHONPATH": str(SOURCES), "PATH": "/usr/bin"},
+        env={"PYTHONPATH": str(SOURCES), "PATH": "/usr/bin"} | environment,
     )
 
 
@@ -102,6 +102,12 @@ def test_engines_share_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
         share_memory(engines)
         parts.append(int(os.environ["TOPSECRET_MEMORY"].removesuffix("MB")))
     assert abs(parts[1] - max(256, parts[0] / 4)) <= 1
+
+
+def test_a_wrong_size_is_found_at_the_start(tmp_path: Path) -> None:
+    done = run("--port", "0", folder=tmp_path, TOPSECRET_MEMORY="0MB")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert "TOPSECRET_MEMORY must be a size such as 500MB or 2GB, at least 16MB" in done.stderr
 
 
 def test_whoever_comes_from_many_addresses_frees_nobody(monkeypatch: pytest.MonkeyPatch) -> None:

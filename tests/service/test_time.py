@@ -1,11 +1,18 @@
 """Time tells little: two very different data sets look alike from outside."""
 
+import threading
 import time
+from datetime import datetime
 from pathlib import Path
 
-from serving import PLACES, Here, here, write_events
+import pytest
+from serving import PATIENCE, PLACES, Here, here, write_events
 
+from topsecret.errors import DataIndependentFailure, SourceError
 from topsecret.service.datasets import NewDataset
+from topsecret.service.jobs import Asked
+from topsecret.service.problems import Problem
+from topsecret.service.turns import Turn
 
 TICK = 2.0
 
@@ -22,7 +29,6 @@ def test_a_large_and_a_small_data_set_answer_at_the_same_tick(tmp_path: Path) ->
                 NewDataset(name, name, f"{name}.csv", "user", ("place",), None, 4.0, 1e-5)
             )
             service.parts.datasets.allow(name, "ann", {"epsilon": 4.0})
-        service.parts.datasets.forget()
         warm(service)
         engine = {}
         for name in ("small", "large"):
@@ -43,19 +49,120 @@ def test_a_large_and_a_small_data_set_answer_at_the_same_tick(tmp_path: Path) ->
         assert abs(took["small"] - took["large"]) < TICK / 4
 
 
-def test_nothing_moves_before_the_tick(tmp_path: Path) -> None:
-    with here(tmp_path, tick=3.0) as service:
-        warm(service)
-        body = {"column": "place", "k": 1, "epsilon": 1.0}
-        asked = service.call("ann", "POST", "/api/datasets/events/ask", body).json()
-        while _row(service, asked["id"])["state"] == "working":
-            time.sleep(0.01)
-        assert time.time() < _row(service, asked["id"])["shown"] - 0.5
-        job = service.call("ann", "GET", f"/api/answers/{asked['id']}").json()
-        assert job == asked
-        # The budget as it is shown stands still between ticks, too.
-        first = service.parts.datasets.account("events")
-        assert service.parts.datasets.account("events") is first
+def test_nothing_moves_before_the_tick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the answer nor the ledger: no refund, no room for others, no word of either."""
+    with here(tmp_path, tick=4.0) as service:
+        body = {"column": "place", "k": 15}
+        service.call("bob", "POST", "/api/datasets/metered/plan", body)
+        path, budget = "/api/datasets/metered/ask", "/api/datasets/metered/budget"
+        drawn = watched(monkeypatch)
+        asked = service.call("bob", "POST", path, body).json()
+        tick = _row(service, asked["id"])["asked"] + 4.0
+        assert drawn.wait(PATIENCE)
+        refused = service.call("bob", "POST", path, body | {"k": 20}).json()
+        early = service.call("bob", "GET", budget).json()
+        assert time.time() < tick - 0.5
+        assert early["spent"] == {"picks": "15", "queries": "1"}
+        assert service.call("bob", "GET", f"/api/answers/{asked['id']}").json() == asked
+        assert _row(service, asked["id"])["state"] == "working"
+        ledger = service.parts.ledger
+        assert [entry.event for entry in ledger.history("metered")][-1] == "reserved"
+        message = service.ended("bob", refused["id"])["message"]
+        assert "has 5 items left" in message
+        # At the tick everything moves at once.
+        assert service.ended("bob", asked["id"])["state"] == "answered"
+        last = ledger.history("metered")[-1]
+        assert last.event == "settled"
+        assert tick <= datetime.fromisoformat(last.time).timestamp() < tick + 1.0
+        assert service.call("bob", "GET", budget).json()["spent"]["picks"] == "5"
+
+
+@pytest.mark.parametrize("error", [SourceError("a row"), DataIndependentFailure("no file")])
+def test_a_failure_waits_for_the_tick(tmp_path: Path, error: SourceError) -> None:
+    from topsecret.sources.duckdb import FileSource
+
+    def fails(*_: object) -> None:
+        raise error
+
+    with here(tmp_path, tick=1.0) as service, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(FileSource, "leading_counts", fails)
+        asked = service.call(
+            "bob", "POST", "/api/datasets/metered/ask", {"column": "place", "k": 2}
+        )
+        job = service.ended("bob", asked.json()["id"])
+        assert job["state"] == "failed"
+        row = _row(service, job["id"])
+        last = service.parts.ledger.history("metered")[-1]
+        assert last.event in ("failed", "released")
+        assert row["shown"] <= datetime.fromisoformat(last.time).timestamp() < row["shown"] + 0.9
+
+
+def test_questions_that_wait_for_their_tick_keep_no_engine_and_no_reservation_waits(
+    tmp_path: Path,
+) -> None:
+    """More questions than engines are reserved at once and counted within one tick."""
+    with here(tmp_path, tick=6.0, engines=1) as service:
+        body = {"column": "place", "k": 1}
+        service.call("bob", "POST", "/api/datasets/metered/plan", body)
+        jobs = [
+            service.call("bob", "POST", "/api/datasets/metered/ask", body | {"k": k}).json()["id"]
+            for k in (1, 2, 3, 4)
+        ]
+        for job in jobs:
+            assert service.ended("bob", job)["state"] == "answered"
+            row = _row(service, job)
+            assert abs(row["shown"] - row["asked"] - 6.0) < 1e-6
+        events = [entry.event for entry in service.parts.ledger.history("metered")]
+        assert events[2:] == ["reserved"] * 4 + ["settled"] * 4
+
+
+def test_how_many_may_be_under_way_is_counted_as_shown(tmp_path: Path) -> None:
+    with here(tmp_path, tick=1.0) as service:
+        jobs, worker = service.parts.jobs, service.parts.desk.worker
+        asked = [
+            jobs.ask("ann", "events", Asked("place", 1, 50.0), f"r{number}", worker)[0].id
+            for number in range(100)
+        ]
+        jobs.run(asked[0])  # refused at once, shown at the tick
+        shown = _row(service, asked[0])["shown"]
+        with pytest.raises(Problem, match="too_many"):
+            jobs.ask("ann", "events", Asked("place", 1, 50.0), "more", worker)
+        assert time.time() < shown
+        time.sleep(shown - time.time() + 0.05)
+        jobs.ask("ann", "events", Asked("place", 1, 50.0), "more", worker)
+
+
+def test_a_stored_answer_has_the_time_of_the_first_question(tmp_path: Path) -> None:
+    from topsecret.query import top_k
+
+    with here(tmp_path) as service:
+        ledger, slow = service.parts.ledger, Slow()
+        asked = {"item": "place", "person": "user", "k": 1, "ledger": ledger, "dataset": "metered"}
+        for _ in range(2):
+            release = top_k(slow, **asked, analyst="bob")  # type: ignore[arg-type]
+            reserved = ledger.history("metered")[2]
+            assert release.time.isoformat() == datetime.fromisoformat(reserved.time).isoformat()
+
+
+class Slow:
+    name = "slow"
+
+    def leading_counts(self, query: object) -> list[tuple[str, int]]:
+        time.sleep(0.1)
+        return [("Harbour", 10**6)]
+
+
+def watched(patch: pytest.MonkeyPatch) -> threading.Event:
+    """Set when an engine is done and the ledger is about to be told."""
+    done = threading.Event()
+    real = Turn.ending
+
+    def ending(turn: Turn) -> None:
+        done.set()
+        real(turn)
+
+    patch.setattr(Turn, "ending", ending)
+    return done
 
 
 def warm(service: Here) -> None:
@@ -72,3 +179,18 @@ def _row(service: Here, identity: str):  # type: ignore[no-untyped-def]
 
     with service.parts.store.reading() as connection:
         return connection.execute(select(JOBS).where(JOBS.c.id == identity)).mappings().one()
+
+
+def test_what_waits_for_an_engine_is_given_back_when_the_service_stops(tmp_path: Path) -> None:
+    with here(tmp_path, engines=1) as service:
+        turns = service.parts.jobs._turns
+        turns.counting.take()  # somebody else's question
+        body = {"column": "place", "k": 2}
+        asked = service.call("bob", "POST", "/api/datasets/metered/ask", body).json()
+        ledger, deadline = service.parts.ledger, time.monotonic() + PATIENCE
+        while not ledger.account("metered").pending and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert service.parts.desk.close(PATIENCE)
+        events = [entry.event for entry in ledger.history("metered")]
+        assert events[-2:] == ["reserved", "released"]
+        assert _row(service, asked["id"])["state"] == "working"

@@ -73,13 +73,42 @@ def test_the_counts_do_not_depend_on_it(events: Path, monkeypatch: pytest.Monkey
 
 
 def test_too_little_is_one_line(events: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TOPSECRET_MEMORY", "8MB")
+    monkeypatch.setenv("TOPSECRET_MEMORY", "16MB")
     with pytest.raises(SourceError, match="raise TOPSECRET_MEMORY"):
         FileSource(events).leading_counts(QUERY)
 
 
-@pytest.mark.parametrize("value", ["lots", "7X", "-1GB", "1GB'; DROP TABLE x", "80%"])
+SIZES = ("0MB", "0.001KB", "1kb", "15.9 MB", "15MiB", "1001TB", "999999999TB")
+
+
+@pytest.mark.parametrize("value", ["lots", "7X", "-1GB", "1GB'; DROP TABLE x", "80%", *SIZES])
 def test_a_size_that_is_none(events: Path, monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     monkeypatch.setenv("TOPSECRET_MEMORY", value)
     with pytest.raises(InvalidParameter, match="TOPSECRET_MEMORY must be a size"):
         FileSource(events).leading_counts(QUERY)
+
+
+@pytest.mark.parametrize("value", ["lots", *SIZES])
+def test_it_is_found_before_anything_is_paid(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
+    from topsecret import top_k
+    from topsecret.ledger import Flexible, Ledger
+
+    (tmp_path / "e.csv").write_text("user,place\nann,park\n")
+    ledger = Ledger(tmp_path / "ledger.db")
+    ledger.open_budget("d", Flexible.of(epsilon=4, delta=1e-5), person="user")
+    monkeypatch.setenv("TOPSECRET_MEMORY", value)
+    with pytest.raises(InvalidParameter, match="TOPSECRET_MEMORY must be a size"):
+        top_k(
+            tmp_path / "e.csv",
+            item="place",
+            person="user",
+            k=1,
+            epsilon=0.1,
+            delta=1e-8,
+            ledger=ledger,
+            dataset="d",
+        )
+    assert [entry.event for entry in ledger.history("d")] == ["opened"]
+    ledger.close()

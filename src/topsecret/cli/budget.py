@@ -113,7 +113,7 @@ def allow(
     else:
         limits = dict(Flexible.of(epsilon=epsilon, delta=delta).limits)
     book.allow(dataset, analyst, limits)
-    typer.echo(f"{analyst} may ask {dataset}")
+    typer.echo(f"{analyst} may ask {dataset if all(limits.values()) else 'nothing of ' + dataset}")
 
 
 @budget.command()

@@ -59,7 +59,7 @@ def serve(
     topsecret serve --demo
     """
     from topsecret.service.databases import ENVIRONMENT, named
-    from topsecret.service.serve import address, bound, prepare, run
+    from topsecret.service.serve import address, bound, prepare, run, share_memory
     from topsecret.service.settings import Settings, default_home
 
     for folder in files or ():
@@ -73,6 +73,7 @@ def serve(
         tick=tick,
         https=https,
     )
+    share_memory(workers * settings.engines)
     with bound(host, port) as listening:
         base = address(host, listening, https)
         if demo:

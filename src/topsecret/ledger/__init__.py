@@ -17,6 +17,7 @@ from topsecret.ledger.audit import Fault, Report
 from topsecret.ledger.budget import Bargain, Flexible, Metered, Picks, Price
 from topsecret.ledger.chain import Entry
 from topsecret.ledger.ledger import Ledger
+from topsecret.ledger.pace import Pace
 from topsecret.ledger.payment import paid
 from topsecret.ledger.request import Request, Reservation, Stored
 
@@ -29,6 +30,7 @@ __all__ = [
     "Flexible",
     "Ledger",
     "Metered",
+    "Pace",
     "Pending",
     "Picks",
     "Price",

@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
 Amounts = Mapping[str, Fraction]
@@ -42,11 +42,20 @@ def minus(one: Amounts, other: Amounts) -> Amounts:
 
 
 def least(one: Amounts, other: Amounts) -> Amounts:
-    """The smaller amount of each resource that both name, and what one alone names."""
+    """The smaller amount of each resource; what one of them does not name is 0 there.
+
+    >>> least({"picks": Fraction(20), "queries": Fraction(3)}, {"queries": Fraction(5)})
+    {'picks': Fraction(0, 1), 'queries': Fraction(3, 1)}
+    """
+    nothing = Fraction(0)
     return {
-        name: min(amounts[name] for amounts in (one, other) if name in amounts)
-        for name in {**one, **other}
+        name: min(one.get(name, nothing), other.get(name, nothing)) for name in {**one, **other}
     }
+
+
+def named(amounts: Amounts, names: Iterable[str]) -> Amounts:
+    """The amounts of all these resources, also of those that were left out because they are 0."""
+    return {name: amounts.get(name, Fraction(0)) for name in names}
 
 
 def shortages(needed: Amounts, left: Amounts) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ public parameters alone.
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import secrets
@@ -22,15 +23,16 @@ import time
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
-from sqlalchemy import Connection, RowMapping, exc, select
+from sqlalchemy import Connection, RowMapping, select
 
-from topsecret.errors import BudgetExceeded, InDoubt, InvalidParameter
+from topsecret.errors import BudgetExceeded, InDoubt, InvalidParameter, Taken
 from topsecret.ledger import rows, statements
 from topsecret.ledger.account import Account, Allowance, Pending, described
-from topsecret.ledger.amounts import Amounts, as_text, least, minus, plus, shortages
+from topsecret.ledger.amounts import Amounts, as_text, least, minus, named, plus, shortages
 from topsecret.ledger.audit import Report, audit
 from topsecret.ledger.budget import Flexible, Metered
 from topsecret.ledger.chain import GENESIS, Entry, canonical, digest
+from topsecret.ledger.pace import Pace
 from topsecret.ledger.request import Request, Reservation, Stored
 from topsecret.ledger.rows import DatasetRow, allowances, amounts
 from topsecret.ledger.schema import ALLOWANCES, DATASETS, ENTRIES, RESERVATIONS
@@ -50,6 +52,7 @@ class Ledger:
 
     def __init__(self, place: str | os.PathLike[str] | None = None) -> None:
         self._store = Store(default_place() if place is None else place)
+        self.pace = Pace()
 
     def __repr__(self) -> str:
         return f"Ledger({self._store.name!r})"
@@ -62,6 +65,12 @@ class Ledger:
     def close(self) -> None:
         """Close all connections."""
         self._store.close()
+
+    def paced(self, pace: Pace) -> Ledger:
+        """The same ledger, whose reservations are read under and end when ``pace`` says."""
+        found = copy.copy(self)
+        found.pace = pace
+        return found
 
     # The owner
 
@@ -84,7 +93,7 @@ class Ledger:
                 connection.execute(DATASETS.insert().values(name=dataset, **public, **empty))
                 row = DatasetRow.locked(connection, dataset)
                 row.append("opened", public)
-        except exc.IntegrityError:
+        except Taken:
             raise InvalidParameter(
                 f"data set {dataset!r} has a budget already; a second one would add to the first, "
                 "so choose another name only for other data"
@@ -160,12 +169,12 @@ class Ledger:
             if value is not None:
                 _name(role, value)
         question = digest(canonical(dict(request.question)))
-        deadline = time.monotonic() + wait
+        deadline = time.monotonic() + wait + self.pace.longer
         while True:
             found = self._reserved(request, question, time.monotonic() < deadline)
             if found is not None:
                 return found
-            time.sleep(0.05)
+            self.pace.polling(0.05)
 
     def _reserved(
         self, request: Request, question: str, may_wait: bool
@@ -177,12 +186,12 @@ class Ledger:
             if request.request_id is not None:
                 mine = {**key, "the_request": request.request_id}
                 for earlier in connection.execute(statements.SAME_REQUEST, mine).mappings():
-                    return _retried(request, question, earlier, may_wait)
+                    return _retried(request, question, earlier, may_wait and self._young(earlier))
             same = {"the_dataset": request.dataset, "the_question": question}
             for earlier in connection.execute(statements.SAME_QUESTION, same).mappings():
                 if earlier["state"] == rows.SETTLED:
                     return _stored(earlier)
-                if may_wait and _young(earlier):
+                if may_wait and self._young(earlier):
                     return None
             worst, left = self._weighed(row, request, analyst)
             if not shortages(worst, left):
@@ -212,6 +221,10 @@ class Ledger:
                 return Reservation(identity, request, row.budget)
         raise _exceeded(request, row.budget, worst, left)
 
+    def _young(self, row: RowMapping) -> bool:
+        age = datetime.now(UTC) - datetime.fromisoformat(row["time"])
+        return age < timedelta(seconds=WAIT + self.pace.longer)
+
     def _weighed(self, row: DatasetRow, request: Request, analyst: str) -> tuple[Amounts, Amounts]:
         """What the query may need, and what there is for it."""
         if row.state != rows.OPEN:
@@ -239,21 +252,24 @@ class Ledger:
         """Store the answer and give back what it did not use, in one transaction."""
         text = canonical(dict(answer))
         cost = reservation.budget.actual(reservation.request.price, symbols)
+        self.pace.ending()
         with self._store.writing() as connection:
             row, found = self._under_way(connection, reservation)
             values = {"reservation": found["id"], "answer": text}
             connection.execute(statements.ADD_ANSWER, values)
             row.end(found, "settled", cost, symbols=symbols, answer=digest(text))
-        return Stored(json.loads(text), cost, found["position"], fresh=True)
+        return Stored(json.loads(text), cost, found["position"], found["time"], fresh=True)
 
     def fail(self, reservation: Reservation) -> None:
         """The query ended without an answer: it stays charged."""
+        self.pace.ending()
         with self._store.writing() as connection:
             row, found = self._under_way(connection, reservation)
             row.end(found, "failed", amounts(found["cost"]))
 
     def release(self, reservation: Reservation) -> None:
         """Give everything back: nothing was read, for a reason that no row can influence."""
+        self.pace.ending()
         with self._store.writing() as connection:
             row, found = self._under_way(connection, reservation)
             row.end(found, "released", {})
@@ -302,10 +318,23 @@ class Ledger:
                     for one in pending
                 ),
                 tuple(
-                    Allowance(one["analyst"], amounts(one["limits"]), amounts(one["spent"]))
+                    Allowance(
+                        one["analyst"],
+                        named(amounts(one["limits"]), row.budget.limits),
+                        amounts(one["spent"]),
+                    )
                     for one in allowances(connection, dataset)
                 ),
             )
+
+    def position(self, dataset: str) -> int:
+        """How many entries a data set has: it moves with every change, and is cheap to ask."""
+        with self._store.reading() as connection:
+            query = select(DATASETS.c.entries).where(DATASETS.c.name == dataset)
+            found: int | None = connection.execute(query).scalar_one_or_none()
+        if found is None:
+            raise rows.unknown(dataset)
+        return found
 
     def history(self, dataset: str) -> list[Entry]:
         """Everything that happened to a data set's budget, oldest first."""
@@ -332,7 +361,7 @@ def _retried(request: Request, question: str, earlier: RowMapping, may_wait: boo
         raise InvalidParameter(
             f"{name} failed after it was charged; choose a new one to pay and ask again"
         )
-    if may_wait and _young(earlier):
+    if may_wait:
         return None
     raise InDoubt(
         f"{name} is under way elsewhere or was cut short (reservation {earlier['id']} of "
@@ -341,12 +370,7 @@ def _retried(request: Request, question: str, earlier: RowMapping, may_wait: boo
 
 
 def _stored(row: RowMapping) -> Stored:
-    return Stored(json.loads(row["answer"]), amounts(row["cost"]), row["position"])
-
-
-def _young(row: RowMapping) -> bool:
-    age = datetime.now(UTC) - datetime.fromisoformat(row["time"])
-    return age < timedelta(seconds=WAIT)
+    return Stored(json.loads(row["answer"]), amounts(row["cost"]), row["position"], row["time"])
 
 
 def _exceeded(

@@ -23,11 +23,14 @@ def paid(ledger: Ledger, request: Request, read_and_draw: Callable[[], Drawn]) -
     | by any other failure | charged in full, *failed* | not shown |
     | by a crash before ``settle`` returned | charged in full, *in doubt*, or settled | not shown |
     | in ``settle`` | as far as the answer went | stored, shown, and shown again for nothing |
+
+    Between drawing and settling, ``Ledger.paced`` may wait: the ledger then moves at fixed times.
     """
     reserved = ledger.reserve(request)
     if isinstance(reserved, Stored):
         return reserved
     try:
+        ledger.pace.reading()
         answer, symbols = read_and_draw()
     except DataIndependentFailure:
         # Without the ledger it stays in doubt; the caller must hear of the first failure.

@@ -41,5 +41,7 @@ class Stored:
     cost: Amounts
     position: int
     """Of the reservation's entry."""
+    time: str
+    """Of the reservation, which was made before any row was read."""
     fresh: bool = False
     """Whether it was drawn for this request; otherwise it costs nothing."""

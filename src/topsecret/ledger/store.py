@@ -16,7 +16,7 @@ from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, exc, make_url, text
 
-from topsecret.errors import InvalidParameter, LedgerError, MissingExtra, TopSecretError
+from topsecret.errors import InvalidParameter, LedgerError, MissingExtra, Taken, TopSecretError
 from topsecret.ledger import schema
 
 PATIENCE = 60.0
@@ -35,6 +35,7 @@ _SQLITE: dict[str, str] = {
     "SQLITE_CORRUPT": "the file is damaged; restore a backup",
     "SQLITE_IOERR": "its disk does not answer or is full; check the disk",
 }
+_TAKEN = ("SQLITE_CONSTRAINT_PRIMARYKEY", "SQLITE_CONSTRAINT_UNIQUE", "23505")
 _POSTGRES: dict[str, str] = {
     "53100": "its disk is full; free some space",
     "25006": "it is read-only; connect to the primary server",
@@ -138,15 +139,30 @@ class Store:
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
-        """Errors of the database in our words; its own texts may quote what is stored."""
+        """Errors of the database in our words; its own texts may quote what is stored.
+
+        Its errors hold the parameters too, an unsettled answer among them: they must not even be
+        the context of ours.
+        """
         try:
             yield
-        except exc.IntegrityError:
-            raise
         except (exc.SQLAlchemyError, OSError) as error:
             if isinstance(error, TopSecretError):
                 raise
-            raise LedgerError(f"the ledger {self.name} failed: {_reason(error)}") from None
+            told = self._told(error)
+        else:
+            return
+        try:
+            raise told
+        except LedgerError:
+            # Python has set it: a block that ends in an error is left while that is handled.
+            told.__context__ = None
+            raise
+
+    def _told(self, error: Exception) -> LedgerError:
+        if _is_taken(error):
+            return Taken(f"the ledger {self.name} has a row with this key already")
+        return LedgerError(f"the ledger {self.name} failed: {_reason(error)}")
 
     def close(self) -> None:
         """Close all connections."""
@@ -226,6 +242,13 @@ def _prepare_postgres(connection: Any, _record: object) -> None:
         cursor.execute("SET synchronous_commit TO on")
         cursor.execute(f"SET lock_timeout TO '{int(PATIENCE)}s'")
     connection.commit()
+
+
+def _is_taken(error: BaseException) -> bool:
+    """Whether a primary key or another key is there already, and nothing else is wrong."""
+    cause = getattr(error, "orig", None)
+    name = getattr(cause, "sqlite_errorname", None) or getattr(cause, "sqlstate", None)
+    return isinstance(error, exc.IntegrityError) and name in _TAKEN
 
 
 def _reason(error: BaseException) -> str:

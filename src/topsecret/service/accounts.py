@@ -7,9 +7,9 @@ import time
 from dataclasses import dataclass
 from typing import Literal
 
-from sqlalchemy import RowMapping, delete, exc, func, select, update
+from sqlalchemy import RowMapping, delete, func, select, update
 
-from topsecret.errors import InvalidParameter
+from topsecret.errors import InvalidParameter, Taken
 from topsecret.ledger.store import Store
 from topsecret.service import secrecy
 from topsecret.service.schema import KEYS, NOTES, SESSIONS, USERS
@@ -99,7 +99,7 @@ class Accounts:
         try:
             with self._store.writing() as connection:
                 connection.execute(USERS.insert().values(row))
-        except exc.IntegrityError:
+        except Taken:
             raise InvalidParameter(f"there is an account {name!r} already") from None
 
     def users(self) -> list[User]:
@@ -210,6 +210,10 @@ class Accounts:
         self._recent.clear()
         return done.rowcount == 1
 
+    def verified(self, key: str) -> bool:
+        """Whether this process has found the key right before; it may be revoked by now."""
+        return secrecy.fingerprint(key) in self._verified
+
     def by_key(self, key: str) -> User | None:
         """Whose key it is."""
         identity, secret = secrecy.parse_key(key)
@@ -223,6 +227,7 @@ class Accounts:
         # The slow hash once per key and process; afterwards whether the key still stands.
         known = row is not None and self._verified.get(secrecy.fingerprint(key)) == row["hash"]
         if not known and not secrecy.key_matches(secret, None if row is None else row["hash"]):
+            self._verified.pop(secrecy.fingerprint(key), None)
             return None
         if row is None:
             return None

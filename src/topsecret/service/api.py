@@ -102,7 +102,7 @@ async def get_csv(request: Request, person: Person, answer: shapes.Identity) -> 
 async def budget(
     request: Request, person: Person, dataset: shapes.DatasetName
 ) -> dict[str, object]:
-    """What is left for the account, as of the last tick."""
+    """What is left for the account; the end of a question moves it at a tick."""
     return await blocking(partial(_budget, parts(request), person.name, dataset))
 
 

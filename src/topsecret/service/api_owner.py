@@ -104,14 +104,12 @@ def allowed(service: Parts, dataset: str, analyst: str, terms: dict[str, float |
     if analyst not in {one.name for one in service.accounts.users()}:
         raise InvalidParameter(f"there is no account {analyst!r}")
     service.datasets.allow(dataset, analyst, terms)
-    service.datasets.forget()
 
 
 def closed(service: Parts, dataset: str) -> None:
     """Close a data set's budget."""
     service.datasets.get(dataset)
     service.ledger.close_budget(dataset)
-    service.datasets.forget()
 
 
 def in_doubt(service: Parts) -> list[dict[str, Any]]:

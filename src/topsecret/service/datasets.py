@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 
-from sqlalchemy import RowMapping, exc, select
+from sqlalchemy import RowMapping, select
 
 from topsecret.columns import columns_of
-from topsecret.errors import InvalidParameter, SourceError
+from topsecret.errors import InvalidParameter, SourceError, Taken
 from topsecret.ledger import Account, Allowance, Flexible, Ledger, Metered
 from topsecret.ledger.store import Store
 from topsecret.service.databases import Databases
@@ -83,10 +83,9 @@ class Datasets:
         store: Store,
         ledger: Ledger,
         folders: tuple[Path, ...],
-        tick: float,
         databases: Databases,
     ) -> None:
-        self._store, self._ledger, self._tick = store, ledger, tick
+        self._store, self._ledger = store, ledger
         self.databases = databases
         self._folders = tuple(folder.resolve() for folder in folders)
         self._accounts: dict[str, tuple[int, Account]] = {}
@@ -158,7 +157,7 @@ class Datasets:
         try:
             with self._store.writing() as connection:
                 connection.execute(DATASETS.insert().values(values))
-        except exc.IntegrityError:
+        except Taken:
             raise InvalidParameter(f"there is a data set {new.name!r} already") from None
 
     def _schema(self, new: NewDataset) -> tuple[str, tuple[str, ...]]:
@@ -244,15 +243,14 @@ class Datasets:
         return dataset
 
     def account(self, name: str) -> Account:
-        """The budget as it was at the last tick.
+        """The budget as it is; it is read anew only when the ledger has moved.
 
-        An answer gives back what it did not need the moment it is drawn: a fresher view would
-        tell when that was.
+        The ledger itself moves when a question is asked and, at a tick, when it ends.
         """
-        now = int(time.time() / self._tick)
+        position = self._ledger.position(name)
         found = self._accounts.get(name)
-        if found is None or found[0] != now:
-            found = self._accounts[name] = now, self._ledger.account(name)
+        if found is None or found[0] != position:
+            found = self._accounts[name] = position, self._ledger.account(name)
         return found[1]
 
     def allowance(self, name: str, analyst: str) -> Allowance | None:
@@ -267,10 +265,6 @@ class Datasets:
         if dataset.table is None:
             return dataset.source, None
         return self.databases.address(dataset.source), dataset.table
-
-    def forget(self) -> None:
-        """Look anew: the owner changed something."""
-        self._accounts.clear()
 
 
 def _unknown(name: str) -> Problem:

@@ -10,10 +10,11 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 from sqlalchemy import delete, select, update
 
-from topsecret.errors import TopSecretError
+from topsecret.errors import Closing, TopSecretError
 from topsecret.ledger.store import Store
 from topsecret.service.jobs import Jobs
 from topsecret.service.schema import WORKERS
+from topsecret.service.turns import AT_ONCE, Turns
 
 BEAT = 2.0
 SILENCE = 10.0
@@ -25,13 +26,13 @@ Told = Callable[[str], None]
 class Desk:
     """Runs the jobs of one worker process."""
 
-    def __init__(self, store: Store, jobs: Jobs, engines: int, *, ended: Told, broke: Told) -> None:
+    def __init__(self, store: Store, jobs: Jobs, turns: Turns, *, ended: Told, broke: Told) -> None:
         self.worker = secrets.token_hex(8)
         self._store, self._jobs, self._ended, self._broke = store, jobs, ended, broke
-        self._pool = ThreadPoolExecutor(engines, thread_name_prefix="engine")
+        self._pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="question")
         self._under_way: set[Future[None]] = set()
         self._again: set[str] = set()
-        self._closing = threading.Event()
+        self._closing = turns.closing
         self._heart = threading.Thread(target=self._live, name="heart", daemon=True)
 
     def open(self) -> None:
@@ -63,6 +64,8 @@ class Desk:
     def _run(self, identity: str) -> None:
         try:
             self._ended(self._jobs.run(identity))
+        except Closing:
+            pass  # it is stored: whoever starts next takes it over
         except Exception as error:
             # Asking again is safe: the request id finds whatever the ledger has of it.
             self._again.add(identity)

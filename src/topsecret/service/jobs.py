@@ -4,14 +4,14 @@ A job is stored before it runs. Whichever process ends it asks ``top_k`` with th
 id, so that a job taken over from a dead process finds the answer that was settled, or learns that
 its reservation is in doubt, or pays for the first time: never twice, never with other noise.
 
-*Time.* How long an engine counts depends on the data. The end of a job, good or bad, is shown
-only a whole number of ticks after the question, and there is nothing in between to watch.
+*Time.* How long an engine counts depends on the data. The end of a job, good or bad, reaches the
+ledger and is shown only a whole number of ticks after the question (``topsecret.service.turns``),
+and there is nothing in between to watch: no refund, no room for another question, no message.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import secrets
 import time
 from collections.abc import Collection
@@ -19,14 +19,16 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import RowMapping, exc, select, update
+from sqlalchemy import RowMapping, or_, select, update
 
 from topsecret.errors import (
     BudgetExceeded,
+    Closing,
     InDoubt,
     InvalidParameter,
     LedgerError,
     SourceError,
+    Taken,
     TopSecretError,
 )
 from topsecret.ledger import Ledger
@@ -38,6 +40,7 @@ from topsecret.service.datasets import Datasets
 from topsecret.service.preview import Length
 from topsecret.service.problems import Problem
 from topsecret.service.schema import JOBS
+from topsecret.service.turns import Turn, Turns
 
 WORKING, ANSWERED, REFUSED, FAILED, IN_DOUBT = (
     "working",
@@ -107,9 +110,9 @@ def public(release: Release) -> dict[str, object]:
 class Jobs:
     """All jobs, in the store. Every method may block: call it from a thread."""
 
-    def __init__(self, store: Store, ledger: Ledger, datasets: Datasets, tick: float) -> None:
+    def __init__(self, store: Store, ledger: Ledger, datasets: Datasets, turns: Turns) -> None:
         self._store, self._ledger, self._datasets = store, ledger, datasets
-        self._tick = tick
+        self._turns = turns
 
     def ask(
         self, user: str, dataset: str, asked: Asked, request: str | None, worker: str
@@ -131,7 +134,9 @@ class Jobs:
         new = True
         try:
             with self._store.writing() as connection:
-                busy = select(JOBS.c.id).where(JOBS.c.user == user, JOBS.c.state == WORKING)
+                # As it is shown: the true state would tell when an engine was done.
+                unseen = or_(JOBS.c.shown.is_(None), JOBS.c.shown > values["asked"])
+                busy = select(JOBS.c.id).where(JOBS.c.user == user, unseen)
                 if len(connection.execute(busy.limit(_AT_ONCE)).all()) >= _AT_ONCE:
                     raise Problem(
                         429,
@@ -139,7 +144,7 @@ class Jobs:
                         f"{_AT_ONCE} questions of yours are under way; wait for some",
                     )
                 connection.execute(JOBS.insert().values(values))
-        except exc.IntegrityError:
+        except Taken:
             new = False
         with self._store.reading() as connection:
             row = connection.execute(select(JOBS).where(*mine)).mappings().one()
@@ -174,13 +179,17 @@ class Jobs:
 
     def run(self, identity: str) -> str:
         """Answer a job and store what became of it; its state."""
+        with Turn(self._turns) as turn:
+            return self._run(identity, turn)
+
+    def _run(self, identity: str, turn: Turn) -> str:
         with self._store.reading() as connection:
             row = connection.execute(select(JOBS).where(JOBS.c.id == identity)).mappings().one()
         if row["state"] not in (WORKING, IN_DOUBT):
             return str(row["state"])
-        ended = self._ended(row)
-        ticks = max(1, math.ceil((time.time() - row["asked"]) / self._tick))
-        ended |= {"shown": row["asked"] + ticks * self._tick}
+        turn.asked = row["asked"]
+        ended = self._ended(row, self._ledger.paced(turn))
+        ended |= {"shown": turn.shown or self._turns.next_tick(row["asked"])}
         with self._store.writing() as connection:
             connection.execute(
                 update(JOBS)
@@ -199,7 +208,7 @@ class Jobs:
                 connection.execute(mine)
         return lost
 
-    def _ended(self, row: RowMapping) -> dict[str, object]:
+    def _ended(self, row: RowMapping, ledger: Ledger) -> dict[str, object]:
         """Ask, and put the outcome into words that hold nothing of the data."""
         asked = _asked(row)
         try:
@@ -213,7 +222,7 @@ class Jobs:
                 item=asked.column,
                 person=dataset.person,
                 k=asked.k,
-                ledger=self._ledger,
+                ledger=ledger,
                 dataset=dataset.name,
                 analyst=row["user"],
                 request_id=row["request"],
@@ -230,6 +239,8 @@ class Jobs:
             )
         except InvalidParameter as error:
             return _without(REFUSED, "refused", str(error))
+        except Closing:
+            raise
         except SourceError:
             return _without(
                 FAILED, "source_failed", "The data could not be read. The owner should look at it."
@@ -271,7 +282,10 @@ def _without(state: str, error: str, message: str) -> dict[str, object]:
 
 
 def _timed(release: Release, asked: float) -> Release:
-    """The answer with a time that does not tell how long the engine counted."""
+    """The answer with a time that tells neither how long the engine counted nor who asked before.
+
+    The time of a stored answer is that of the question for which it was drawn.
+    """
     if release.charge.startswith("nothing"):
         return replace(release, time=release.time.replace(second=0, microsecond=0))
     return replace(release, time=datetime.fromtimestamp(asked, UTC))

@@ -5,6 +5,9 @@
 [0, 0, 30]
 >>> limits.wait("question", "ann", now=30.0)
 0
+>>> limits.give_back("question", "ann")
+>>> limits.wait("question", "ann", now=30.0)
+0
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ class Limits:
         self._per_minute = dict(per_minute)
         self._buckets: dict[tuple[str, str], tuple[float, float]] = {}
 
-    def wait(self, kind: str, who: str, *, now: float | None = None, take: float = 1.0) -> int:
+    def wait(self, kind: str, who: str, *, now: float | None = None) -> int:
         """0 when there is a token, which is taken; otherwise the seconds until there is one."""
         moment = time.monotonic() if now is None else now
         most = self._per_minute[kind]
@@ -34,7 +37,7 @@ class Limits:
         if tokens < 1:
             self._buckets[kind, who] = tokens, moment
             return max(1, math.ceil((1 - tokens) * 60 / most))
-        self._buckets[kind, who] = tokens - take, moment
+        self._buckets[kind, who] = tokens - 1, moment
         return 0
 
     def _forget_the_fullest(self, moment: float) -> None:
@@ -48,6 +51,8 @@ class Limits:
         kept = sorted(self._buckets, key=tokens)[: MOST_BUCKETS // 2]
         self._buckets = {key: self._buckets[key] for key in kept}
 
-    def full(self, kind: str, who: str) -> int:
-        """As ``wait``, without taking a token."""
-        return self.wait(kind, who, take=0.0)
+    def give_back(self, kind: str, who: str) -> None:
+        """The token that was taken before it was known that it need not be."""
+        if (kind, who) in self._buckets:
+            tokens, last = self._buckets[kind, who]
+            self._buckets[kind, who] = min(self._per_minute[kind], tokens + 1), last

@@ -14,7 +14,7 @@ from topsecret.service.accounts import SESSION_SECONDS, User
 from topsecret.service.page import render
 from topsecret.service.parts import blocking, parts
 from topsecret.service.problems import Problem
-from topsecret.service.who import SESSION, VISIT, address, check_origin, limited, too_many, user
+from topsecret.service.who import SESSION, VISIT, address, check_origin, limited, take_all, user
 
 account_pages = APIRouter(include_in_schema=False)
 Person = Annotated[User, Depends(user)]
@@ -34,15 +34,16 @@ async def log_in(request: Request, name: Text, password: Text, visit: Text = "")
     """Open it."""
     service = parts(request)
     _check_visit(request, visit)
+    name = name.strip().lower()
     tries = (f"log-in from {address(request)}", f"log-in of {name}")
-    for who in tries:
-        if seconds := service.limits.full("try", who):
-            raise too_many(seconds)
-    token = await blocking(partial(service.accounts.log_in, name.strip().lower(), password))
+    # Every try is counted before the slow look at the password, and forgotten if it was right.
+    take_all(service.limits, "try", tries)
+    token = await blocking(partial(service.accounts.log_in, name, password))
     service.metrics.log_in("accepted" if token else "refused")
-    if token is None:
+    if token is not None:
         for who in tries:
-            service.limits.wait("try", who)
+            service.limits.give_back("try", who)
+    else:
         wrong = "Name and password do not match. Please try again."
         return _door(request, "login.html", 401, wrong=wrong, name=name)
     return _inside(request, token)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ from topsecret.service.limits import Limits
 from topsecret.service.logs import log
 from topsecret.service.metrics import Metrics
 from topsecret.service.settings import Settings
+from topsecret.service.turns import Turns
 
 T = TypeVar("T")
 
@@ -55,8 +57,9 @@ class Parts:
         self.ledger = Ledger(settings.place)
         self.accounts = Accounts(self.store)
         databases = Databases(settings.sources)
-        self.datasets = Datasets(self.store, self.ledger, settings.files, settings.tick, databases)
-        self.jobs = Jobs(self.store, self.ledger, self.datasets, settings.tick)
+        self.datasets = Datasets(self.store, self.ledger, settings.files, databases)
+        turns = Turns(settings.engines, settings.tick)
+        self.jobs = Jobs(self.store, self.ledger, self.datasets, turns)
         self.metrics = Metrics()
         self.remembered = Remembered()
         self.limits = Limits(
@@ -70,16 +73,19 @@ class Parts:
         self.desk = Desk(
             self.store,
             self.jobs,
-            settings.engines,
+            turns,
             ended=self.metrics.question,
             broke=lambda kind: log("failure", kind=kind, where="desk"),
         )
+        # Keys that this process has not seen yet are looked at one at a time.
+        self.new_keys = asyncio.Lock()
         # Plans are made one at a time: they are pure computing and must not starve the rest.
         self.planning: CapacityLimiter | None = None
 
     def close(self) -> bool:
         """Stop answering; False when a question had to be left under way."""
-        finished = self.desk.close(self.settings.grace)
+        # A question that was drawn waits for its tick.
+        finished = self.desk.close(max(self.settings.grace, self.settings.tick))
         self.ledger.close()
         self.store.close()
         return finished

@@ -58,14 +58,11 @@ def preview(
         worst = {"picks": Fraction(0 if k == "auto" else k), "queries": Fraction(1)}
     else:
         worst = dict(budget.worst(Price(seen.loss)))
-    left = {name: min(value, share.left.get(name, value)) for name, value in account.left.items()}
-    whole = {
-        name: min(value, share.limits.get(name, value))
-        for name, value in account.budget.limits.items()
-    }
+    left = {name: min(value, share.left[name]) for name, value in account.left.items()}
+    whole = {name: min(value, share.limits[name]) for name, value in account.budget.limits.items()}
     again = min((int(left[name] / value) for name, value in worst.items() if value), default=0)
     cost = max(_part(worst[name], whole[name]) for name in worst)
-    remaining = min(_part(left[name], whole[name]) for name in left)
+    remaining = min(_part(left[name], whole[name]) for name in left if whole[name] or worst[name])
     fits = again >= 1 and account.state == "open"
     return Preview(
         k,
@@ -128,4 +125,4 @@ def _takes(fits: bool, cost: float, again: int) -> str:
 
 
 def _part(value: Fraction, whole: Fraction) -> Fraction:
-    return value / whole if whole else Fraction(1)
+    return value / whole if whole else Fraction(1 if value else 0)

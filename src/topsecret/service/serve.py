@@ -14,6 +14,7 @@ from uvicorn.supervisors import Multiprocess
 
 from topsecret.errors import InvalidParameter
 from topsecret.ledger.store import Store
+from topsecret.memory import memory
 from topsecret.service import schema
 from topsecret.service.accounts import Accounts
 from topsecret.service.app import ENVIRONMENT
@@ -66,9 +67,10 @@ def prepare(settings: Settings, base: str, say: Say) -> None:
 def share_memory(engines: int) -> None:
     """Each engine's part of the machine, unless the operator said otherwise.
 
-    One engine alone would take four fifths, and several together would be killed.
+    One engine alone would take four fifths, and several together would be killed. A size that the
+    engines cannot keep to is refused.
     """
-    if not os.environ.get("TOPSECRET_MEMORY") and "SC_PHYS_PAGES" in os.sysconf_names:
+    if memory() is None and "SC_PHYS_PAGES" in os.sysconf_names:
         machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
         os.environ["TOPSECRET_MEMORY"] = f"{max(256, machine * 4 // 5 // engines // 10**6)}MB"
 
@@ -76,7 +78,6 @@ def share_memory(engines: int) -> None:
 def run(settings: Settings, listening: socket.socket, workers: int) -> None:
     """Serve until a signal ends it: questions under way finish, or stay in doubt."""
     os.environ[ENVIRONMENT] = settings.to_json()
-    share_memory(workers * settings.engines)
     configure()
     config = uvicorn.Config(
         "topsecret.service.app:from_environment",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from starlette.requests import Request
 
 from topsecret.service import secrecy
 from topsecret.service.accounts import User
+from topsecret.service.limits import Limits
 from topsecret.service.parts import Parts, blocking, parts
 from topsecret.service.problems import Problem
 
@@ -97,11 +99,25 @@ def address(request: Request) -> str:
     return request.client.host if request.client is not None else "-"
 
 
+def take_all(limits: Limits, kind: str, whose: Sequence[str]) -> None:
+    """Take a token of each, or none and refuse."""
+    for number, who in enumerate(whose):
+        if seconds := limits.wait(kind, who):
+            for taken in whose[:number]:
+                limits.give_back(kind, taken)
+            raise too_many(seconds)
+
+
 async def _by_key(request: Request, service: Parts, key: str) -> User | None:
-    where = f"key from {address(request)}"
-    if seconds := service.limits.full("try", where):
-        raise too_many(seconds)
-    found = await blocking(lambda: service.accounts.by_key(key))
-    if found is None:
-        service.limits.wait("try", where)
-    return found
+    if service.accounts.verified(key):  # no guess: whether it still stands is all that is asked
+        return await blocking(lambda: service.accounts.by_key(key))
+    where = (f"key from {address(request)}",)
+    # One after the other: a program that begins with many requests at once has one new key.
+    async with service.new_keys:
+        if service.accounts.verified(key):
+            return await blocking(lambda: service.accounts.by_key(key))
+        take_all(service.limits, "try", where)
+        found = await blocking(lambda: service.accounts.by_key(key))
+        if found is not None:
+            service.limits.give_back("try", *where)
+        return found

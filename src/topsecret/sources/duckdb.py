@@ -317,12 +317,10 @@ def domain_paths(query: CountQuery) -> list[Path]:
 
 def _memory() -> dict[str, str]:
     """How much memory the engine may use before it spills to disk, where TOPSECRET_MEMORY says."""
-    named = os.environ.get("TOPSECRET_MEMORY", "").strip()
-    if not named:
-        return {}
-    if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,3})? ?[KMGT]i?B", named, re.IGNORECASE):
-        raise InvalidParameter("TOPSECRET_MEMORY must be a size such as 500MB or 2GB")
-    return {"memory_limit": named}
+    from topsecret.memory import memory
+
+    named = memory()
+    return {} if named is None else {"memory_limit": named}
 
 
 @contextmanager
