@@ -22,7 +22,11 @@ from topsecret.sources.sqlalchemy import SqlSource
 from topsecret.sources.tables import OpenConnection
 
 # A column's name, its kind in the grammar, its type and values that engines have trouble with.
-TEXTS = ["''", "'5'", "'abc'", "'1e999'", "'a\\'", "'%'", "'true'", "'2020-02-30'", "'İß😀'", "' '"]
+TEXTS = [
+    *("''", "'5'", "'abc'", "'1e999'", "'a\\'", "'%'", "'true'", "'2020-02-30'", "'İß😀'", "' '"),
+    *("'infinity'", "'5881580-07-11'", "'290309-12-21 (BC)'", "'99999999999-01-01'", "'nan'"),
+    *("'9223372036854775808'", "'-0'", "'2020-01-01 25:00'", "'2020-01-01 10:00+99'", "'‮﻿'"),
+]
 DATES = ["'2020-01-01'", "'infinity'", "'-infinity'", "'9999-12-31'", "'0001-01-01'"]
 FLOATS = ["0", "'nan'", "'inf'", "'-inf'", "1e300", "-1e-300", "0.1"]
 BIG, BIGGER = 2**63 - 1, 2**127 - 1
