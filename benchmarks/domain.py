@@ -36,7 +36,7 @@ class Moved:
 
 
 def in_duckdb() -> None:
-    from topsecret.sources.duckdb import DuckSession
+    from topsecret.sources.engines.duckdb import DuckSession
 
     moved = Moved(DuckSession, "ask")
     with tempfile.TemporaryDirectory() as folder:
@@ -54,7 +54,7 @@ def in_duckdb() -> None:
 def in_postgresql(url: str) -> None:
     import sqlalchemy
 
-    from topsecret.sources.sqlalchemy import SqlSession
+    from topsecret.sources.engines.sqlalchemy import SqlSession
 
     moved = Moved(SqlSession, "run")
     engine = sqlalchemy.create_engine(url)

@@ -21,11 +21,11 @@ from fastapi import FastAPI
 from benchmarks.row import Row
 from topsecret.service.app import create_app
 from topsecret.service.datasets import NewDataset
-from topsecret.service.jobs import Asked
-from topsecret.service.parts import Parts
+from topsecret.service.jobs.queue import Asked
 from topsecret.service.schema import USERS
 from topsecret.service.serve import bound
 from topsecret.service.settings import Settings
+from topsecret.service.state import Parts
 
 ANALYSTS, ROUNDS, SECONDS = 200, 3, 4.0
 FRESH = 12
@@ -126,7 +126,7 @@ def fresh(port: int, ready: Ready) -> tuple[float, float]:
     """Seconds for fresh questions asked all at once, and of the engine alone, one by one."""
     import httpx
 
-    from topsecret.query import top_k
+    from topsecret.questions.top_k import top_k
 
     headers = {"authorization": f"Bearer {ready.keys[1]}"}
     with httpx.Client(base_url=f"http://127.0.0.1:{port}", headers=headers, timeout=60) as web:

@@ -21,11 +21,11 @@ from experiments.report import draw, markdown, write_page, write_table
 from experiments.trials import Mean, Progress, leading_histogram, public_histogram, quiet, recall
 from topsecret import Histogram
 from topsecret.accounting import calibrate, zcdp
-from topsecret.catalogue import Question, prepare
+from topsecret.calibration import Question, prepare
 from topsecret.mechanisms import GumbelTopK, StableFixedK
+from topsecret.mechanisms.selection import Selection
 from topsecret.noise.bits import BitSource
 from topsecret.planning.rule import recommend
-from topsecret.selection import Selection
 
 NAME = "e1-recall-table"
 TITLE = "E1. The share of the true top k on check-ins"

@@ -38,8 +38,8 @@ from topsecret.mechanisms import (
     StableFixedK,
     TopStable,
 )
+from topsecret.mechanisms.selection import Selection
 from topsecret.noise.bits import BitSource
-from topsecret.selection import Selection
 
 NAME = "e2a-covid-states"
 TITLE = "E2a. The 15 states with the most Covid-19 cases, ten days at a time"

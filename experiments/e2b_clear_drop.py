@@ -19,8 +19,8 @@ from experiments.trials import share_found as share
 from topsecret import Histogram
 from topsecret.accounting import calibrate, calibrate_picks
 from topsecret.mechanisms import GumbelTopK, StableTopK, TopStable
+from topsecret.mechanisms.selection import Selection
 from topsecret.noise.bits import BitSource
-from topsecret.selection import Selection
 
 NAME = "e2b-clear-drop"
 TITLE = "E2b. One clear drop: recall against k"

@@ -30,7 +30,7 @@ from experiments.trials import (
     score_lost,
     share_found,
 )
-from topsecret.catalogue import Question, prepare
+from topsecret.calibration import Question, prepare
 from topsecret.mechanisms import (
     FixedThreshold,
     GumbelTopK,

@@ -9,7 +9,7 @@ from experiments import data
 from experiments.report import markdown, write_table, write_verdict
 from experiments.trials import leading_histogram, recall
 from topsecret.accounting import calibrate_limited_domain
-from topsecret.catalogue.question import K_BAR_FACTOR
+from topsecret.calibration.question import K_BAR_FACTOR
 from topsecret.mechanisms import LimitedDomain
 
 NAME = "k-bar"

@@ -19,14 +19,14 @@ import numpy as np
 from experiments import applied
 from experiments.report import draw, markdown, write_page, write_table
 from experiments.trials import Progress, quiet, repeat
-from topsecret.histogram import Histogram
+from topsecret.counts.histogram import Histogram
+from topsecret.exact.rounding import up
 from topsecret.mechanisms import LaplaceRanking, Mechanism
 from topsecret.noise.bits import BitSource
 from topsecret.ranking import Comparisons
 from topsecret.ranking.ranking import top_mechanism
 from topsecret.ranking.sensitivity import unconditional
 from topsecret.ranking.stationary import stationary
-from topsecret.rounding import up
 
 EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 TELEPORTS = (0.1, 0.3, 0.6)

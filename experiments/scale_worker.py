@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from topsecret import Histogram, top_k
 from topsecret.accounting import picks
-from topsecret.catalogue import Question, prepare
+from topsecret.calibration import Question, prepare
 from topsecret.mechanisms import GumbelTopK, LimitedDomain
 
 Measured = tuple[Callable[[], object], int]

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from postgres import Server
 from topsecret import top_k_by
 from topsecret.errors import InvalidParameter, NotInSchema
+from topsecret.exact.rounding import exact
 from topsecret.ledger import Flexible, Ledger, Metered
-from topsecret.releases import Releases
-from topsecret.rounding import exact
-from topsecret.sources import CountQuery, Home
-from topsecret.sources.duckdb import FileSource
+from topsecret.results.group_releases import Releases
+from topsecret.sources import CountQuery, GroupAssignment
+from topsecret.sources.engines.duckdb import FileSource
+from topsecret.sources.engines.sqlalchemy import SqlSource
 from topsecret.sources.session import Engine, leading_counts_of
-from topsecret.sources.sqlalchemy import SqlSource
 
 GROUPS = ("DE", "FR", "IT")
 Row = tuple[str, str, str]
@@ -56,7 +56,7 @@ def database(postgres_server: Server) -> Iterator[sqlalchemy.Engine]:
 
 def at_home(source: Engine, max_items: int | None = None) -> dict[str, dict[str, int]]:
     query = CountQuery("place", "user", 99, max_items=max_items, salt=bytes(16))
-    queries = [replace(query, home=Home("country", GROUPS, group)) for group in GROUPS]
+    queries = [replace(query, home=GroupAssignment("country", GROUPS, group)) for group in GROUPS]
     counts = leading_counts_of(source, queries)
     return {
         group: {str(item): count for item, count in found}

@@ -16,7 +16,7 @@ import typer
 
 import topsecret
 from pages import PAGES, ROOT
-from topsecret import catalogue, errors, mechanisms
+from topsecret import calibration, errors, mechanisms
 from topsecret.cli.commands import app
 from topsecret.cli.doctor import OPTIONAL
 
@@ -81,7 +81,7 @@ def test_a_command_is_used_on_a_page_that_somebody_wrote(path: str) -> None:
     assert path in written
 
 
-@pytest.mark.parametrize("name", catalogue.NAMES)
+@pytest.mark.parametrize("name", calibration.NAMES)
 def test_a_mechanism_has_its_paragraph_and_its_picture(name: str) -> None:
     assert f"`{name}`" in PAGES["docs/mechanisms.md"]
     assert f"`{name}`" in PAGES["docs/choosing.md"]

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from topsecret.demo import PERSONS, ROWS, write_checkins
 from topsecret.errors import SourceError
+from topsecret.sources.demo_data import PERSONS, ROWS, write_checkins
 
 
 def test_everyone_gets_the_same_file(tmp_path: Path) -> None:

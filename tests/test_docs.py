@@ -30,7 +30,7 @@ COMMANDS = [
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from topsecret.demo import write_checkins
+    from topsecret.sources.demo_data import write_checkins
 
     folder = tmp_path_factory.mktemp("pages")
     write_checkins(folder / "demo")

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from topsecret.counts.histogram import Histogram
 from topsecret.errors import DomainRequired, InvalidParameter
-from topsecret.histogram import Histogram
 from topsecret.noise.bits import SystemBits
 
 NEIGHBOURS = [({"a": 5, "b": 3}, {"a": 6, "b": 3}), ({}, {"z": 1}), ({"a": 1}, {"a": 1, "q": 1})]

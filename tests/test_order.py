@@ -6,8 +6,8 @@ from itertools import permutations
 import pytest
 
 from topsecret import Histogram
+from topsecret.exact.ordering import as_a_set
 from topsecret.mechanisms import StableTopK
-from topsecret.order import as_a_set
 
 NAN = math.nan
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from topsecret.release import Release
-from topsecret.unit import PrivacyUnit
+from topsecret.questions.privacy_unit import PrivacyUnit
+from topsecret.results.release import Release
 
 RELEASE = Release(
     items=("Central Station", "Café 9"),
@@ -150,7 +150,7 @@ def test_csv_has_a_line_for_each_item() -> None:
 
 
 def test_a_tuple_stays_a_tuple_in_records() -> None:
-    from topsecret.record import from_record, to_record
+    from topsecret.results.record import from_record, to_record
 
     stored = json.loads(json.dumps(to_record(COUNTED)))
     assert from_record(stored) == COUNTED

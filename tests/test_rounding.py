@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from topsecret.errors import InvalidParameter
-from topsecret.rounding import ball, down, exact, precision, up
+from topsecret.exact.rounding import ball, down, exact, precision, up
 
 
 @given(st.fractions())

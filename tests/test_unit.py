@@ -1,7 +1,7 @@
 import pytest
 
 from topsecret.errors import InvalidParameter
-from topsecret.unit import PrivacyUnit
+from topsecret.questions.privacy_unit import PrivacyUnit
 
 
 @pytest.mark.parametrize(

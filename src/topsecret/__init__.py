@@ -3,11 +3,11 @@
 >>> from topsecret import NOTHING, Histogram, plan, top_k, top_k_by
 """
 
-from topsecret.by_group import top_k_by
-from topsecret.histogram import Histogram
+from topsecret.counts.histogram import Histogram
+from topsecret.mechanisms.selection import NOTHING
 from topsecret.planning import Zipf, plan
-from topsecret.query import Column, Expression, top_k
-from topsecret.selection import NOTHING
+from topsecret.questions.groups import top_k_by
+from topsecret.questions.top_k import Column, Expression, top_k
 
 __version__ = "0.1.0.dev0"
 

@@ -32,7 +32,7 @@ from topsecret.accounting import (
 )
 from topsecret.accounting.renyi import pure_dp
 from topsecret.errors import InvalidParameter
-from topsecret.rounding import ball, precision
+from topsecret.exact.rounding import ball, precision
 
 prices = st.floats(min_value=0.001, max_value=2)
 small = st.floats(min_value=0, max_value=1e-7)

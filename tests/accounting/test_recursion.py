@@ -14,7 +14,7 @@ from topsecret.accounting.pairs import (
     gaussian_weights,
     response_weights,
 )
-from topsecret.rounding import ball, precision
+from topsecret.exact.rounding import ball, precision
 
 
 def chord(values, spacing, x):

@@ -8,7 +8,7 @@ import pytest
 from flint import arb
 
 from topsecret.accounting.renyi import bounded_range, pure_dp, renyi_delta, renyi_epsilon
-from topsecret.rounding import ball, precision, up
+from topsecret.exact.rounding import ball, precision, up
 
 
 def scanned(epsilon, alpha):

@@ -19,8 +19,8 @@ from topsecret.accounting import (
     zcdp,
 )
 from topsecret.accounting.renyi import pure_dp
-from topsecret.catalogue import Question, prepare
-from topsecret.catalogue.counts import with_counts
+from topsecret.calibration import Question, prepare
+from topsecret.calibration.counts import with_counts
 from topsecret.errors import InvalidParameter
 from topsecret.ledger import Metered, Picks, Price
 from topsecret.mechanisms import TestedTopK

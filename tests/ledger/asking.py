@@ -4,7 +4,7 @@ from fractions import Fraction
 
 from topsecret.accounting import limited_domain_loss
 from topsecret.ledger import Flexible, Metered, Picks, Price, Request
-from topsecret.unit import PrivacyUnit
+from topsecret.questions.privacy_unit import PrivacyUnit
 
 USER = PrivacyUnit("user")
 PRICE = Fraction(1, 2**12)

@@ -23,10 +23,10 @@ from topsecret.accounting import (
     zcdp,
 )
 from topsecret.errors import BudgetExceeded, InvalidParameter
+from topsecret.exact.rounding import exact
 from topsecret.ledger import Flexible, Ledger, Metered, Picks, Price, Reservation
 from topsecret.ledger.amounts import as_text, from_text, on_grid
-from topsecret.ledger.budget import Bargain, from_record
-from topsecret.rounding import exact
+from topsecret.ledger.budget import PriceAtEpsilon, from_record
 
 TOTAL = {"epsilon": 1, "delta": 1e-6}
 
@@ -96,13 +96,13 @@ def test_the_advice_of_a_flexible_budget_fits_and_is_nearly_the_largest() -> Non
 
     left = {**budget.limits, "rho": budget.rho / 3}
     best = math.sqrt(40 * budget.rho / 3)
-    advice = budget.advice(left, Bargain(0.9, price_at))
+    advice = budget.advice(left, PriceAtEpsilon(0.9, price_at))
     shown = float(advice.removeprefix("the largest epsilon that fits is "))
     assert 0.97 * best < shown <= best
     spent = {**left, "rho": Fraction(0)}
-    assert budget.advice(spent, Bargain(0.9, price_at)) == "nothing more fits"
+    assert budget.advice(spent, PriceAtEpsilon(0.9, price_at)) == "nothing more fits"
     no_delta = {**left, "delta": Fraction(0)}
-    assert budget.advice(no_delta, Bargain(0.9, price_at)) == (
+    assert budget.advice(no_delta, PriceAtEpsilon(0.9, price_at)) == (
         "no epsilon fits at this delta; lower delta or k"
     )
 

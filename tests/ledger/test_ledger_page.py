@@ -18,7 +18,7 @@ def blocks(language: str) -> list[str]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    from topsecret.demo import write_checkins
+    from topsecret.sources.demo_data import write_checkins
 
     return write_checkins(tmp_path).parent
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from topsecret import top_k
-from topsecret.catalogue import Question, prepare_at
+from topsecret.calibration import Question, prepare_at
 from topsecret.errors import (
     BudgetExceeded,
     DataIndependentFailure,
@@ -19,8 +19,8 @@ from topsecret.errors import (
     UnknownColumn,
 )
 from topsecret.ledger import Flexible, Ledger, Metered
-from topsecret.paying import price_of
-from topsecret.release import Release
+from topsecret.questions.payment import price_of
+from topsecret.results.release import Release
 from topsecret.sources import CountQuery, LeadingCounts
 
 METERED = Metered.of(epsilon=2, delta=1e-6, queries=4, picks=20)
@@ -185,7 +185,7 @@ def test_a_failure_that_no_row_can_influence_is_free(ledger: Ledger) -> None:
 def test_failures_of_files(
     ledger: Ledger, tmp_path: Path, name: str, content: str | None, event: str
 ) -> None:
-    from topsecret.sources.duckdb import FileSource
+    from topsecret.sources.engines.duckdb import FileSource
 
     path = tmp_path / name
     path.write_text(content or "user,place\n")

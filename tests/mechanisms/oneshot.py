@@ -4,7 +4,7 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
-from topsecret.histogram import Histogram
+from topsecret.counts.histogram import Histogram
 from topsecret.mechanisms import OneshotExponential, OneshotLaplace
 
 TIED = {"d": 3, "b": 2, "c": 2, "a": 0}

@@ -11,8 +11,9 @@ from math import log
 from flint import arb
 
 from topsecret.accounting import Loss, picks
+from topsecret.counts.histogram import Histogram
 from topsecret.errors import DomainRequired
-from topsecret.histogram import Histogram
+from topsecret.exact.rounding import ball, exact, precision, root_up
 from topsecret.mechanisms import (
     FixedThreshold,
     LimitedDomainLaplace,
@@ -27,7 +28,6 @@ from topsecret.mechanisms.stability import gaps_of
 from topsecret.mechanisms.top_stable import tail_argument
 from topsecret.noise.distributions import GUMBEL
 from topsecret.noise.reals import Log
-from topsecret.rounding import ball, exact, precision, root_up
 
 
 @dataclass(frozen=True)

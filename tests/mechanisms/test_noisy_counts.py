@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from topsecret.accounting import gaussian, pure, zcdp
+from topsecret.counts.histogram import Histogram
 from topsecret.errors import DomainRequired, InvalidParameter, TooLarge
-from topsecret.histogram import Histogram
 from topsecret.mechanisms import NoisyCounts
 from topsecret.noise.lattice import DiscreteGaussian, DiscreteLaplace
 from topsecret.verify import check_privacy, check_sampler

@@ -15,11 +15,11 @@ from scipy.stats import binom
 from tests.mechanisms.oneshot import KINDS, TIED, histogram, with_scale
 
 from topsecret.accounting import pure
-from topsecret.histogram import Histogram
+from topsecret.counts.histogram import Histogram
+from topsecret.exact.rounding import exact, precision
 from topsecret.mechanisms import GumbelTopK, OneshotExponential, OneshotLaplace, PermuteAndFlip
 from topsecret.mechanisms.order_laws import at, laplace, score_list_law
 from topsecret.mechanisms.piecewise import product
-from topsecret.rounding import exact, precision
 from topsecret.verify import check_privacy, check_sampler
 
 # Exact laws.

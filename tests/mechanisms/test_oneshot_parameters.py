@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from tests.mechanisms.oneshot import COUNTS, KINDS, TIED, histogram
 
 from topsecret.accounting import approximate, pure
+from topsecret.counts.histogram import Histogram
 from topsecret.errors import DomainRequired, InvalidParameter
-from topsecret.histogram import Histogram
+from topsecret.exact.rounding import precision
 from topsecret.mechanisms import OneshotExponential, OneshotLaplace
 from topsecret.mechanisms.order_laws import laplace, score_set_law
-from topsecret.rounding import precision
 
 # Parameters.
 

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from topsecret.errors import InvalidParameter, TooLarge
+from topsecret.exact.rounding import ball, precision
 from topsecret.mechanisms.order_laws import exponential, laplace, list_law, set_law
 from topsecret.mechanisms.piecewise import (
     at,
@@ -21,9 +22,8 @@ from topsecret.mechanisms.piecewise import (
     laplace_cdf,
     laplace_density,
 )
+from topsecret.mechanisms.selection import NOTHING
 from topsecret.noise.reals import Log
-from topsecret.rounding import ball, precision
-from topsecret.selection import NOTHING
 
 SCORES = {"a": Fraction(3, 2), "b": Fraction(1), "c": Fraction(1), "d": Fraction(0)}
 GRID = np.linspace(-40, 42, 820_001)

@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from topsecret.accounting import failure, picks, pure
+from topsecret.counts.histogram import Histogram
 from topsecret.errors import DomainRequired, InvalidParameter, TooLarge
-from topsecret.histogram import Histogram
+from topsecret.exact.rounding import exact
 from topsecret.mechanisms import GumbelTopK, OneshotExponential, PermuteAndFlip
-from topsecret.rounding import exact
 from topsecret.verify import check_privacy, check_sampler
 
 TIED = {"a": 3, "b": 2, "c": 2, "d": 0}

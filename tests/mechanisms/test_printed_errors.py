@@ -7,7 +7,7 @@ import math
 import pytest
 from tests.mechanisms import printed
 
-from topsecret.histogram import Histogram
+from topsecret.counts.histogram import Histogram
 from topsecret.mechanisms import (
     FixedThreshold,
     LimitedDomainLaplace,

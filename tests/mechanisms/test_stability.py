@@ -12,10 +12,10 @@ from scipy import integrate, stats
 from tests.mechanisms.printed import OnPublicDomain
 
 from topsecret.accounting import GaussianSelection, failure, gaussian, picks, pure, rdp, zcdp
+from topsecret.counts.histogram import Histogram
 from topsecret.errors import DomainRequired, InvalidParameter
-from topsecret.histogram import Histogram
 from topsecret.mechanisms import StableFixedK, StableTopK
-from topsecret.selection import NOTHING
+from topsecret.mechanisms.selection import NOTHING
 from topsecret.verify import check_privacy, check_sampler
 
 COUNTS = {"a": 9, "b": 5, "c": 5, "d": 2}

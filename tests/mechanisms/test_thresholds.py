@@ -11,17 +11,17 @@ import pytest
 from scipy import integrate
 
 from topsecret.accounting import approximate, failure, picks
+from topsecret.counts.histogram import Histogram
 from topsecret.errors import InvalidParameter
-from topsecret.histogram import Histogram
 from topsecret.mechanisms import (
     FixedThreshold,
     LimitedDomainLaplace,
     OptimalThreshold,
     TopStable,
 )
+from topsecret.mechanisms.selection import NOTHING
 from topsecret.mechanisms.top_stable import tail_argument
 from topsecret.noise.bits import ReplayableBits
-from topsecret.selection import NOTHING
 from topsecret.verify import check_privacy, check_sampler
 
 COUNTS = {"a": 7, "b": 4, "c": 4, "d": 2}

@@ -6,10 +6,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from topsecret.exact.rounding import ball, precision
 from topsecret.noise.bits import ReplayableBits, ScriptedBits
 from topsecret.noise.coins import Coins, words_around
 from topsecret.noise.reals import Log, Rational, bernoulli
-from topsecret.rounding import ball, precision
 
 THIRD = 2**64 // 3
 

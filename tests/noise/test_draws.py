@@ -7,11 +7,11 @@ from fractions import Fraction
 
 import pytest
 
+from topsecret.exact.rounding import exact, root_up
 from topsecret.noise.bits import ReplayableBits, SystemBits
 from topsecret.noise.distributions import EXPONENTIAL, GAUSSIAN, GUMBEL, LAPLACE
 from topsecret.noise.draws import Noisy
 from topsecret.noise.reals import Log, Rational, is_less
-from topsecret.rounding import exact, root_up
 
 NOISES = [GUMBEL, EXPONENTIAL, LAPLACE, GAUSSIAN]
 

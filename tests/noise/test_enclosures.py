@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from flint import arb, fmpz
 
+from topsecret.exact.rounding import precision
 from topsecret.noise.distributions import EXPONENTIAL, GAUSSIAN, GUMBEL, LAPLACE
 from topsecret.noise.enclosures import arrival_bounds, log_bounds, survival_bounds
 from topsecret.noise.screening import uniform_bounds
-from topsecret.rounding import precision
 
 RNG = np.random.default_rng(20191)
 

@@ -11,9 +11,9 @@ from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from topsecret.exact.rounding import precision
 from topsecret.noise.bits import SystemBits
 from topsecret.noise.lattice import DiscreteGaussian, DiscreteLaplace, bernoulli_exp
-from topsecret.rounding import precision
 
 NOISES = [
     DiscreteLaplace(Fraction(2, 3)),

@@ -17,7 +17,7 @@ from topsecret.noise.bits import ReplayableBits, SystemBits
 from topsecret.noise.distributions import EXPONENTIAL, GUMBEL, LAPLACE
 from topsecret.noise.peeling import peel
 from topsecret.noise.race import race
-from topsecret.noise.screening import Field
+from topsecret.noise.screening import ScoreGroups
 
 
 def flip_law(scores, sizes, scale):
@@ -53,7 +53,7 @@ def agrees(observed, law, samples):
 
 
 def drawn(scores, sizes, scale, samples):
-    field = Field(np.array(scores), np.array(sizes))
+    field = ScoreGroups(np.array(scores), np.array(sizes))
     return Counter(tuple(peel(field, EXPONENTIAL, scale, 2, SystemBits())) for _ in range(samples))
 
 
@@ -81,7 +81,7 @@ def test_late_comers_win_as_often_as_they_should(monkeypatch):
     monkeypatch.setattr(peeling, "_ALL_AT_ONCE", 0)
     monkeypatch.setattr(peeling, "_HEAD", 1)
     scores, sizes = [1] * 4 + [0] * 6, [1] * 10
-    field = Field(np.array(scores), np.array(sizes))
+    field = ScoreGroups(np.array(scores), np.array(sizes))
     seen = Counter(
         (peel(field, EXPONENTIAL, Fraction(1), 1, SystemBits())[0] >= 4,) for _ in range(8000)
     )
@@ -94,7 +94,7 @@ def test_late_comers_win_as_often_as_they_should(monkeypatch):
 @pytest.mark.parametrize("noise", [GUMBEL, EXPONENTIAL, LAPLACE], ids=repr)
 def test_the_bits_alone_decide(noise, monkeypatch):
     scores = np.random.default_rng(5).integers(0, 30, 60)
-    field = Field(scores, np.full(60, 3))
+    field = ScoreGroups(scores, np.full(60, 3))
     screened = peel(field, noise, Fraction(7, 2), 20, ReplayableBits(b"same"))
     monkeypatch.setattr(peeling, "_BY_HAND", 10**9)
     assert peel(field, noise, Fraction(7, 2), 20, ReplayableBits(b"same")) == screened
@@ -102,7 +102,7 @@ def test_the_bits_alone_decide(noise, monkeypatch):
 
 def test_gumbel_rounds_have_the_law_of_one_race():
     """For Gumbel noise, and for it alone, fresh noise and one noise are the same (D&R, L. 4.2)."""
-    field = Field(np.array([2, 1, 0]), np.array([1, 1, 2]))
+    field = ScoreGroups(np.array([2, 1, 0]), np.array([1, 1, 2]))
     fresh = Counter(tuple(peel(field, GUMBEL, Fraction(1), 2, SystemBits())) for _ in range(6000))
     once = Counter(tuple(race(field, GUMBEL, Fraction(1), 2, SystemBits())) for _ in range(6000))
     for cell in set(fresh) | set(once):
@@ -118,7 +118,7 @@ def test_gumbel_rounds_have_the_law_of_one_race():
 def test_no_group_wins_more_often_than_it_has_items(groups, count, scale):
     scores = np.array([score for score, _ in groups], dtype=object)
     sizes = np.array([size for _, size in groups], dtype=np.int64)
-    wins = peel(Field(scores, sizes), EXPONENTIAL, scale, count, SystemBits())
+    wins = peel(ScoreGroups(scores, sizes), EXPONENTIAL, scale, count, SystemBits())
     assert len(wins) == min(count, sum(size for _, size in groups))
     assert all(won <= groups[group][1] for group, won in Counter(wins).items())
     assert sizes.tolist() == [size for _, size in groups]  # the caller's field is left as it was
@@ -126,12 +126,12 @@ def test_no_group_wins_more_often_than_it_has_items(groups, count, scale):
 
 def test_many_groups_of_single_items():
     scores = np.random.default_rng(1).normal(size=5_000)
-    wins = peel(Field(scores), EXPONENTIAL, Fraction(1, 10**9), 5, SystemBits())
+    wins = peel(ScoreGroups(scores), EXPONENTIAL, Fraction(1, 10**9), 5, SystemBits())
     assert wins == np.argsort(-scores)[:5].tolist()
 
 
 def test_mirrored_scores_at_the_end_of_the_range():
     low = np.iinfo(np.int64).min
-    mirrored = Field(np.array([low, 5])).mirrored()
+    mirrored = ScoreGroups(np.array([low, 5])).mirrored()
     assert mirrored.score(0) == 2**63
     assert mirrored.score(1) == -5

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from topsecret.noise import screening
 from topsecret.noise.bits import ReplayableBits, SystemBits
 from topsecret.noise.distributions import EXPONENTIAL, GAUSSIAN, GUMBEL, LAPLACE
-from topsecret.noise.race import EXTRA, Field, race
+from topsecret.noise.race import EXTRA, ScoreGroups, race
 from topsecret.noise.reals import Rational
 from topsecret.noise.screening import Opening, openings
 
@@ -49,7 +49,7 @@ def pair_law(scores, scale):
 @pytest.mark.parametrize("scale", [Fraction(2, 3), Fraction(3, 7), Fraction(7, 5)])
 def test_gumbel_is_plackett_luce_and_a_wrong_scale_is_not(scale):
     scores = np.array([3, 3, 2, 0])
-    seen = frequencies(Field(scores), GUMBEL, scale, 2, 20_000)
+    seen = frequencies(ScoreGroups(scores), GUMBEL, scale, 2, 20_000)
     assert agrees(seen, pair_law(scores, float(scale)), 20_000)
     assert not agrees(seen, pair_law(scores, float(scale) * 1.25), 20_000)
 
@@ -61,7 +61,7 @@ def test_two_runners_differ_by_the_noise_difference(noise):
     tail = np.array([float(noise.tail(_ball(x))) for x in grid[::20]])
     cdf = 1 - np.interp(grid, grid[::20], tail)
     wins = float(np.sum(np.diff(cdf) * np.interp((grid[1:] + grid[:-1]) / 2 + 1, grid, cdf)))
-    seen = frequencies(Field(np.array([1, 0])), noise, Fraction(1), 1, 20_000)
+    seen = frequencies(ScoreGroups(np.array([1, 0])), noise, Fraction(1), 1, 20_000)
     assert agrees(seen, {(0,): wins, (1,): 1 - wins}, 20_000)
     assert not agrees(seen, {(0,): 0.5, (1,): 0.5}, 20_000)
 
@@ -75,13 +75,13 @@ def _ball(x):
 @pytest.mark.parametrize("noise", NOISES, ids=repr)
 def test_a_group_is_its_items(noise):
     """The law of groups equals the law of the same items as single runners, summed up."""
-    single = frequencies(Field(np.array([3, 2, 2, 0, 0, 0])), noise, Fraction(2), 3, 12_000)
+    single = frequencies(ScoreGroups(np.array([3, 2, 2, 0, 0, 0])), noise, Fraction(2), 3, 12_000)
     members = [0, 1, 1, 2, 2, 2]
     summed = Counter()
     for cell, count in single.items():
         summed[tuple(members[i] for i in cell)] += count
     grouped = frequencies(
-        Field(np.array([3, 2, 0]), np.array([1, 2, 3])), noise, Fraction(2), 3, 12_000
+        ScoreGroups(np.array([3, 2, 0]), np.array([1, 2, 3])), noise, Fraction(2), 3, 12_000
     )
     for cell in set(summed) | set(grouped):
         spread = math.sqrt(summed[cell] + grouped[cell])
@@ -93,7 +93,7 @@ def test_a_group_is_its_items(noise):
 def test_every_path_gives_the_same_answer_for_the_same_bits(noise, k, monkeypatch):
     """By hand in balls, or screened in floats: the outcome is decided by the bits alone."""
     scores = np.random.default_rng(5).integers(0, 30, 60)
-    field = Field(scores, np.full(60, 3))
+    field = ScoreGroups(scores, np.full(60, 3))
     screened = race(field, noise, Fraction(7, 2), k, ReplayableBits(b"same"))
     monkeypatch.setattr(screening, "_BY_HAND", 10**9)
     by_hand = race(field, noise, Fraction(7, 2), k, ReplayableBits(b"same"))
@@ -107,12 +107,12 @@ def test_an_opening_drawn_before_decides_nothing_that_its_bits_do_not(noise, k):
     scores = np.random.default_rng(6).integers(0, 30, 60)
     sizes = np.random.default_rng(7).integers(1, 4, 60)
     left = np.maximum(sizes - np.random.default_rng(8).integers(0, 3, 60), 0)
-    for opening in openings(3, Field(scores, sizes), noise, SystemBits()):
+    for opening in openings(3, ScoreGroups(scores, sizes), noise, SystemBits()):
         running = np.flatnonzero(left)
         drawn = opening.after(running, left[running] != sizes[running])
         nothing = np.full(len(running), np.inf)
         unknown = Opening(drawn.words, -nothing, nothing)
-        field = Field(scores[running], left[running])
+        field = ScoreGroups(scores[running], left[running])
         here, there = (
             race(field, noise, Fraction(7, 2), k, ReplayableBits(b"same"), opening=either)
             for either in (drawn, unknown)
@@ -126,7 +126,7 @@ def test_the_head_and_the_late_comers_draw_one_law(noise, monkeypatch):
     monkeypatch.setattr(screening, "_BY_HAND", 0)
     monkeypatch.setattr(screening, "_ALL_AT_ONCE", 0)
     monkeypatch.setattr(screening, "_HEAD", 2)
-    field = Field(
+    field = ScoreGroups(
         np.array([2, 2, 1, 1, 0, 0, 0, 0, 0, 0]), np.array([1, 1, 1, 1, 1, 1, 1, 2, 2, 2])
     )
     screened = frequencies(field, noise, Fraction(1), 1, 8000)
@@ -139,13 +139,13 @@ def test_the_head_and_the_late_comers_draw_one_law(noise, monkeypatch):
 
 def test_many_distinct_scores_use_the_screen():
     scores = np.random.default_rng(1).normal(size=50_000)
-    chosen = race(Field(scores), GUMBEL, Fraction(1, 10**9), 5, SystemBits())
+    chosen = race(ScoreGroups(scores), GUMBEL, Fraction(1, 10**9), 5, SystemBits())
     assert chosen == np.argsort(-scores)[:5].tolist()
 
 
 def test_values_closer_than_floats_can_tell_are_told_apart(monkeypatch):
     """Scores of 2⁶² at scale 10⁹ leave nothing to float64; equal scores are decided by noise."""
-    field = Field(np.array([2**62, 2**62 - 1], dtype=np.int64))
+    field = ScoreGroups(np.array([2**62, 2**62 - 1], dtype=np.int64))
     seen = frequencies(field, GUMBEL, Fraction(1, 10**9), 1, 50)
     assert seen == {(0,): 50}
     seen = frequencies(field, GUMBEL, Fraction(10**9), 1, 4000)
@@ -153,7 +153,7 @@ def test_values_closer_than_floats_can_tell_are_told_apart(monkeypatch):
 
 
 def test_the_extra_runner_ends_the_race():
-    field = Field(np.array([1, 0]))
+    field = ScoreGroups(np.array([1, 0]))
     law = {}
     weights = {0: math.e, 1: 1.0, EXTRA: math.exp(0.5)}
     total = sum(weights.values())
@@ -175,13 +175,13 @@ def test_the_extra_runner_ends_the_race():
     st.sampled_from(NOISES),
 )
 def test_nobody_arrives_twice(scores, k, scale, noise):
-    field = Field(np.array(scores, dtype=object))
+    field = ScoreGroups(np.array(scores, dtype=object))
     finish = race(field, noise, scale, k, SystemBits())
     assert len(finish) == len(set(finish)) == min(k, len(scores))
 
 
 def test_secret_objects_show_nothing():
-    assert "987" not in repr(Field(np.array([987])))
+    assert "987" not in repr(ScoreGroups(np.array([987])))
 
 
 def test_a_long_list_of_many_groups_is_drawn_on_both_sides_of_every_threshold(monkeypatch):
@@ -190,9 +190,9 @@ def test_a_long_list_of_many_groups_is_drawn_on_both_sides_of_every_threshold(mo
     monkeypatch.setattr(screening, "_HEAD", 8)
     for groups in (40, 41, 42, 80):
         for k in (9, 10, 11, 19, 20, 21, 39, 40):
-            field = Field(np.arange(groups) * 3, np.ones(groups, dtype=np.int64))
+            field = ScoreGroups(np.arange(groups) * 3, np.ones(groups, dtype=np.int64))
             assert len(race(field, GUMBEL, Fraction(5), k, SystemBits())) == min(k, groups)
-            plain = Field(np.arange(groups) * 3)
+            plain = ScoreGroups(np.arange(groups) * 3)
             assert len(race(plain, GUMBEL, Fraction(5), k, SystemBits())) == min(k, groups)
 
 
@@ -202,6 +202,6 @@ def test_a_difference_beyond_the_floats_drops_no_winner(kind):
     most = np.finfo(np.float64).max
     far = [most, -(2.0**970), -(2.0**970), *[-most] * 12]
     scores = np.array([int(x) for x in far] if kind is np.object_ else far, dtype=kind)
-    seen = frequencies(Field(scores), GUMBEL, Fraction(2**958), 2, 400)
+    seen = frequencies(ScoreGroups(scores), GUMBEL, Fraction(2**958), 2, 400)
     assert set(seen) == {(0, 1), (0, 2)}
     assert min(seen.values()) > 100

@@ -10,14 +10,14 @@ import pytest
 from flint import arb
 
 from topsecret.accounting import Loss, gaussian, zhu_wang
+from topsecret.counts.histogram import Histogram
 from topsecret.errors import InvalidParameter
-from topsecret.histogram import Histogram
+from topsecret.exact.rounding import precision
+from topsecret.mechanisms.selection import Outcome, Selection
 from topsecret.mechanisms.stability import StableTopK
 from topsecret.noise.bits import ReplayableBits
 from topsecret.pate import NoisyMajority, StableLabels, noisy_majority, stable_labels
 from topsecret.pate.ballots import as_ballots, count_votes
-from topsecret.rounding import precision
-from topsecret.selection import Outcome, Selection
 from topsecret.verify import check_privacy
 
 ROWS = 40_000

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from topsecret.histogram import Histogram
+from topsecret.counts.histogram import Histogram
 from topsecret.mechanisms import (
     FixedThreshold,
     GumbelTopK,
@@ -21,8 +21,8 @@ from topsecret.mechanisms import (
     TestedTopK,
     TopStable,
 )
+from topsecret.mechanisms.selection import Outcome
 from topsecret.planning import chances
-from topsecret.selection import Outcome
 
 # Items 0 and 1 are the top 2; the items 2, 3, … are tied at 5.
 K, REST, BASE, FAR = 2, 3, 5, 10**4

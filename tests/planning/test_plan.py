@@ -10,9 +10,9 @@ from dataclasses import FrozenInstanceError
 import pytest
 
 from topsecret import Zipf, plan
-from topsecret.catalogue import Question, applicable, prepare
+from topsecret.calibration import Question, applicable, prepare
+from topsecret.counts.histogram import Histogram
 from topsecret.errors import InvalidParameter, MissingExtra
-from topsecret.histogram import Histogram
 from topsecret.noise.bits import ReplayableBits
 from topsecret.planning.leads import LIKELY, chance, needed
 from topsecret.planning.rule import competing, recommend, smallest_epsilon

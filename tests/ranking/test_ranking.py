@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from topsecret.counts.histogram import Histogram
 from topsecret.errors import InvalidParameter, SourceError
-from topsecret.histogram import Histogram
 from topsecret.mechanisms import LaplaceRanking
 from topsecret.ranking import Comparisons, PromisedMixing, counting, spectral
 from topsecret.verify import Neighbourhood, check_privacy, check_sampler
@@ -139,8 +139,8 @@ def test_mistakes_are_named() -> None:
 
 
 def test_a_file_is_read_as_text_and_ties_by_their_words(tmp_path) -> None:  # type: ignore[no-untyped-def]
-    from topsecret.contest import rank_file
-    from topsecret.sources.matches import MatchFile
+    from topsecret.questions.rank_file import rank_file
+    from topsecret.sources.match_file import MatchFile
 
     path = tmp_path / "m.csv"
     path.write_text('w,l,t\n01,1,\n01,1,Draw\n1,01,no\n"x, y",1,0\n,1,0\n01,1,\n')
@@ -161,7 +161,7 @@ def test_a_file_is_read_as_text_and_ties_by_their_words(tmp_path) -> None:  # ty
 def test_parquet_and_json_lines_are_read_too(tmp_path) -> None:  # type: ignore[no-untyped-def]
     import duckdb
 
-    from topsecret.contest import rank_file
+    from topsecret.questions.rank_file import rank_file
 
     parquet = tmp_path / "m.parquet"
     duckdb.sql(f"COPY (SELECT 'a' AS w, 7 AS l UNION ALL SELECT 'b', 7) TO '{parquet}'")

@@ -20,9 +20,9 @@ from sqlalchemy import create_engine, text
 
 from topsecret.service.app import create_app
 from topsecret.service.datasets import NewDataset
-from topsecret.service.parts import Parts
 from topsecret.service.serve import bound
 from topsecret.service.settings import Settings
+from topsecret.service.state import Parts
 
 PATIENCE = 90.0
 PASSWORD = "correct horse battery"

@@ -15,7 +15,7 @@ from serving import PASSWORD, PLACES, SHOP, Server, write_events, write_table
 
 from topsecret.accounting import zcdp
 from topsecret.ledger import Ledger, Price, Request
-from topsecret.unit import PrivacyUnit
+from topsecret.questions.privacy_unit import PrivacyUnit
 
 expect.set_options(timeout=30_000)
 SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"

@@ -23,7 +23,7 @@ from topsecret.ledger.account import in_words
 from topsecret.ledger.schema import ANSWERS, RESERVATIONS
 from topsecret.ledger.store import Store
 from topsecret.service.datasets import NewDataset
-from topsecret.service.parts import Parts
+from topsecret.service.state import Parts
 
 SOAK = os.environ.get("TOPSECRET_SOAK") == "1"
 QUESTIONS, KILLS = (100, 5) if SOAK else (16, 1)
@@ -226,7 +226,7 @@ def test_a_graceful_stop_finishes_what_runs_and_keeps_what_waits(
 def test_a_question_in_doubt_can_be_asked_again_once_it_is_written_off(tmp_path: Path) -> None:
     from serving import here
 
-    from topsecret.service.jobs import Asked
+    from topsecret.service.jobs.queue import Asked
 
     with here(tmp_path) as service:
         jobs, ledger = service.parts.jobs, service.parts.ledger

@@ -18,8 +18,8 @@ from serving import PASSWORD, PATIENCE, SOURCES, Server, settings
 from sqlalchemy import create_engine, text
 
 from pages import PAGES, ROOT, blocks
-from topsecret.demo import write_checkins
-from topsecret.service.parts import Parts
+from topsecret.service.state import Parts
+from topsecret.sources.demo_data import write_checkins
 
 PAGE = PAGES["docs/service.md"]
 STARTING, ASKING, OWNING = blocks("sh", PAGE)

@@ -9,8 +9,8 @@ import pytest
 from serving import PLACES, Here, Server, settings, write_events
 
 from topsecret.service.datasets import NewDataset
-from topsecret.service.parts import Parts
 from topsecret.service.schema import USERS
+from topsecret.service.state import Parts
 
 ANALYSTS = 24
 FIT = 5

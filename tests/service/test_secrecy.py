@@ -10,7 +10,7 @@ import httpx
 from serving import PASSWORD, PLACES, SHOP, Server, settings, write_events, write_table
 
 from topsecret.service.datasets import NewDataset
-from topsecret.service.parts import Parts
+from topsecret.service.state import Parts
 
 ITEM, PERSON = "canary-item-7Qx", "canary-person-3Zk"
 

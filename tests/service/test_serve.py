@@ -13,9 +13,9 @@ import httpx
 import pytest
 from serving import PASSWORD, SOURCES, Here, Server, settings
 
-from topsecret.service import limits
-from topsecret.service.parts import Parts
+from topsecret.service.auth import rate_limits as limits
 from topsecret.service.serve import share_memory
+from topsecret.service.state import Parts
 
 
 def run(*arguments: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:

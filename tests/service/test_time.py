@@ -10,9 +10,9 @@ from serving import PATIENCE, PLACES, Here, here, write_events
 
 from topsecret.errors import DataIndependentFailure, SourceError
 from topsecret.service.datasets import NewDataset
-from topsecret.service.jobs import Asked
+from topsecret.service.jobs.queue import Asked
+from topsecret.service.jobs.release_schedule import Turn
 from topsecret.service.problems import Problem
-from topsecret.service.turns import Turn
 
 TICK = 2.0
 
@@ -79,7 +79,7 @@ def test_nothing_moves_before_the_tick(tmp_path: Path, monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize("error", [SourceError("a row"), DataIndependentFailure("no file")])
 def test_a_failure_waits_for_the_tick(tmp_path: Path, error: SourceError) -> None:
-    from topsecret.sources.duckdb import FileSource
+    from topsecret.sources.engines.duckdb import FileSource
 
     def fails(*_: object) -> None:
         raise error
@@ -133,7 +133,7 @@ def test_how_many_may_be_under_way_is_counted_as_shown(tmp_path: Path) -> None:
 
 
 def test_a_stored_answer_has_the_time_of_the_first_question(tmp_path: Path) -> None:
-    from topsecret.query import top_k
+    from topsecret.questions.top_k import top_k
 
     with here(tmp_path) as service:
         ledger, slow = service.parts.ledger, Slow()

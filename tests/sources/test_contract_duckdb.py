@@ -11,8 +11,8 @@ from contract import Contract, Row
 from events import write
 
 from topsecret.sources import Source
-from topsecret.sources.duckdb import FileSource
-from topsecret.sources.tables import DatabaseFile, FrameSource, OpenConnection
+from topsecret.sources.engines.duckdb import FileSource
+from topsecret.sources.engines.duckdb_tables import DatabaseFile, FrameSource, OpenConnection
 
 
 class Files(Contract):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 
 from topsecret.sources import Source
-from topsecret.sources.spark import SparkSource
+from topsecret.sources.engines.spark import SparkSource
 
 pytestmark = pytest.mark.spark
 

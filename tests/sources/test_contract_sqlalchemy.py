@@ -8,7 +8,7 @@ from contract import Contract, Row
 
 from postgres import Server
 from topsecret.sources import Source
-from topsecret.sources.sqlalchemy import SqlSource
+from topsecret.sources.engines.sqlalchemy import SqlSource
 
 
 class Databases(Contract):

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from topsecret.sources import CountQuery, Source
-from topsecret.sources.duckdb import FileSource
+from topsecret.sources.engines.duckdb import FileSource
 
 Writer = Callable[[Sequence[tuple[str | None, str | None]]], Path]
 

@@ -17,9 +17,9 @@ from topsecret.errors import (
     TopSecretError,
 )
 from topsecret.sources import CountQuery
+from topsecret.sources.engines.duckdb_tables import OpenConnection
+from topsecret.sources.engines.sqlalchemy import SqlSource
 from topsecret.sources.session import statement
-from topsecret.sources.sqlalchemy import SqlSource
-from topsecret.sources.tables import OpenConnection
 
 QUERY = CountQuery("place", "user", rows=5)
 
@@ -197,7 +197,7 @@ def test_globs(tmp_path: Path) -> None:
 def test_pandas_types_do_not_depend_on_the_rows() -> None:
     """DuckDB would guess the type of a column of objects from a sample of the rows."""
     pandas = pytest.importorskip("pandas")
-    from topsecret.sources.tables import FrameSource
+    from topsecret.sources.engines.duckdb_tables import FrameSource
 
     few = [("ann", 1), ("bob", 1)]
     for rows in (few, [*few, ("cy", "01")], [*few, ("cy", 1.5)]):

@@ -15,16 +15,16 @@ from events import write
 
 from postgres import Server
 from topsecret import Column, Histogram, top_k
+from topsecret.counts.engine_table import GroupedTable
 from topsecret.errors import InvalidParameter
-from topsecret.grouped import GroupedTable
 from topsecret.mechanisms import GumbelTopK
 from topsecret.sources import CountQuery, domain_of
-from topsecret.sources.counted_domain import CountedDomain, counted_domains
-from topsecret.sources.domain import FileColumn
-from topsecret.sources.duckdb import FileSource
+from topsecret.sources.domains.counted_domain import CountedDomain, counted_domains
+from topsecret.sources.domains.domain import FileColumn
+from topsecret.sources.engines.duckdb import FileSource
+from topsecret.sources.engines.duckdb_tables import OpenConnection
+from topsecret.sources.engines.sqlalchemy import SqlSource
 from topsecret.sources.session import Engine
-from topsecret.sources.sqlalchemy import SqlSource
-from topsecret.sources.tables import OpenConnection
 
 Load = Callable[[Sequence[tuple[Any, Any]], Sequence[Any]], Engine]
 
@@ -170,7 +170,7 @@ def test_the_answer_has_the_law_of_the_full_histogram(load: Load) -> None:
 
 
 def test_few_rows_come_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from topsecret.sources.duckdb import DuckSession
+    from topsecret.sources.engines.duckdb import DuckSession
 
     moved = []
     plain = DuckSession.ask

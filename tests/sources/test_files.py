@@ -9,7 +9,7 @@ import pytest
 
 from topsecret.errors import InvalidParameter, SourceError, UnknownColumn
 from topsecret.sources import CountQuery
-from topsecret.sources.duckdb import FileSource
+from topsecret.sources.engines.duckdb import FileSource
 
 QUERY = CountQuery(item="place", person="user", rows=10)
 
@@ -194,7 +194,7 @@ def test_a_broken_file_shows_no_data(tmp_path: Path, name: str, content: bytes, 
 
 
 def test_the_engine_is_closed(tmp_path: Path) -> None:
-    from topsecret.sources.duckdb import closed_engine
+    from topsecret.sources.engines.duckdb import closed_engine
 
     path = save(tmp_path / "e.csv", "a\n")
     other = save(tmp_path / "f.csv", "a\n")

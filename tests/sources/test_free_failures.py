@@ -13,9 +13,9 @@ from topsecret import top_k, top_k_by
 from topsecret.errors import DataIndependentFailure, NotInSchema, SourceError, UnknownColumn
 from topsecret.ledger import Flexible, Ledger
 from topsecret.sources import CountQuery
-from topsecret.sources.duckdb import FileSource
-from topsecret.sources.sqlalchemy import SqlSession
-from topsecret.sources.tables import OpenConnection
+from topsecret.sources.engines.duckdb import FileSource
+from topsecret.sources.engines.duckdb_tables import OpenConnection
+from topsecret.sources.engines.sqlalchemy import SqlSession
 
 QUERY = CountQuery("place", "user", rows=5)
 GOOD = {

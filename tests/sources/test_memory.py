@@ -11,7 +11,7 @@ import sqlalchemy
 
 from topsecret.errors import InvalidParameter, SourceError
 from topsecret.sources import CountQuery
-from topsecret.sources.duckdb import FileSource
+from topsecret.sources.engines.duckdb import FileSource
 
 ASK = """
 import sys

@@ -30,10 +30,10 @@ from topsecret.errors import (
     UnknownColumn,
 )
 from topsecret.sources import CountQuery
-from topsecret.sources.duckdb import FileSource
-from topsecret.sources.spark import SparkSource
-from topsecret.sources.spark_jobs import LOGGERS, finished, quiet, run
-from topsecret.sources.sqlalchemy import SqlSource
+from topsecret.sources.engines.duckdb import FileSource
+from topsecret.sources.engines.spark import SparkSource
+from topsecret.sources.engines.spark_jobs import LOGGERS, finished, quiet, run
+from topsecret.sources.engines.sqlalchemy import SqlSource
 
 pytestmark = pytest.mark.spark
 

@@ -11,10 +11,10 @@ from pyspark.sql import SparkSession
 
 from topsecret.errors import DataIndependentFailure, InvalidParameter
 from topsecret.sources import CountQuery
-from topsecret.sources.counted_domain import counted_domains, domain_size
-from topsecret.sources.domain import Column, FileColumn, domain_of
+from topsecret.sources.domains.counted_domain import counted_domains, domain_size
+from topsecret.sources.domains.domain import Column, FileColumn, domain_of
+from topsecret.sources.engines.spark import SparkSource
 from topsecret.sources.session import Engine
-from topsecret.sources.spark import SparkSource
 
 pytestmark = pytest.mark.spark
 

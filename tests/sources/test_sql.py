@@ -12,10 +12,10 @@ import pytest
 import sqlglot
 
 from topsecret.sources import CountQuery, Expression
-from topsecret.sources.dialects import DIALECTS
-from topsecret.sources.duckdb import FileSource
+from topsecret.sources.engines.duckdb import FileSource
 from topsecret.sources.source import Schema
-from topsecret.sources.sql import leading_counts, table
+from topsecret.sources.sql.dialects import DIALECTS
+from topsecret.sources.sql.statements import leading_counts, table
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 SALT = bytes(range(16))

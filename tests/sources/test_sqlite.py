@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from topsecret.errors import DataIndependentFailure
 from topsecret.sources import CountQuery
-from topsecret.sources.source import Home
-from topsecret.sources.sqlalchemy import SqlSource
+from topsecret.sources.engines.sqlalchemy import SqlSource
+from topsecret.sources.source import GroupAssignment
 
 TYPES = ["INTEGER", "TEXT COLLATE NOCASE", "REAL", "BOOLEAN", "DECIMAL", "BLOB", ""]
 WRITTEN = [0, 1, 1.0, -0.0, 0.1, 0.1 + 2**-56, 1e300, 2.0**63, 2**63 - 1, math.inf, 5e-324]
@@ -67,7 +67,7 @@ def test_one_person_more_with_mixed_types(
     moved = {item: late.get(item, 0) - old.get(item, 0) for item in {*old, *late}}
     assert set(moved.values()) <= {0, 1}
     assert sum(moved.values()) <= 2
-    homes = [Home("area", ("g", "h"), group) for group in "gh"]
+    homes = [GroupAssignment("area", ("g", "h"), group) for group in "gh"]
     changed = [counts(before, home=home) != counts(after, home=home) for home in homes]
     assert sum(changed) <= 1
 

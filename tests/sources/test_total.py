@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from postgres import Server
 from topsecret.errors import InvalidParameter
 from topsecret.sources import CountQuery, Expression
-from topsecret.sources.sqlalchemy import SqlSource
-from topsecret.sources.tables import OpenConnection
+from topsecret.sources.engines.duckdb_tables import OpenConnection
+from topsecret.sources.engines.sqlalchemy import SqlSource
 
 # A column's name, its kind in the grammar, its type and values that engines have trouble with.
 TEXTS = [

@@ -7,7 +7,7 @@ import pytest
 
 from topsecret.errors import InvalidParameter
 from topsecret.sources import CountQuery, Expression
-from topsecret.sources.duckdb import FileSource
+from topsecret.sources.engines.duckdb import FileSource
 
 
 @pytest.mark.parametrize(

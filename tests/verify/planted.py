@@ -9,11 +9,11 @@ from flint import arb
 
 from topsecret import Histogram
 from topsecret.accounting import Loss
+from topsecret.exact.rounding import ball, exact, precision
 from topsecret.mechanisms import LimitedDomain, Mechanism
 from topsecret.mechanisms.plackett_luce import plackett_luce
+from topsecret.mechanisms.selection import Outcome, Selection
 from topsecret.noise.bits import BitSource
-from topsecret.rounding import ball, exact, precision
-from topsecret.selection import Outcome, Selection
 
 Law = Callable[[Histogram], Mapping[Outcome, arb]]
 

@@ -13,8 +13,8 @@ from planted import Stated
 from topsecret import Histogram
 from topsecret.accounting import NO_LOSS, pure
 from topsecret.errors import VerificationFailed
-from topsecret.rounding import precision
-from topsecret.selection import Outcome
+from topsecret.exact.rounding import precision
+from topsecret.mechanisms.selection import Outcome
 from topsecret.verify import check_privacy
 from topsecret.verify.divergence import (
     Verdict,

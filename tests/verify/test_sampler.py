@@ -13,8 +13,8 @@ from topsecret import NOTHING, Histogram
 from topsecret.accounting import NO_LOSS, Loss
 from topsecret.errors import InvalidParameter, VerificationFailed
 from topsecret.mechanisms import GumbelTopK, LimitedDomain, Mechanism
+from topsecret.mechanisms.selection import Outcome, Selection
 from topsecret.noise.bits import BitSource, ReplayableBits
-from topsecret.selection import Outcome, Selection
 from topsecret.verify import check_sampler
 
 TIES = Histogram.of({"a": 6, "b": 4, "c": 4, "d": 3}, domain="abcd")

@@ -21,7 +21,7 @@ from topsecret.accounting.optimal import (
 )
 from topsecret.accounting.profile import Profile, gaussian_delta
 from topsecret.accounting.tested import TestedSteps
-from topsecret.rounding import ball, precision, up
+from topsecret.exact.rounding import ball, precision, up
 
 if TYPE_CHECKING:
     from topsecret.accounting.loss import Loss

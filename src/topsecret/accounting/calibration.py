@@ -15,7 +15,7 @@ from typing import Literal
 from topsecret.accounting.loss import Loss, failure, picks, slack, zcdp
 from topsecret.accounting.optimal import Steps, optimal_epsilon
 from topsecret.errors import InvalidParameter
-from topsecret.rounding import Number, ball, down, exact, precision, up
+from topsecret.exact.rounding import Number, ball, down, exact, precision, up
 
 Adjacency = Literal["add-remove", "replace"]
 

@@ -12,7 +12,7 @@ from fractions import Fraction
 from flint import arb
 
 from topsecret.accounting.profile import gaussian_delta
-from topsecret.rounding import ball, precision, up
+from topsecret.exact.rounding import ball, precision, up
 
 Run = tuple[int, Fraction]
 """How many steps, and the epsilon of each."""

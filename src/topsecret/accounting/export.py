@@ -8,7 +8,7 @@ from typing import Any
 from topsecret.accounting.classical import pure_rho
 from topsecret.accounting.loss import Loss
 from topsecret.errors import InvalidParameter
-from topsecret.rounding import ball, down, precision, up
+from topsecret.exact.rounding import ball, down, precision, up
 
 DpEvent = Any  # the type of an optional package
 

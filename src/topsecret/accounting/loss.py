@@ -20,7 +20,7 @@ from topsecret.accounting.classical import Run
 from topsecret.accounting.explanation import Explanation
 from topsecret.accounting.renyi import Curve, NamedCurve
 from topsecret.errors import InvalidParameter
-from topsecret.rounding import Number, exact
+from topsecret.exact.rounding import Number, exact
 
 
 @dataclass(frozen=True, slots=True)

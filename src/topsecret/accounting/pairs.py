@@ -18,7 +18,7 @@ import numpy as np
 from flint import arb, arb_poly
 
 from topsecret.accounting.recursion import Floats
-from topsecret.rounding import ball, precision, up
+from topsecret.exact.rounding import ball, precision, up
 
 _BITS = 160
 

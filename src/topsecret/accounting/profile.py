@@ -29,7 +29,7 @@ from topsecret.accounting.pairs import (
 )
 from topsecret.accounting.recursion import WIDEST_SPACING, Floats
 from topsecret.errors import InvalidParameter
-from topsecret.rounding import Number, ball, down, exact, precision, up
+from topsecret.exact.rounding import Number, ball, down, exact, precision, up
 
 LARGEST_PICK = 30
 """Above this e^epsilon leaves the range in which the error bounds of the recursion are proven."""

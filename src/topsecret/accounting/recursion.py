@@ -16,7 +16,7 @@ import numpy as np
 from flint import arb
 from numpy.typing import NDArray
 
-from topsecret.rounding import ball, down, precision, up
+from topsecret.exact.rounding import ball, down, precision, up
 
 Floats = NDArray[np.float64]
 

@@ -14,7 +14,7 @@ from fractions import Fraction
 
 from flint import arb
 
-from topsecret.rounding import ball, precision, up
+from topsecret.exact.rounding import ball, precision, up
 
 Curve = Callable[[arb], arb]
 

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from topsecret.accounting import bounds
 from topsecret.accounting.loss import NO_LOSS, Loss
 from topsecret.errors import InvalidParameter
-from topsecret.rounding import Number, ball, exact, precision, up
+from topsecret.exact.rounding import Number, ball, exact, precision, up
 
 Floats = NDArray[np.float64]
 

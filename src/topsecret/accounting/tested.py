@@ -22,7 +22,7 @@ from topsecret.accounting import renyi
 from topsecret.accounting.classical import Run
 from topsecret.accounting.profile import Profile, gaussian_profile, maximum
 from topsecret.accounting.recursion import WIDEST_SPACING
-from topsecret.rounding import Number, ball, exact
+from topsecret.exact.rounding import Number, ball, exact
 
 FINE = 32
 """Grid cells for the largest step: the chords then cost less than 10⁻³ of epsilon."""

@@ -29,7 +29,7 @@ from topsecret.accounting.explanation import shown
 from topsecret.accounting.loss import failure, gaussian, picks
 from topsecret.accounting.renyi import Curve, GaussianSelection, mironov_epsilon, renyi_epsilon
 from topsecret.errors import InvalidParameter
-from topsecret.rounding import ball, precision, up
+from topsecret.exact.rounding import ball, precision, up
 
 QUERIES = 600
 LABELS = 40

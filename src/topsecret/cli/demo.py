@@ -27,8 +27,8 @@ def demo(
     topsecret demo --directory somewhere/else
     """
     from topsecret.cli.render import show
-    from topsecret.demo import PERSONS, ROWS, write_checkins
-    from topsecret.query import top_k
+    from topsecret.questions.top_k import top_k
+    from topsecret.sources.demo_data import PERSONS, ROWS, write_checkins
 
     path = write_checkins(directory)
     typer.echo(f"{path}: {ROWS:,} made-up check-ins of {PERSONS:,} persons in a city.\n")

@@ -80,7 +80,7 @@ def _counting() -> str | None:
     import tempfile
     from pathlib import Path
 
-    from topsecret.query import top_k
+    from topsecret.questions.top_k import top_k
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "events.csv"

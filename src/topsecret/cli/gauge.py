@@ -13,7 +13,7 @@ from topsecret.cli.terminal import terminal
 from topsecret.ledger import Account, Entry
 from topsecret.ledger.account import in_words, what_is_left
 from topsecret.ledger.amounts import from_text
-from topsecret.release import printable, rounded_up
+from topsecret.results.release import printable, rounded_up
 
 WIDEST = 40
 HIDDEN = {"slack"}

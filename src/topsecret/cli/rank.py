@@ -49,7 +49,7 @@ def rank(
 
     topsecret rank matches.csv --winner winner --loser loser -k 10 --epsilon 1
     """
-    from topsecret.contest import rank_file
+    from topsecret.questions.rank_file import rank_file
 
     chosen: Any = method  # checked by rank_file
     ranking = rank_file(
@@ -77,7 +77,7 @@ def _show(ranking: Ranking) -> None:
 
     from topsecret.cli.render import show_receipt
     from topsecret.cli.terminal import terminal
-    from topsecret.release import printable
+    from topsecret.results.release import printable
 
     console = terminal()
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")

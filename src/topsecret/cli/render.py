@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from topsecret.cli.terminal import terminal
-from topsecret.release import Release, printable
+from topsecret.results.release import Release, printable
 
 NARROW = 60
 """Below this width labels stand above their texts."""

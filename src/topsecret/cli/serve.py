@@ -77,7 +77,7 @@ def serve(
     with bound(host, port) as listening:
         base = address(host, listening, https)
         if demo:
-            from topsecret.service.trial import trial
+            from topsecret.service.demo import trial
 
             settings = trial(settings, Path("demo"), typer.echo)
         else:

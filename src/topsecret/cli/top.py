@@ -113,7 +113,7 @@ def top(
             "request_id": request_id,
         }
     if by is None:
-        from topsecret.query import top_k
+        from topsecret.questions.top_k import top_k
 
         release = top_k(source, **asked)
         if plot is not None:
@@ -121,7 +121,7 @@ def top(
         _print([release], release, json, csv)
         return
     _refuse_together(plot=plot)
-    from topsecret.by_group import top_k_by
+    from topsecret.questions.groups import top_k_by
 
     releases = top_k_by(source, by=by, groups=group or [], disjoint=disjoint, **asked)
     _print(list(releases.values()), releases, json, csv)
@@ -156,7 +156,7 @@ def _domain(text: str | None, column: str | None, table: str | None) -> Any:
     import re
     from pathlib import Path
 
-    from topsecret.query import Column, FileColumn
+    from topsecret.questions.top_k import Column, FileColumn
 
     numbers = re.fullmatch(r"(-?\d+)\.\.(-?\d+)", text)
     if numbers:

@@ -33,10 +33,10 @@ from typing import Any
 
 import numpy as np
 
+from topsecret.counts.histogram import Histogram
 from topsecret.errors import InvalidParameter, MissingExtra
-from topsecret.histogram import Histogram
+from topsecret.exact.rounding import Number, ball, exact, precision, up
 from topsecret.mechanisms import Mechanism
-from topsecret.rounding import Number, ball, exact, precision, up
 
 Measurement = Any  # the type of an optional package
 

@@ -14,29 +14,29 @@ except ImportError:
 
 from topsecret.ledger.account import Account, Allowance, Pending
 from topsecret.ledger.audit import Fault, Report
-from topsecret.ledger.budget import Bargain, Flexible, Metered, Picks, Price
+from topsecret.ledger.budget import Flexible, Metered, Picks, Price, PriceAtEpsilon
 from topsecret.ledger.chain import Entry
 from topsecret.ledger.ledger import Ledger
-from topsecret.ledger.pace import Pace
 from topsecret.ledger.payment import paid
 from topsecret.ledger.request import Request, Reservation, Stored
+from topsecret.ledger.settlement_time import SettlementTime
 
 __all__ = [
     "Account",
     "Allowance",
-    "Bargain",
     "Entry",
     "Fault",
     "Flexible",
     "Ledger",
     "Metered",
-    "Pace",
     "Pending",
     "Picks",
     "Price",
+    "PriceAtEpsilon",
     "Report",
     "Request",
     "Reservation",
+    "SettlementTime",
     "Stored",
     "paid",
 ]

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
+from topsecret.exact.rounding import down, up
 from topsecret.ledger.amounts import Amounts, as_text, minus
 from topsecret.ledger.budget import Flexible, Metered
-from topsecret.rounding import down, up
 
 NOUNS = {"picks": ("item", "items"), "queries": ("query", "queries")}
 

@@ -23,8 +23,8 @@ from typing import ClassVar, Literal, Protocol
 
 from topsecret.accounting import Loss, calibrate_picks, calibrate_zcdp, picks, zcdp
 from topsecret.errors import InvalidParameter
+from topsecret.exact.rounding import Number, ball, down, exact, precision, up
 from topsecret.ledger.amounts import Amounts, on_grid, shortages
-from topsecret.rounding import Number, ball, down, exact, precision, up
 
 LONGEST_LIST = 1000
 """A flexible budget keeps slack for limited-domain queries of up to this many picks."""
@@ -62,7 +62,7 @@ class Price:
 
 
 @dataclass(frozen=True, slots=True)
-class Bargain:
+class PriceAtEpsilon:
     """The same query for another ε: what the advice of a refusal is found with."""
 
     epsilon: float
@@ -93,7 +93,7 @@ class Budget(Protocol):
         """What an answer of so many symbols costs; never more than ``worst``."""
         ...
 
-    def advice(self, left: Amounts, bargain: Bargain | None) -> str:
+    def advice(self, left: Amounts, bargain: PriceAtEpsilon | None) -> str:
         """What would fit, in words."""
         ...
 
@@ -198,7 +198,7 @@ class Metered:
             )
         return terms
 
-    def advice(self, left: Amounts, bargain: Bargain | None) -> str:
+    def advice(self, left: Amounts, bargain: PriceAtEpsilon | None) -> str:
         """The largest k that would fit."""
         items = int(left.get("picks", Fraction(0)))
         if left.get("queries", Fraction(0)) < 1 or items < 1:
@@ -287,7 +287,7 @@ class Flexible:
             amounts["rho"] = on_grid(amounts["rho"] - unused * price.picks.epsilon**2 / 8)
         return amounts
 
-    def advice(self, left: Amounts, bargain: Bargain | None) -> str:
+    def advice(self, left: Amounts, bargain: PriceAtEpsilon | None) -> str:
         """The largest ε that would fit, within 1% and rounded down."""
         best = 0.0 if bargain is None else self._largest(left, bargain)
         if best > 0:
@@ -297,7 +297,7 @@ class Flexible:
             return "no epsilon fits at this delta; lower delta or k"
         return "nothing more fits"
 
-    def _largest(self, left: Amounts, bargain: Bargain) -> float:
+    def _largest(self, left: Amounts, bargain: PriceAtEpsilon) -> float:
         """ρ grows about as ε²: a few steps of that rule end just below what is left."""
         best, epsilon = 0.0, bargain.epsilon
         for _ in range(8):

@@ -32,12 +32,12 @@ from topsecret.ledger.amounts import Amounts, as_text, least, minus, named, plus
 from topsecret.ledger.audit import Report, audit
 from topsecret.ledger.budget import Flexible, Metered
 from topsecret.ledger.chain import GENESIS, Entry, canonical, digest
-from topsecret.ledger.pace import Pace
 from topsecret.ledger.request import Request, Reservation, Stored
 from topsecret.ledger.rows import DatasetRow, allowances, amounts
 from topsecret.ledger.schema import ALLOWANCES, DATASETS, ENTRIES, RESERVATIONS
+from topsecret.ledger.settlement_time import SettlementTime
 from topsecret.ledger.store import Store, default_place
-from topsecret.unit import PrivacyUnit
+from topsecret.questions.privacy_unit import PrivacyUnit
 
 WAIT = 10.0
 """Seconds to wait for the same request or question that another client has under way."""
@@ -52,7 +52,7 @@ class Ledger:
 
     def __init__(self, place: str | os.PathLike[str] | None = None) -> None:
         self._store = Store(default_place() if place is None else place)
-        self.pace = Pace()
+        self.pace = SettlementTime()
 
     def __repr__(self) -> str:
         return f"Ledger({self._store.name!r})"
@@ -66,7 +66,7 @@ class Ledger:
         """Close all connections."""
         self._store.close()
 
-    def paced(self, pace: Pace) -> Ledger:
+    def paced(self, pace: SettlementTime) -> Ledger:
         """The same ledger, whose reservations are read under and end when ``pace`` says."""
         found = copy.copy(self)
         found.pace = pace

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from topsecret.ledger.amounts import Amounts
-from topsecret.ledger.budget import Bargain, Flexible, Metered, Price
-from topsecret.unit import PrivacyUnit
+from topsecret.ledger.budget import Flexible, Metered, Price, PriceAtEpsilon
+from topsecret.questions.privacy_unit import PrivacyUnit
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Request:
     unit: PrivacyUnit
     analyst: str | None = None
     request_id: str | None = None
-    bargain: Bargain | None = None
+    bargain: PriceAtEpsilon | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from fractions import Fraction
 
-from topsecret.histogram import Histogram
+from topsecret.counts.histogram import Histogram
 from topsecret.mechanisms.noiseless import best_groups
 from topsecret.noise.bits import BitSource, SystemBits
 from topsecret.noise.distributions import Noise
 from topsecret.noise.race import race
-from topsecret.noise.screening import Field
+from topsecret.noise.screening import ScoreGroups
 
-Ranking = Callable[[Field, Noise, Fraction, int, BitSource], list[int]]
+Ranking = Callable[[ScoreGroups, Noise, Fraction, int, BitSource], list[int]]
 """``race``, one draw of noise for the whole list, or ``peel``, fresh noise in every round."""
 
 

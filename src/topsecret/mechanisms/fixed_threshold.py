@@ -35,16 +35,16 @@ from itertools import product
 from flint import arb, ctx
 
 from topsecret.accounting import Loss, approximate
+from topsecret.counts.histogram import Histogram
 from topsecret.errors import TooLarge
-from topsecret.histogram import Histogram
+from topsecret.exact.ordering import as_a_set
+from topsecret.exact.rounding import Number, exact, precision
 from topsecret.mechanisms import parameters
 from topsecret.mechanisms.plackett_luce import as_floats
 from topsecret.mechanisms.propose_test_release import LaplaceChance
+from topsecret.mechanisms.selection import Outcome, Selection
 from topsecret.noise.bits import BitSource, SystemBits
 from topsecret.noise.reals import Real, bernoulli
-from topsecret.order import as_a_set
-from topsecret.rounding import Number, exact, precision
-from topsecret.selection import Outcome, Selection
 
 _MOST = 16
 

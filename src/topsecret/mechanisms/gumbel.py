@@ -31,15 +31,15 @@ from dataclasses import dataclass
 from flint import arb, ctx
 
 from topsecret.accounting import Loss, failure, picks
-from topsecret.histogram import Histogram
+from topsecret.counts.histogram import Histogram
+from topsecret.exact.rounding import Number, ball, exact, precision
 from topsecret.mechanisms import parameters
 from topsecret.mechanisms.best_items import best_items, oriented_scores
 from topsecret.mechanisms.noiseless import ranked_law
 from topsecret.mechanisms.plackett_luce import as_floats, plackett_luce
+from topsecret.mechanisms.selection import Outcome, Selection
 from topsecret.noise.bits import BitSource
 from topsecret.noise.distributions import GUMBEL
-from topsecret.rounding import Number, ball, exact, precision
-from topsecret.selection import Outcome, Selection
 
 
 @dataclass(frozen=True)

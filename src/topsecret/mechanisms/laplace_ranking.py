@@ -1,6 +1,6 @@
 """`LaplaceRanking`: rank by score + Laplace noise when one record moves two scores.
 
->>> from topsecret.histogram import Histogram
+>>> from topsecret.counts.histogram import Histogram
 >>> wins = Histogram.of({"a": 900, "b": 400, "c": 80}, domain=["a", "b", "c"])
 >>> LaplaceRanking(k=None, epsilon=1.0).select(wins).items
 ('a', 'b', 'c')
@@ -29,16 +29,16 @@ from typing import ClassVar
 from flint import arb
 
 from topsecret.accounting import NO_LOSS, Loss, pure
-from topsecret.histogram import Histogram
+from topsecret.counts.histogram import Histogram
+from topsecret.exact.rounding import Number, exact
 from topsecret.mechanisms import parameters
 from topsecret.mechanisms.best_items import best_items
 from topsecret.mechanisms.noiseless import ranked_law
 from topsecret.mechanisms.order_laws import laplace, score_list_law
 from topsecret.mechanisms.plackett_luce import as_floats
+from topsecret.mechanisms.selection import Outcome, Selection
 from topsecret.noise.bits import BitSource
 from topsecret.noise.distributions import LAPLACE
-from topsecret.rounding import Number, exact
-from topsecret.selection import Outcome, Selection
 
 
 @dataclass(frozen=True)

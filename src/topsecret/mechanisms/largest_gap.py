@@ -30,11 +30,11 @@ import numpy as np
 from flint import acb, arb, ctx
 
 from topsecret.accounting import NO_LOSS, GaussianSelection, Loss, picks, rdp
+from topsecret.exact.rounding import ball, precision
 from topsecret.noise.bits import BitSource
 from topsecret.noise.distributions import GAUSSIAN, GUMBEL, Noise
 from topsecret.noise.race import race
-from topsecret.noise.screening import Field
-from topsecret.rounding import ball, precision
+from topsecret.noise.screening import ScoreGroups
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class LargestGap:
             unit = math.lcm(*(score.denominator for score in scores))
             whole = [int(score * unit) for score in scores]
         kind = np.int64 if all(abs(score) < 2**62 for score in whole) else np.object_
-        field = Field(np.array(whole, dtype=kind))
+        field = ScoreGroups(np.array(whole, dtype=kind))
         return race(field, self.noise, self.scale * unit, 1, bits)[0] + 1
 
     def probabilities(self, gaps: Sequence[int]) -> list[arb]:

@@ -45,16 +45,16 @@ import numpy as np
 from flint import arb, ctx
 
 from topsecret.accounting import Loss, limited_domain_loss
-from topsecret.histogram import Histogram
+from topsecret.counts.histogram import Histogram
+from topsecret.exact.rounding import Number, ball, exact, precision
 from topsecret.mechanisms import parameters
 from topsecret.mechanisms.plackett_luce import as_floats, plackett_luce
+from topsecret.mechanisms.selection import Outcome, Selection
 from topsecret.noise.bits import BitSource, SystemBits
 from topsecret.noise.distributions import GUMBEL
 from topsecret.noise.race import EXTRA, race
 from topsecret.noise.reals import Log
-from topsecret.noise.screening import Field
-from topsecret.rounding import Number, ball, exact, precision
-from topsecret.selection import Outcome, Selection
+from topsecret.noise.screening import ScoreGroups
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class LimitedDomain:
         candidates = self._candidates(histogram)
         leads = [lead for _, lead in candidates]
         kind = np.int64 if all(lead < 2**62 for lead in leads) else np.object_
-        field = Field(np.array(leads, dtype=kind))
+        field = ScoreGroups(np.array(leads, dtype=kind))
         finish = race(field, GUMBEL, self._scale, self.k, bits, extra=self._threshold())
         items = tuple(candidates[place][0] for place in finish if place != EXTRA)
         return Selection(items, complete=len(items) == self.k)

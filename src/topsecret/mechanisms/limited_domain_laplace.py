@@ -42,18 +42,18 @@ import numpy as np
 from flint import arb, ctx
 
 from topsecret.accounting import Loss, approximate
-from topsecret.histogram import Histogram
+from topsecret.counts.histogram import Histogram
+from topsecret.exact.rounding import Number, ball, exact, precision, up
 from topsecret.mechanisms import parameters
 from topsecret.mechanisms.order_laws import laplace, list_law
 from topsecret.mechanisms.piecewise import at, guard_bits
 from topsecret.mechanisms.plackett_luce import as_floats
+from topsecret.mechanisms.selection import NOTHING, Outcome, Selection
 from topsecret.noise.bits import BitSource, SystemBits
 from topsecret.noise.distributions import LAPLACE
 from topsecret.noise.race import EXTRA, race
 from topsecret.noise.reals import Log
-from topsecret.noise.screening import Field
-from topsecret.rounding import Number, ball, exact, precision, up
-from topsecret.selection import NOTHING, Outcome, Selection
+from topsecret.noise.screening import ScoreGroups
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class LimitedDomainLaplace:
         leads = [lead for _, lead in candidates]
         kind = np.int64 if all(lead < 2**62 for lead in leads) else np.object_
         scale = 1 / exact(self.epsilon_per_pick)
-        field = Field(np.array(leads, dtype=kind))
+        field = ScoreGroups(np.array(leads, dtype=kind))
         finish = race(field, LAPLACE, scale, self.k, bits, extra=self._threshold())
         items = tuple(candidates[place][0] for place in finish if place != EXTRA)
         return Selection(items, complete=len(items) == self.k)

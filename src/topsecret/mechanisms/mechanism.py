@@ -11,9 +11,9 @@ from typing import Protocol, runtime_checkable
 from flint import arb
 
 from topsecret.accounting import Loss
-from topsecret.histogram import Histogram
+from topsecret.counts.histogram import Histogram
+from topsecret.mechanisms.selection import Outcome, Selection
 from topsecret.noise.bits import BitSource
-from topsecret.selection import Outcome, Selection
 
 
 @runtime_checkable

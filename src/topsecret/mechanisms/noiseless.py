@@ -10,11 +10,11 @@ import numpy as np
 from flint import arb
 
 from topsecret.mechanisms.plackett_luce import plackett_luce
-from topsecret.noise.screening import Field
-from topsecret.selection import Outcome
+from topsecret.mechanisms.selection import Outcome
+from topsecret.noise.screening import ScoreGroups
 
 
-def best_groups(field: Field, k: int) -> list[int]:
+def best_groups(field: ScoreGroups, k: int) -> list[int]:
     """The groups in order of score, each as often as it has items."""
     groups: list[int] = []
     for group in np.argsort(-field.scores, kind="stable"):

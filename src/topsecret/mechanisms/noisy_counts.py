@@ -1,6 +1,6 @@
 """`NoisyCounts`: counts of items that were already released, with fresh integer noise.
 
->>> from topsecret.histogram import Histogram
+>>> from topsecret.counts.histogram import Histogram
 >>> histogram = Histogram.of({"a": 900, "b": 500, "c": 2})
 >>> counts = NoisyCounts(epsilon=1.0, max_items=1)
 >>> noisy = counts.release(histogram, ("a", "b"))
@@ -39,14 +39,14 @@ from typing import ClassVar
 from flint import arb, ctx
 
 from topsecret.accounting import Loss, pure, zcdp
+from topsecret.counts.histogram import Histogram
 from topsecret.errors import InvalidParameter, TooLarge
-from topsecret.histogram import Histogram
+from topsecret.exact.rounding import exact, precision
 from topsecret.mechanisms import parameters
 from topsecret.mechanisms.plackett_luce import as_floats
+from topsecret.mechanisms.selection import Outcome, Selection
 from topsecret.noise.bits import BitSource, SystemBits
 from topsecret.noise.lattice import DiscreteGaussian, DiscreteLaplace, IntegerNoise
-from topsecret.rounding import exact, precision
-from topsecret.selection import Outcome, Selection
 
 _MOST = 200_000
 

@@ -1,6 +1,6 @@
 """`OneshotExponential`: the k largest of score + exponential noise, drawn once.
 
->>> from topsecret.histogram import Histogram
+>>> from topsecret.counts.histogram import Histogram
 >>> mechanism = OneshotExponential(k=2, epsilon=100)
 >>> mechanism.select(Histogram.of({"a": 9, "b": 5}, domain=["a", "b", "c"])).items
 ('a', 'b')
@@ -41,16 +41,16 @@ from typing import ClassVar
 from flint import arb
 
 from topsecret.accounting import NO_LOSS, Loss, pure
-from topsecret.histogram import Histogram
+from topsecret.counts.histogram import Histogram
+from topsecret.exact.rounding import exact
 from topsecret.mechanisms import parameters
 from topsecret.mechanisms.best_items import best_items, oriented_scores
 from topsecret.mechanisms.noiseless import ranked_law
 from topsecret.mechanisms.order_laws import exponential, score_list_law
 from topsecret.mechanisms.plackett_luce import as_floats
+from topsecret.mechanisms.selection import Outcome, Selection
 from topsecret.noise.bits import BitSource
 from topsecret.noise.distributions import EXPONENTIAL
-from topsecret.rounding import exact
-from topsecret.selection import Outcome, Selection
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """`OneshotLaplace`: the *set* of the k largest of score + Laplace noise.
 
->>> from topsecret.histogram import Histogram
+>>> from topsecret.counts.histogram import Histogram
 >>> mechanism = OneshotLaplace(k=2, epsilon=100)
 >>> answer = mechanism.select(Histogram.of({"b": 9, "a": 5}, domain=["a", "b", "c"]))
 >>> answer.items, answer.ordered
@@ -44,17 +44,17 @@ from fractions import Fraction
 from flint import arb
 
 from topsecret.accounting import NO_LOSS, Loss, approximate, pure
+from topsecret.counts.histogram import Histogram
 from topsecret.errors import InvalidParameter
-from topsecret.histogram import Histogram
+from topsecret.exact.rounding import ball, exact, precision, up
 from topsecret.mechanisms import parameters
 from topsecret.mechanisms.best_items import best_items, oriented_scores
 from topsecret.mechanisms.noiseless import ranked_law
 from topsecret.mechanisms.order_laws import in_canonical_order, laplace, score_set_law
 from topsecret.mechanisms.plackett_luce import as_floats
+from topsecret.mechanisms.selection import Outcome, Selection
 from topsecret.noise.bits import BitSource
 from topsecret.noise.distributions import LAPLACE
-from topsecret.rounding import ball, exact, precision, up
-from topsecret.selection import Outcome, Selection
 
 _LARGEST_EPSILON = Fraction(1, 5)
 _LARGEST_DELTA = Fraction(1, 20)

@@ -42,17 +42,17 @@ import numpy as np
 from flint import arb, ctx
 
 from topsecret.accounting import Loss, failure, picks, slack
-from topsecret.histogram import Histogram
+from topsecret.counts.histogram import Histogram
+from topsecret.exact.rounding import Number, ball, exact, precision, up
 from topsecret.mechanisms import parameters
 from topsecret.mechanisms.limited_domain import LimitedDomain
 from topsecret.mechanisms.plackett_luce import as_floats
+from topsecret.mechanisms.selection import Outcome, Selection
 from topsecret.noise.bits import BitSource, SystemBits
 from topsecret.noise.distributions import GUMBEL
 from topsecret.noise.race import race
 from topsecret.noise.reals import Rational, bernoulli
-from topsecret.noise.screening import Field
-from topsecret.rounding import Number, ball, exact, precision, up
-from topsecret.selection import Outcome, Selection
+from topsecret.noise.screening import ScoreGroups
 
 _FINE = 2**40
 
@@ -121,7 +121,7 @@ class OptimalThreshold:
         reaches = [self._reach(self.k + place) for place in range(len(next_counts))]
         sizes = np.array([-(-_FINE // reach) for reach in reaches], dtype=np.int64)
         scores = np.array([-count for count in next_counts], dtype=kind)
-        field = Field(scores, sizes)
+        field = ScoreGroups(scores, sizes)
         scale = 1 / exact(self.epsilon_per_pick)
         while True:
             place = race(field, GUMBEL, scale, 1, bits)[0]

@@ -28,6 +28,8 @@ from math import comb, perm
 from flint import arb, ctx
 
 from topsecret.errors import TooLarge
+from topsecret.exact.ordering import canonical_key
+from topsecret.exact.rounding import precision
 from topsecret.mechanisms.piecewise import (
     Piecewise,
     Rate,
@@ -40,10 +42,8 @@ from topsecret.mechanisms.piecewise import (
     laplace_density,
     product,
 )
+from topsecret.mechanisms.selection import NOTHING, Outcome
 from topsecret.noise.reals import Log
-from topsecret.order import canonical_key
-from topsecret.rounding import precision
-from topsecret.selection import NOTHING, Outcome
 
 __all__ = [
     "Runner",

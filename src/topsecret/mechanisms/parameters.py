@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Literal, get_args
 
 from topsecret.errors import InvalidParameter
-from topsecret.rounding import Number, exact
+from topsecret.exact.rounding import Number, exact
 
 Adjacency = Literal["add-remove", "replace"]
 

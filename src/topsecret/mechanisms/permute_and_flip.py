@@ -1,6 +1,6 @@
 """`PermuteAndFlip`: k rounds of report-noisy-max with fresh exponential noise.
 
->>> from topsecret.histogram import Histogram
+>>> from topsecret.counts.histogram import Histogram
 >>> mechanism = PermuteAndFlip(k=2, scale=0.01)
 >>> mechanism.select(Histogram.of({"a": 9, "b": 5}, domain=["a", "b", "c"])).items
 ('a', 'b')
@@ -43,17 +43,17 @@ from typing import ClassVar
 from flint import arb, arb_poly, ctx
 
 from topsecret.accounting import NO_LOSS, Loss, failure, pure
+from topsecret.counts.histogram import Histogram
 from topsecret.errors import TooLarge
-from topsecret.histogram import Histogram
+from topsecret.exact.rounding import ball, exact, precision
 from topsecret.mechanisms import parameters
 from topsecret.mechanisms.best_items import best_items, oriented_scores
 from topsecret.mechanisms.noiseless import ranked_law
 from topsecret.mechanisms.plackett_luce import as_floats
+from topsecret.mechanisms.selection import Outcome, Selection
 from topsecret.noise.bits import BitSource
 from topsecret.noise.distributions import EXPONENTIAL
 from topsecret.noise.peeling import peel
-from topsecret.rounding import ball, exact, precision
-from topsecret.selection import Outcome, Selection
 
 _MOST = 200_000
 

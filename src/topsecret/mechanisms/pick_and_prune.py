@@ -17,11 +17,11 @@ import numpy as np
 from flint import arb
 from numpy.typing import NDArray
 
+from topsecret.exact.rounding import ball
 from topsecret.noise.bits import BitSource
 from topsecret.noise.distributions import GUMBEL
 from topsecret.noise.race import race
-from topsecret.noise.screening import Field, openings
-from topsecret.rounding import ball
+from topsecret.noise.screening import ScoreGroups, openings
 
 Levels = tuple[tuple[int, Fraction], ...]
 """Runs of picks with one epsilon each, in the order of time."""
@@ -47,7 +47,7 @@ def rising(total: int, price: Fraction, levels: int, exponent: int) -> Levels:
     return tuple(runs)
 
 
-def pick(field: Field, levels: Levels, bits: BitSource) -> list[int]:
+def pick(field: ScoreGroups, levels: Levels, bits: BitSource) -> list[int]:
     """The groups that the picks name, in order."""
     assert field.sizes is not None
     left = field.sizes.copy()
@@ -58,7 +58,7 @@ def pick(field: Field, levels: Levels, bits: BitSource) -> list[int]:
         sizes = left[running]
         if opening is not None:
             opening = opening.after(running, sizes != field.sizes[running])
-        here = Field(field.scores[running], sizes)
+        here = ScoreGroups(field.scores[running], sizes)
         groups = race(here, GUMBEL, 1 / price, count, bits, opening=opening)
         won = running[groups]
         np.subtract.at(left, won, 1)
@@ -68,7 +68,7 @@ def pick(field: Field, levels: Levels, bits: BitSource) -> list[int]:
 
 def prune(strengths: NDArray[Any], removals: int, price: Fraction, bits: BitSource) -> list[int]:
     """Which turns are left after the prunes, in order."""
-    field = Field(strengths).mirrored()
+    field = ScoreGroups(strengths).mirrored()
     removed = set(race(field, GUMBEL, 1 / price, removals, bits))
     return [turn for turn in range(len(strengths)) if turn not in removed]
 

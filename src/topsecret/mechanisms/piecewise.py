@@ -30,8 +30,8 @@ from functools import cmp_to_key, reduce
 from flint import arb, ctx
 
 from topsecret.errors import InvalidParameter
+from topsecret.exact.rounding import ball
 from topsecret.noise.reals import Log, is_less
-from topsecret.rounding import ball
 
 Rate = int | Fraction
 Terms = dict[tuple[int, Rate], arb]

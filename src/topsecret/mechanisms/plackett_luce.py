@@ -8,7 +8,7 @@ from math import perm
 from flint import arb
 
 from topsecret.errors import TooLarge
-from topsecret.selection import NOTHING, Outcome
+from topsecret.mechanisms.selection import NOTHING, Outcome
 
 _MOST = 200_000
 

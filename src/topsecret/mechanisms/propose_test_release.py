@@ -31,9 +31,9 @@ from typing import Literal
 from flint import arb
 
 from topsecret.accounting import Loss, approximate, failure, gaussian
+from topsecret.exact.rounding import ball, precision
 from topsecret.noise.distributions import GAUSSIAN, LAPLACE
 from topsecret.noise.reals import Real
-from topsecret.rounding import ball, precision
 
 Quantile = Literal["exact", "paper"]
 

@@ -34,14 +34,14 @@ import numpy as np
 from flint import arb, ctx
 
 from topsecret.accounting import Loss, picks
-from topsecret.histogram import Histogram
+from topsecret.counts.histogram import Histogram
+from topsecret.exact.rounding import Number, exact, precision
 from topsecret.mechanisms import parameters
 from topsecret.mechanisms.pick_and_prune import Levels, pick, prune, rising, survivor_law
 from topsecret.mechanisms.plackett_luce import as_floats
+from topsecret.mechanisms.selection import Outcome, Selection
 from topsecret.noise.bits import BitSource, SystemBits
-from topsecret.noise.screening import Field
-from topsecret.rounding import Number, exact, precision
-from topsecret.selection import Outcome, Selection
+from topsecret.noise.screening import ScoreGroups
 
 _LEVELS = 8
 _EXPONENT = 2
@@ -96,7 +96,7 @@ class PrunedTopK:
         bits = SystemBits() if bits is None else bits
         field = histogram.field()
         if field.sizes is None:
-            field = Field(field.scores, np.ones(len(field.scores), dtype=np.int64))
+            field = ScoreGroups(field.scores, np.ones(len(field.scores), dtype=np.int64))
         picked = pick(field, self.levels, bits)
         removals = min(self.prunes, size - self.k)
         kept = prune(field.scores[picked], removals, self._price, bits)

@@ -48,18 +48,18 @@ from typing import Literal
 from flint import arb, ctx
 
 from topsecret.accounting import Loss
+from topsecret.counts.histogram import Histogram
 from topsecret.errors import InvalidParameter
-from topsecret.histogram import Histogram
+from topsecret.exact.ordering import as_a_set
+from topsecret.exact.rounding import Number, exact, precision, root_up
 from topsecret.mechanisms import parameters
 from topsecret.mechanisms.largest_gap import LargestGap
 from topsecret.mechanisms.plackett_luce import as_floats
 from topsecret.mechanisms.propose_test_release import GaussianTest, LaplaceTest, Quantile
+from topsecret.mechanisms.selection import NOTHING, Outcome, Selection
 from topsecret.noise.bits import BitSource, SystemBits
 from topsecret.noise.distributions import GAUSSIAN, GUMBEL
 from topsecret.noise.reals import bernoulli
-from topsecret.order import as_a_set
-from topsecret.rounding import Number, exact, precision, root_up
-from topsecret.selection import NOTHING, Outcome, Selection
 
 Regulariser = Callable[[int], Number] | Sequence[Number]
 Rows = list[tuple[Hashable, int]]

@@ -48,11 +48,14 @@ from functools import cached_property
 from flint import arb, ctx
 
 from topsecret.accounting import Loss, failure, slack, zcdp
-from topsecret.histogram import Histogram
+from topsecret.counts.histogram import Histogram
+from topsecret.exact.ordering import as_a_set
+from topsecret.exact.rounding import Number, ball, exact, precision, root_up, up
 from topsecret.mechanisms import parameters
 from topsecret.mechanisms.gumbel import GumbelTopK
 from topsecret.mechanisms.limited_domain import LimitedDomain
 from topsecret.mechanisms.plackett_luce import as_floats
+from topsecret.mechanisms.selection import NOTHING, Outcome, Selection
 from topsecret.mechanisms.stability import (
     Rows,
     StableTopK,
@@ -62,9 +65,6 @@ from topsecret.mechanisms.stability import (
     propose,
 )
 from topsecret.noise.bits import BitSource, SystemBits
-from topsecret.order import as_a_set
-from topsecret.rounding import Number, ball, exact, precision, root_up, up
-from topsecret.selection import NOTHING, Outcome, Selection
 
 
 @dataclass(frozen=True)

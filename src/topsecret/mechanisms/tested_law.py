@@ -8,10 +8,10 @@ from fractions import Fraction
 
 from flint import arb, ctx
 
+from topsecret.exact.rounding import ball, precision
 from topsecret.mechanisms.pick_and_prune import NULL, survivor_law
+from topsecret.mechanisms.selection import NOTHING, Outcome
 from topsecret.mechanisms.tested_schedule import UNIT, Pass, Schedule, length_scores
-from topsecret.rounding import ball, precision
-from topsecret.selection import NOTHING, Outcome
 
 
 def tested_law(

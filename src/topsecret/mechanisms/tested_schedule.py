@@ -19,8 +19,8 @@ from topsecret.accounting import calibrate, gaussian
 from topsecret.accounting.profile import LARGEST_PICK
 from topsecret.accounting.tested import ROUGH, Branch, TestedSteps
 from topsecret.errors import InvalidParameter
+from topsecret.exact.rounding import ball, down, precision, up
 from topsecret.mechanisms.pick_and_prune import Levels, rising
-from topsecret.rounding import ball, down, precision, up
 
 
 @dataclass(frozen=True)

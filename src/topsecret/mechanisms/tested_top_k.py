@@ -46,11 +46,13 @@ from flint import arb
 from numpy.typing import NDArray
 
 from topsecret.accounting import Loss, failure, rdp
+from topsecret.counts.histogram import Histogram
 from topsecret.errors import InvalidParameter
-from topsecret.histogram import Histogram
+from topsecret.exact.rounding import Number, exact
 from topsecret.mechanisms import parameters
 from topsecret.mechanisms.pick_and_prune import pick, prune
 from topsecret.mechanisms.plackett_luce import as_floats
+from topsecret.mechanisms.selection import Outcome, Selection
 from topsecret.mechanisms.tested_law import tested_law
 from topsecret.mechanisms.tested_schedule import (
     CONSTANTS,
@@ -67,9 +69,7 @@ from topsecret.noise.distributions import GUMBEL
 from topsecret.noise.integers import distinct_below
 from topsecret.noise.race import race
 from topsecret.noise.reals import bernoulli
-from topsecret.noise.screening import Field
-from topsecret.rounding import Number, exact
-from topsecret.selection import Outcome, Selection
+from topsecret.noise.screening import ScoreGroups
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -177,7 +177,7 @@ class TestedTopK:
         bits = SystemBits() if bits is None else bits
         slots = self._slots(histogram)
         length = self._draw_length(slots.ranked, bits)
-        picked = pick(Field(slots.leads, slots.sizes), length.levels, bits)
+        picked = pick(ScoreGroups(slots.leads, slots.sizes), length.levels, bits)
         strengths = np.maximum(slots.leads[picked], 1)
         kept = prune(strengths, length.prunes, length.price, bits)
         survivors = [picked[turn] for turn in kept]
@@ -199,7 +199,7 @@ class TestedTopK:
             return lengths[0]
         scores = length_scores(self.schedule, leads)
         scale = 2 * UNIT / self.schedule.choice
-        return lengths[race(Field(_integers(scores)), GUMBEL, scale, 1, bits)[0]]
+        return lengths[race(ScoreGroups(_integers(scores)), GUMBEL, scale, 1, bits)[0]]
 
     def probabilities(self, histogram: Histogram) -> dict[Outcome, arb]:
         """The exact law: all lengths, all hidden picks and prunes, both verdicts."""

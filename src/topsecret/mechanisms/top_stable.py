@@ -41,7 +41,9 @@ from functools import lru_cache
 from flint import arb, ctx
 
 from topsecret.accounting import Loss, approximate, picks
-from topsecret.histogram import Histogram
+from topsecret.counts.histogram import Histogram
+from topsecret.exact.ordering import as_a_set
+from topsecret.exact.rounding import Number, ball, exact, precision
 from topsecret.mechanisms import parameters
 from topsecret.mechanisms.gumbel import GumbelTopK
 from topsecret.mechanisms.piecewise import (
@@ -52,14 +54,12 @@ from topsecret.mechanisms.piecewise import (
     laplace_density,
 )
 from topsecret.mechanisms.plackett_luce import as_floats
+from topsecret.mechanisms.selection import Outcome, Selection
 from topsecret.mechanisms.stability import Rows, gaps_of
 from topsecret.noise.bits import BitSource, SystemBits
 from topsecret.noise.distributions import LAPLACE
 from topsecret.noise.draws import Noisy
 from topsecret.noise.reals import Log, Rational, is_less
-from topsecret.order import as_a_set
-from topsecret.rounding import Number, ball, exact, precision
-from topsecret.selection import Outcome, Selection
 
 _SHARE = Fraction(37, 100)  # ε₁/ε of the paper
 RATIO = 2 * _SHARE / (1 - _SHARE)  # c = 74/63: it is not 1, and no power of δ_q meets another

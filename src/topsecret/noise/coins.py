@@ -28,10 +28,10 @@ import numpy as np
 from flint import arb
 from numpy.typing import NDArray
 
+from topsecret.exact.rounding import precision
 from topsecret.noise.bits import BitSource, Uniform
 from topsecret.noise.reals import Real, is_less
 from topsecret.noise.screening import WORD, draw_words
-from topsecret.rounding import precision
 
 _LAST_WORD = 2**WORD - 1
 _TABLE_BITS = 128

@@ -19,8 +19,8 @@ from typing import Protocol
 import numpy as np
 from flint import arb
 
+from topsecret.exact.rounding import down, precision, up
 from topsecret.noise.enclosures import Bounds, Floats, log_bounds, survival_bounds
-from topsecret.rounding import down, precision, up
 
 
 class Noise(Protocol):

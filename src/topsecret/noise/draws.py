@@ -15,10 +15,10 @@ from fractions import Fraction
 
 from flint import arb
 
+from topsecret.exact.rounding import ball, precision
 from topsecret.noise.bits import BitSource, Uniform
 from topsecret.noise.distributions import Noise
 from topsecret.noise.reals import Real
-from topsecret.rounding import ball, precision
 
 
 class Noisy:

@@ -19,9 +19,9 @@ from typing import Protocol
 
 from flint import arb, ctx
 
+from topsecret.exact.rounding import ball, precision, up
 from topsecret.noise.bits import BitSource
 from topsecret.noise.integers import below
-from topsecret.rounding import ball, precision, up
 
 
 class IntegerNoise(Protocol):

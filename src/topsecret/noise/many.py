@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from topsecret.noise.bits import BitSource, Uniform
 from topsecret.noise.distributions import Noise
 from topsecret.noise.race import HeadStart, Leg, Runner
-from topsecret.noise.screening import WORD, Field, Screen, draw_words
+from topsecret.noise.screening import WORD, ScoreGroups, Screen, draw_words
 
 
 def winners(
@@ -35,7 +35,7 @@ def winners(
     rows, places = scores.shape
     if rows == 0 or places == 1:
         return np.zeros(rows, dtype=np.int64)
-    field = Field(scores.ravel())
+    field = ScoreGroups(scores.ravel())
     # One reference for all rows: bounds are compared within a row only, so any would do.
     reference = field.highest()
     words = draw_words(scores.size, bits)

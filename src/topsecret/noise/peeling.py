@@ -11,7 +11,7 @@ real-valued noise that no other round shares. Floats only enclose values, as in 
 >>> import numpy as np
 >>> from topsecret.noise.bits import SystemBits
 >>> from topsecret.noise.distributions import EXPONENTIAL
->>> field = Field(np.array([10**9, 0]), np.array([1, 10**18]))
+>>> field = ScoreGroups(np.array([10**9, 0]), np.array([1, 10**18]))
 >>> peel(field, EXPONENTIAL, Fraction(1, 1000), 3, SystemBits())
 [0, 1, 1]
 
@@ -32,7 +32,7 @@ from topsecret.noise.bits import BitSource, Uniform
 from topsecret.noise.distributions import Noise
 from topsecret.noise.race import Leg, Runner
 from topsecret.noise.reals import Rational
-from topsecret.noise.screening import WORD, Field, Screen, draw_words
+from topsecret.noise.screening import WORD, ScoreGroups, Screen, draw_words
 
 __all__ = ["peel"]
 
@@ -41,7 +41,9 @@ _ALL_AT_ONCE = 1_536
 _HEAD = 512
 
 
-def peel(field: Field, noise: Noise, scale: Fraction, count: int, bits: BitSource) -> list[int]:
+def peel(
+    field: ScoreGroups, noise: Noise, scale: Fraction, count: int, bits: BitSource
+) -> list[int]:
     """The groups that win ``count`` rounds without replacement; fewer when nobody is left."""
     rounds = _Rounds(field, noise, scale, count)
     finish: list[int] = []
@@ -53,11 +55,11 @@ def peel(field: Field, noise: Noise, scale: Fraction, count: int, bits: BitSourc
 class _Rounds:
     """Who is left, and the float side of all rounds."""
 
-    def __init__(self, field: Field, noise: Noise, scale: Fraction, count: int) -> None:
+    def __init__(self, field: ScoreGroups, noise: Noise, scale: Fraction, count: int) -> None:
         total = len(field.scores)
         sizes = np.ones(total, dtype=np.int64) if field.sizes is None else field.sizes.copy()
         self._sizes = sizes
-        self._field = Field(field.scores, sizes)
+        self._field = ScoreGroups(field.scores, sizes)
         self._noise = noise
         self._scale = scale
         self._reference = field.highest()

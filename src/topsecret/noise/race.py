@@ -12,7 +12,7 @@ overlap, more random bits and more precision decide (see ``enclosures.py`` for t
 >>> import numpy as np
 >>> from topsecret.noise.bits import SystemBits
 >>> from topsecret.noise.distributions import GUMBEL
->>> field = Field(np.array([10**9, 0]), np.array([1, 10**18]))
+>>> field = ScoreGroups(np.array([10**9, 0]), np.array([1, 10**18]))
 >>> race(field, GUMBEL, Fraction(1, 1000), 3, SystemBits())
 [0, 1, 1]
 """
@@ -25,13 +25,13 @@ from fractions import Fraction
 
 from flint import arb
 
+from topsecret.exact.rounding import ball, down, precision, up
 from topsecret.noise.bits import BitSource, Uniform
 from topsecret.noise.distributions import Noise
 from topsecret.noise.reals import FIRST_BITS, Real, Shifted
-from topsecret.noise.screening import WORD, Field, Opening, contenders
-from topsecret.rounding import ball, down, precision, up
+from topsecret.noise.screening import WORD, Opening, ScoreGroups, contenders
 
-__all__ = ["EXTRA", "Field", "Runner", "race"]
+__all__ = ["EXTRA", "Runner", "ScoreGroups", "race"]
 
 EXTRA = -1
 """The index by which the race names its extra runner."""
@@ -71,7 +71,9 @@ class HeadStart:
 
     __slots__ = ("_field", "_group", "_reference", "_scale", "_value")
 
-    def __init__(self, field: Field, group: int, reference: Fraction, scale: Fraction) -> None:
+    def __init__(
+        self, field: ScoreGroups, group: int, reference: Fraction, scale: Fraction
+    ) -> None:
         self._field = field
         self._group = group
         self._reference = reference
@@ -140,7 +142,7 @@ class Runner:
 
 
 def race(
-    field: Field,
+    field: ScoreGroups,
     noise: Noise,
     scale: Fraction,
     count: int,

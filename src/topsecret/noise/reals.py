@@ -17,8 +17,8 @@ from typing import Protocol
 
 from flint import arb
 
+from topsecret.exact.rounding import ball, precision
 from topsecret.noise.bits import BitSource, Uniform
-from topsecret.rounding import ball, precision
 
 FIRST_BITS = 64
 

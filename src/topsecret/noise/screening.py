@@ -23,10 +23,10 @@ import numpy as np
 from flint import arb
 from numpy.typing import NDArray
 
+from topsecret.exact.rounding import up
 from topsecret.noise.bits import BitSource
 from topsecret.noise.distributions import Noise
 from topsecret.noise.enclosures import Bounds, Floats, arrival_bounds
-from topsecret.rounding import up
 
 WORD = 64
 """How many bits of its uniform each contender has shown."""
@@ -44,7 +44,7 @@ Words = NDArray[np.uint64]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Field:
+class ScoreGroups:
     """Who runs: the score of each group and how many items share it. Secret."""
 
     scores: NDArray[Any]
@@ -61,12 +61,12 @@ class Field:
         value = self.scores[group]
         return Fraction(value.item() if isinstance(value, np.generic) else value)
 
-    def mirrored(self) -> Field:
+    def mirrored(self) -> ScoreGroups:
         """The same groups with their scores negated: the smallest becomes the largest."""
         scores = self.scores
         if scores.dtype == np.int64 and (scores == np.iinfo(np.int64).min).any():
             scores = scores.astype(np.object_)  # −(−2⁶³) is no int64
-        return Field(-scores, self.sizes)
+        return ScoreGroups(-scores, self.sizes)
 
     def highest(self) -> Fraction:
         """The largest score; 0 when nobody runs."""
@@ -111,7 +111,7 @@ class Opening:
         return Opening(self.words[running], lower, self.upper[running])
 
 
-def openings(races: int, field: Field, noise: Noise, bits: BitSource) -> list[Opening | None]:
+def openings(races: int, field: ScoreGroups, noise: Noise, bits: BitSource) -> list[Opening | None]:
     """The openings of several races over one field, worked out in one pass.
 
     None where the field is so large that each race had better look at its head first. Groups
@@ -127,7 +127,7 @@ def openings(races: int, field: Field, noise: Noise, bits: BitSource) -> list[Op
 
 
 def contenders(
-    field: Field,
+    field: ScoreGroups,
     reference: Fraction,
     noise: Noise,
     scale: Fraction,
@@ -184,7 +184,9 @@ def _kth_largest(values: Floats, k: int) -> float:
 class Screen:
     """The float side of a race: head starts and enclosures of noisy scores."""
 
-    def __init__(self, field: Field, reference: Fraction, noise: Noise, scale: Fraction) -> None:
+    def __init__(
+        self, field: ScoreGroups, reference: Fraction, noise: Noise, scale: Fraction
+    ) -> None:
         self._field = field
         self._reference = reference
         self._noise = noise

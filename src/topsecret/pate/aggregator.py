@@ -30,11 +30,11 @@ import numpy as np
 
 from topsecret.accounting.running import RunningEpsilon, most_steps
 from topsecret.errors import BudgetExceeded, InvalidParameter
+from topsecret.exact.rounding import Number, exact, up
 from topsecret.mechanisms import parameters
 from topsecret.noise.bits import BitSource, SystemBits
 from topsecret.pate.ballots import Counts, as_ballots, as_counts, count_votes, cut_ballots
 from topsecret.pate.rules import VoteRule
-from topsecret.rounding import Number, exact, up
 
 BATCH = 64
 """How many queries of a stream are drawn for together: their noise fits the processor's cache."""

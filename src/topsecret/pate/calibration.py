@@ -13,9 +13,9 @@ from typing import Literal
 from topsecret.accounting import Loss, calibrate
 from topsecret.accounting.running import RunningEpsilon
 from topsecret.errors import InvalidParameter
+from topsecret.exact.rounding import Number, down, exact, root_up
 from topsecret.mechanisms import parameters
 from topsecret.pate.rules import NoisyMajority, StableLabels
-from topsecret.rounding import Number, down, exact, root_up
 
 ENOUGH = 1e-3
 """How much of epsilon a calibration may leave unspent, relative."""

@@ -26,13 +26,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topsecret.errors import InvalidParameter, MissingExtra
+from topsecret.exact.rounding import Number
 from topsecret.mechanisms import parameters
 from topsecret.noise.bits import SystemBits
 from topsecret.pate import teachers as training
 from topsecret.pate.aggregator import Aggregator
 from topsecret.pate.calibration import noisy_majority, stable_labels
 from topsecret.pate.rules import VoteRule
-from topsecret.rounding import Number
 
 try:
     from joblib import Parallel, delayed

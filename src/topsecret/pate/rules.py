@@ -43,6 +43,7 @@ from numpy.typing import NDArray
 
 from topsecret.accounting import Loss, gaussian
 from topsecret.errors import InvalidParameter
+from topsecret.exact.rounding import Number, ball, exact, precision
 from topsecret.mechanisms import parameters
 from topsecret.mechanisms.largest_gap import LargestGap
 from topsecret.mechanisms.propose_test_release import GaussianTest, Quantile
@@ -51,7 +52,6 @@ from topsecret.noise.coins import Coins
 from topsecret.noise.distributions import GAUSSIAN, GUMBEL
 from topsecret.noise.many import winners
 from topsecret.pate.ballots import Counts
-from topsecret.rounding import Number, ball, exact, precision
 
 __all__ = ["Decision", "NoisyMajority", "StableLabels", "VoteRule"]
 

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, SupportsIndex
 
 from topsecret.errors import InvalidParameter
+from topsecret.exact.rounding import Number
 from topsecret.planning.shape import PublicCounts, Shape, Zipf
-from topsecret.rounding import Number
 
 if TYPE_CHECKING:
-    from topsecret.planning.planned import Plan
+    from topsecret.planning.plan import Plan
     from topsecret.planning.simulation import Progress
 
 __all__ = ["Zipf", "plan"]
@@ -47,8 +47,8 @@ def plan(
     *Guarantee.* A plan is made of the numbers given here. There is no way to give it a private
     source, so it costs nothing and may be shown to anyone.
     """
-    from topsecret.catalogue import Question
-    from topsecret.planning.make import make_plan, tried
+    from topsecret.calibration import Question
+    from topsecret.planning.make_plan import make_plan, tried
 
     if (epsilon is None) == (needed_lead is None):
         raise InvalidParameter("give either epsilon=1.0, say, or needed_lead=200, say")

@@ -17,6 +17,7 @@ import math
 from dataclasses import dataclass
 from functools import singledispatch
 
+from topsecret.exact.rounding import exact
 from topsecret.mechanisms import (
     FixedThreshold,
     GumbelTopK,
@@ -34,7 +35,6 @@ from topsecret.mechanisms import (
 )
 from topsecret.planning import races
 from topsecret.planning.hidden_picks import last_is_kept, unwanted_left
-from topsecret.rounding import exact
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from topsecret.catalogue import PUBLIC_DOMAIN, Prepared, Question, prepare
+from topsecret.calibration import PUBLIC_DOMAIN, Prepared, Question, prepare
 from topsecret.planning import chances
 
 LIKELY = 0.95

@@ -17,7 +17,7 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 
-from topsecret.catalogue import PUBLIC_DOMAIN, Question, applicable
+from topsecret.calibration import PUBLIC_DOMAIN, Question, applicable
 from topsecret.errors import InvalidParameter
 from topsecret.planning.leads import LIKELY, needed, smallest
 from topsecret.planning.tested import rough_schedule, tested_chances

@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from topsecret.catalogue import PUBLIC_DOMAIN, Prepared, Question, prepare
+from topsecret.calibration import PUBLIC_DOMAIN, Prepared, Question, prepare
+from topsecret.counts.histogram import Histogram
 from topsecret.errors import InvalidParameter
-from topsecret.histogram import Histogram
 from topsecret.noise.bits import BitSource, SystemBits
 
 Progress = Callable[[str, int, int], None]

@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from topsecret.accounting import calibrate, gaussian
 from topsecret.accounting.tested import Branch
+from topsecret.exact.rounding import ball, precision
 from topsecret.mechanisms.tested_schedule import (
     CONSTANTS,
     UNIT,
@@ -19,7 +20,6 @@ from topsecret.mechanisms.tested_schedule import (
     sizes,
 )
 from topsecret.planning.hidden_picks import last_is_kept, unwanted_left
-from topsecret.rounding import ball, precision
 
 FAR = 10**9
 """A lead in persons that no noise overcomes."""

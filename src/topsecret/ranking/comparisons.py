@@ -24,9 +24,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from topsecret.counts.histogram import Histogram
 from topsecret.errors import InvalidParameter, MissingExtra
-from topsecret.histogram import Histogram
-from topsecret.order import canonical_key
+from topsecret.exact.ordering import canonical_key
 
 try:
     from scipy import sparse

@@ -28,8 +28,9 @@ from typing import Literal
 
 from topsecret.accounting import calibrate_picks
 from topsecret.accounting.explanation import shown
+from topsecret.counts.histogram import Histogram
 from topsecret.errors import InvalidParameter
-from topsecret.histogram import Histogram
+from topsecret.exact.rounding import Number, down, exact, up
 from topsecret.mechanisms import (
     GumbelTopK,
     LaplaceRanking,
@@ -42,7 +43,6 @@ from topsecret.noise.bits import BitSource
 from topsecret.ranking.comparisons import Comparisons
 from topsecret.ranking.sensitivity import PromisedMixing, promised, teleport_of, unconditional
 from topsecret.ranking.stationary import stationary
-from topsecret.rounding import Number, down, exact, up
 
 TELEPORT = 0.3
 """A common choice: the walk starts anew every third step or so."""

@@ -45,8 +45,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from topsecret.errors import InvalidParameter
+from topsecret.exact.rounding import Number, exact
 from topsecret.mechanisms import parameters
-from topsecret.rounding import Number, exact
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,15 +14,15 @@ from fastapi import APIRouter, Depends, Request, Response
 from topsecret.ledger import Metered
 from topsecret.ledger.account import what_is_left
 from topsecret.ledger.amounts import as_text
-from topsecret.release import Release
+from topsecret.results.release import Release
 from topsecret.service import shapes
-from topsecret.service.accounts import User
+from topsecret.service.auth.accounts import User
+from topsecret.service.auth.dependencies import limited, user
 from topsecret.service.datasets import Dataset
-from topsecret.service.jobs import ANSWERED, IN_DOUBT, Asked, Job
-from topsecret.service.parts import Parts, blocking, parts
+from topsecret.service.jobs.queue import ANSWERED, IN_DOUBT, Asked, Job
 from topsecret.service.preview import Preview, preview
 from topsecret.service.problems import RESPONSES, Problem
-from topsecret.service.who import limited, user
+from topsecret.service.state import Parts, blocking, parts
 
 api = APIRouter(prefix="/api", responses=RESPONSES)
 Person = Annotated[User, Depends(user)]

@@ -8,12 +8,12 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Request, Response
 
 from topsecret.service import shapes
-from topsecret.service.accounts import User
+from topsecret.service.auth.accounts import User
+from topsecret.service.auth.credentials import new_password
+from topsecret.service.auth.dependencies import owner
 from topsecret.service.datasets import NewDataset
-from topsecret.service.parts import Parts, blocking, parts
 from topsecret.service.problems import RESPONSES
-from topsecret.service.secrecy import new_password
-from topsecret.service.who import owner
+from topsecret.service.state import Parts, blocking, parts
 
 owner_api = APIRouter(responses=RESPONSES, tags=["owner"])
 Owner = Annotated[User, Depends(owner)]

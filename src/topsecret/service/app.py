@@ -19,18 +19,18 @@ from topsecret.errors import TopSecretError
 from topsecret.service import problems
 from topsecret.service.api import api
 from topsecret.service.api_owner import owner_api
-from topsecret.service.edge import Edge
 from topsecret.service.logs import configure, log
-from topsecret.service.page import refused
-from topsecret.service.pages import pages
-from topsecret.service.pages_account import account_pages
-from topsecret.service.pages_owner import owner_pages
-from topsecret.service.parts import Parts
+from topsecret.service.middleware import Edge
 from topsecret.service.settings import Settings
+from topsecret.service.state import Parts
+from topsecret.service.web.account_pages import account_pages
+from topsecret.service.web.analyst_pages import pages
+from topsecret.service.web.owner_pages import owner_pages
+from topsecret.service.web.rendering import refused
 
 ENVIRONMENT = "TOPSECRET_SERVICE"
 ROUTERS = (api, owner_api, pages, account_pages, owner_pages)
-STATIC = Path(__file__).parent / "static"
+STATIC = Path(__file__).parent / "web" / "static"
 
 
 def create_app(settings: Settings) -> FastAPI:

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 
 from sqlalchemy import exc, make_url
 
-from topsecret.columns import check_address, table_columns_of, tables_of
 from topsecret.errors import DataIndependentFailure, InvalidParameter, SourceError
+from topsecret.sources.schema import check_address, table_columns_of, tables_of
 
 ENVIRONMENT = "TOPSECRET_SOURCES"
 """Names and addresses, ``NAME=URL``, apart by spaces or line ends."""

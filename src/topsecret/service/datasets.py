@@ -17,13 +17,13 @@ from pathlib import Path
 
 from sqlalchemy import RowMapping, select
 
-from topsecret.columns import columns_of
 from topsecret.errors import InvalidParameter, SourceError, Taken
 from topsecret.ledger import Account, Allowance, Flexible, Ledger, Metered
 from topsecret.ledger.store import Store
 from topsecret.service.databases import Databases
 from topsecret.service.problems import Problem
 from topsecret.service.schema import DATASETS
+from topsecret.sources.schema import columns_of
 
 SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet")
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")

@@ -8,10 +8,10 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Literal
 
+from topsecret.exact.rounding import down
 from topsecret.ledger import Account, Allowance, Flexible, Metered, Price
-from topsecret.planning.outlook import Outlook, outlook, outlook_at
-from topsecret.release import rounded_up
-from topsecret.rounding import down
+from topsecret.planning.summary import Summary, outlook, outlook_at
+from topsecret.results.release import rounded_up
 from topsecret.service.datasets import Dataset
 
 LARGEST_K = 100
@@ -83,14 +83,14 @@ def preview(
 @lru_cache(maxsize=4096)
 def _seen(
     budget: Metered | Flexible, k: Length, epsilon: float | None, delta: float, cap: int | None
-) -> Outlook:
+) -> Summary:
     if isinstance(budget, Metered):
         whole = down(budget.epsilon), down(budget.delta)
         return outlook_at(k, *whole, down(budget.price), down(budget.query_delta), cap)
     return outlook(k, 1.0 if epsilon is None else epsilon, delta, cap)
 
 
-def _buys(seen: Outlook) -> str:
+def _buys(seen: Summary) -> str:
     if seen.lead is None:
         return f"An item is named when {seen.named_when}."
     if seen.over_rank is None:

@@ -14,13 +14,13 @@ from uvicorn.supervisors import Multiprocess
 
 from topsecret.errors import InvalidParameter
 from topsecret.ledger.store import Store
-from topsecret.memory import memory
 from topsecret.service import schema
-from topsecret.service.accounts import Accounts
 from topsecret.service.app import ENVIRONMENT
+from topsecret.service.auth.accounts import Accounts
 from topsecret.service.logs import configure
 from topsecret.service.metrics import share_between_workers
 from topsecret.service.settings import Settings
+from topsecret.sources.memory import memory
 
 Say = Callable[[str], None]
 

@@ -1,8 +1,8 @@
 """Where counts come from: an engine does the counting and sends the leading rows, no more."""
 
-from topsecret.sources.domain import Column, FileColumn, domain_of
-from topsecret.sources.source import CountQuery, Home, Item, LeadingCounts, Source
-from topsecret.sources.where import Condition, Expression
+from topsecret.sources.domains.domain import Column, FileColumn, domain_of
+from topsecret.sources.source import CountQuery, GroupAssignment, Item, LeadingCounts, Source
+from topsecret.sources.sql.conditions import Condition, Expression
 
 __all__ = [
     "Column",
@@ -10,7 +10,7 @@ __all__ = [
     "CountQuery",
     "Expression",
     "FileColumn",
-    "Home",
+    "GroupAssignment",
     "Item",
     "LeadingCounts",
     "Source",

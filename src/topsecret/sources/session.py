@@ -14,9 +14,9 @@ from typing import Any, Protocol, runtime_checkable
 from sqlglot import exp
 
 from topsecret.errors import DataIndependentFailure, SourceError
-from topsecret.sources.domain import Column, FileColumn
+from topsecret.sources.domains.domain import Column, FileColumn
 from topsecret.sources.source import CountQuery, LeadingCounts, Schema
-from topsecret.sources.sql import leading_counts as ranking
+from topsecret.sources.sql.statements import leading_counts as ranking
 
 Rows = list[tuple[Any, ...]]
 Relation = tuple[exp.Expression, Schema]

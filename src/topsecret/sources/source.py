@@ -22,8 +22,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from topsecret.errors import InvalidParameter
-from topsecret.sources.domain import Domain, Value
-from topsecret.sources.where import Condition, Expression, Where, conditions
+from topsecret.sources.domains.domain import Domain, Value
+from topsecret.sources.sql.conditions import Condition, Expression, Where, conditions
 
 Item = Value | tuple[Value, ...]
 """Items are text, integers or booleans, or tuples of these when several columns name the item; a
@@ -60,7 +60,7 @@ SALT_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Home:
+class GroupAssignment:
     """One of several public groups of rows, with each person kept in one of them alone.
 
     A person with rows in several groups stays in the one with the least hash of salt, person and
@@ -97,7 +97,7 @@ class CountQuery:
     where: Where = ()
     max_items: int | None = None
     domain: Domain | None = None
-    home: Home | None = None
+    home: GroupAssignment | None = None
     salt: bytes = field(default=b"", repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -24,8 +24,8 @@ from functools import lru_cache
 import numpy as np
 from flint import arb
 
-from topsecret.rounding import down, precision, up
-from topsecret.selection import Outcome
+from topsecret.exact.rounding import down, precision, up
+from topsecret.mechanisms.selection import Outcome
 from topsecret.verify.laws import Floats, Laws
 from topsecret.verify.neighbours import Indices
 

@@ -15,11 +15,11 @@ import numpy as np
 from flint import arb
 from numpy.typing import NDArray
 
+from topsecret.counts.histogram import Histogram
 from topsecret.errors import DomainRequired, InvalidParameter, VerificationFailed
-from topsecret.histogram import Histogram
+from topsecret.exact.rounding import down, precision, up
 from topsecret.mechanisms.mechanism import Mechanism
-from topsecret.rounding import down, precision, up
-from topsecret.selection import Outcome
+from topsecret.mechanisms.selection import Outcome
 from topsecret.verify.neighbours import Cube
 from topsecret.verify.report import described
 

@@ -13,8 +13,8 @@ from collections.abc import Callable
 import numpy as np
 
 from topsecret.errors import VerificationFailed
+from topsecret.exact.rounding import down, up
 from topsecret.mechanisms.mechanism import Mechanism
-from topsecret.rounding import down, up
 from topsecret.verify.between import settle
 from topsecret.verify.divergence import (
     LARGEST_EPSILON,

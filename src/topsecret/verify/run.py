@@ -15,8 +15,8 @@ from multiprocessing import get_context
 from time import perf_counter
 from typing import Any
 
+from topsecret.counts.histogram import Histogram
 from topsecret.errors import InvalidParameter
-from topsecret.histogram import Histogram
 from topsecret.mechanisms.mechanism import Mechanism
 from topsecret.verify.laws import needs_domain
 from topsecret.verify.neighbours import Cube

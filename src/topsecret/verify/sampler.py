@@ -27,12 +27,12 @@ from typing import Any
 
 from flint import arb
 
+from topsecret.counts.histogram import Histogram
 from topsecret.errors import InvalidParameter, VerificationFailed
-from topsecret.histogram import Histogram
+from topsecret.exact.rounding import Number, ball, precision
 from topsecret.mechanisms.mechanism import Mechanism
+from topsecret.mechanisms.selection import Outcome
 from topsecret.noise.bits import BitSource, SystemBits
-from topsecret.rounding import Number, ball, precision
-from topsecret.selection import Outcome
 from topsecret.verify.report import described
 
 _BITS = 192

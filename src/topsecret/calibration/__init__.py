@@ -1,0 +1,170 @@
+"""Which mechanisms can answer a question, and how each is made to spend its budget.
+
+>>> question = Question.of(k=10, epsilon=1.0)
+>>> prepared = prepare("limited-domain", question)
+>>> prepared.mechanism.loss.epsilon(question.delta) <= question.epsilon
+True
+>>> applicable(Question.of(k="auto", epsilon=1.0))
+('stable',)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from topsecret.calibration import public_domain, stability, unknown_domain
+from topsecret.calibration.prepared import Prepared
+from topsecret.calibration.question import Question
+from topsecret.errors import DomainRequired, InvalidParameter
+from topsecret.exact.rounding import Number
+from topsecret.mechanisms import LimitedDomain, OptimalThreshold
+
+__all__ = [
+    "NAMES",
+    "PUBLIC_DOMAIN",
+    "Prepared",
+    "Question",
+    "applicable",
+    "paid_by_symbol",
+    "prepare",
+    "prepare_at",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A mechanism by the name that users type."""
+
+    build: Callable[[Question], Prepared]
+    needs_domain: bool = False
+    needs_cap: bool = False
+    at_price: Callable[[Question, float, float], Prepared] | None = None
+    """For those that pay by the symbol: how to build it at a fixed price and delta."""
+    spare: int = 0
+    """How many more leading items than k it must be able to look at, in fifths of k, at least."""
+    chooses_k: bool = False
+    epsilons: tuple[float, float] = (0.0, math.inf)
+    """The range in which its calibration works."""
+
+
+_ENTRIES: dict[str, _Entry] = {
+    "tested": _Entry(unknown_domain.tested, spare=1, epsilons=(1e-4, 10.0)),
+    "limited-domain": _Entry(
+        unknown_domain.limited_domain, at_price=unknown_domain.limited_domain_at
+    ),
+    "limited-domain-laplace": _Entry(unknown_domain.limited_domain_laplace, needs_cap=True),
+    "optimal-threshold": _Entry(
+        unknown_domain.optimal_threshold, at_price=unknown_domain.optimal_threshold_at, spare=1
+    ),
+    "fixed-threshold": _Entry(unknown_domain.fixed_threshold),
+    "top-stable": _Entry(unknown_domain.top_stable),
+    "stable-fixed-k": _Entry(stability.stable_fixed_k),
+    "stable": _Entry(stability.stable, chooses_k=True),
+    "pruned": _Entry(public_domain.pruned, needs_domain=True),
+    "gumbel": _Entry(public_domain.gumbel, needs_domain=True),
+    "permute-and-flip": _Entry(public_domain.permute_and_flip, needs_domain=True),
+    "oneshot-exponential": _Entry(public_domain.oneshot_exponential, needs_domain=True),
+    "oneshot-laplace": _Entry(public_domain.oneshot_laplace, needs_domain=True),
+}
+
+NAMES = tuple(_ENTRIES)
+"""All mechanisms by the names that users type."""
+
+PUBLIC_DOMAIN = frozenset(name for name, entry in _ENTRIES.items() if entry.needs_domain)
+"""Those that may name any item of a public domain."""
+
+
+def applicable(question: Question) -> tuple[str, ...]:
+    """The mechanisms that can answer the question, by public conditions alone."""
+    return tuple(name for name in NAMES if _refusal(name, question) is None)
+
+
+@lru_cache(maxsize=256)
+def prepare(name: str, question: Question) -> Prepared:
+    """The mechanism, calibrated to the question's (ε, δ).
+
+    *Guarantee.* ``mechanism.loss.epsilon(delta) <= epsilon``, compared without tolerance.
+    """
+    if name not in _ENTRIES:
+        raise InvalidParameter(f"mechanism={name!r} must be one of: auto, {', '.join(NAMES)}")
+    refusal = _refusal(name, question)
+    if refusal is not None:
+        raise refusal
+    prepared = _ENTRIES[name].build(question)
+    if not prepared.mechanism.loss.epsilon(question.delta) <= question.epsilon:
+        raise InvalidParameter(
+            f"epsilon={question.epsilon} with delta={question.delta} cannot be met by {name}; "
+            "raise epsilon or delta, or lower k"
+        )
+    return prepared
+
+
+def prepare_at(name: str, question: Question, price: float, share: float) -> Prepared:
+    """The mechanism at a price per symbol and a delta per query that a metered budget fixed.
+
+    The question's (ε, δ) is the budget's total; what this query costs is ``mechanism.loss``.
+    """
+    metered = [known for known, entry in _ENTRIES.items() if entry.at_price is not None]
+    if name not in metered:
+        raise InvalidParameter(
+            f"mechanism={name!r} must be {' or '.join(map(repr, metered))}: "
+            "the data set's budget is metered"
+        )
+    refusal = _refusal(name, question)
+    if refusal is not None:
+        raise refusal
+    build = _ENTRIES[name].at_price
+    assert build is not None
+    return build(question, price, share)
+
+
+def paid_by_symbol(prepared: Prepared) -> tuple[int, Number, Number] | None:
+    """The most symbols of an answer, the price of each and the delta; None if paid in full."""
+    mechanism = prepared.mechanism
+    if isinstance(mechanism, LimitedDomain | OptimalThreshold):
+        return mechanism.k, mechanism.epsilon_per_pick, mechanism.delta
+    return None
+
+
+def _refusal(name: str, question: Question) -> InvalidParameter | None:
+    """Why the mechanism cannot answer, or None."""
+    entry = _ENTRIES[name]
+    if entry.chooses_k or question.k == "auto":
+        if entry.chooses_k and question.k == "auto":
+            return None
+        if entry.chooses_k:
+            return InvalidParameter(f"mechanism={name!r} chooses k itself; pass k='auto'")
+        return InvalidParameter(
+            f"mechanism={name!r} needs a number of items; pass k=10, say, "
+            "or mechanism='stable', which chooses it"
+        )
+    if entry.needs_domain and question.domain_size is None:
+        return DomainRequired(
+            f"mechanism={name!r} names any item of a public domain, and none was given; "
+            "give the domain, or use mechanism='tested', which names observed items only"
+        )
+    if entry.needs_cap and question.max_items is None:
+        return InvalidParameter(
+            f"mechanism={name!r} needs a cap on the items of one person; pass max_items=5, say"
+        )
+    if entry.needs_cap and question.max_items is not None and question.max_items > question.k_bar:
+        return InvalidParameter(
+            f"max_items={question.max_items} must be at most k_bar={question.k_bar} "
+            f"for mechanism={name!r}; raise k_bar or lower max_items"
+        )
+    lowest, highest = entry.epsilons
+    if not lowest <= question.epsilon <= highest:
+        return InvalidParameter(
+            f"epsilon={question.epsilon} must lie between {lowest:g} and {highest:g} "
+            f"with mechanism={name!r}; change epsilon, or use mechanism='limited-domain'"
+        )
+    least = question.length + -(-question.length * entry.spare // 5)
+    if question.k_bar < least:
+        return InvalidParameter(
+            f"k_bar={question.k_bar} must be at least {least} for k={question.k} "
+            f"with mechanism={name!r}; raise k_bar or lower k"
+        )
+    return None

@@ -1,0 +1,93 @@
+"""A mechanism that spends a budget, and how to speak about it. All public."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from topsecret.calibration.question import Question
+from topsecret.mechanisms.mechanism import Mechanism
+from topsecret.mechanisms.selection import Selection
+from topsecret.results.release import Public
+
+Telling = Callable[[Question, Selection], str]
+"""How an answer ended, as a sentence that goes on after "The list"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """One mechanism, calibrated: ``mechanism.loss`` keeps to the question's (ε, δ)."""
+
+    name: str
+    question: Question
+    mechanism: Mechanism
+    parameters: Mapping[str, Public]
+    scale: float
+    """The scale of the noise that a count must stand out from, in persons."""
+    named_when: str
+    """The rule by which an item may be named, in words."""
+    answer: str
+    """What comes back, in words."""
+    nothing: str
+    """What NOTHING means here, in words; that it cannot occur, where it cannot."""
+    telling: Telling
+    over_rank: int | None = None
+    """The rank of the item that a lead is measured against; None for the next item after a drop."""
+
+    @property
+    def rows(self) -> int:
+        """How many leading counts the mechanism may look at: k̄ and the next."""
+        return self.question.k_bar + 1
+
+    def told(self, selection: Selection) -> str:
+        """How this answer ended: a function of the answer and public numbers."""
+        return self.telling(self.question, selection)
+
+
+def list_ended(question: Question, selection: Selection) -> str:
+    """For lists that NOTHING may end."""
+    k = question.length
+    if len(selection.items) == k:
+        return f"is complete: {_items(k)} asked for, {k} named."
+    return (
+        f"ended early, with {len(selection.items)} of {_items(k)}: "
+        "NOTHING came next, which means that the rest is too close to call."
+    )
+
+
+def list_tested(question: Question, selection: Selection) -> str:
+    """For lists that are released as a whole or not at all, their length chosen privately."""
+    k, tried = question.length, selection.chosen
+    if selection.complete and len(selection.items) == k:
+        return f"is complete: {_items(k)} asked for, {k} named; one test covered them all."
+    chosen = f"its length, {tried} of {k}, was chosen with noise as what the counts can carry"
+    if selection.complete:
+        return f"is shorter than asked for: {chosen}. All {_items(len(selection.items))} passed."
+    return (
+        f"is empty: NOTHING was answered. The list was tried as a whole ({chosen}) "
+        "and did not pass the test; this happens by chance, too."
+    )
+
+
+def set_ended(question: Question, selection: Selection) -> str:
+    """For sets that may hold fewer than k items."""
+    k, named = question.length, len(selection.items)
+    if named == k:
+        return f"is complete: {_items(k)} asked for, {k} named."
+    return f"has {named} of {_items(k)}: NOTHING stands for the others, too close to call."
+
+
+def set_stable(question: Question, selection: Selection) -> str:
+    """For sets whose size the counts decide."""
+    if selection.complete:
+        return (
+            f"holds {_items(len(selection.items))}; after that the counts drop clearly. "
+            "Where to cut was chosen with noise, and the drop there passed a test."
+        )
+    return (
+        "is empty: NOTHING was answered. No drop in the counts was wide enough to be shown safely."
+    )
+
+
+def _items(number: int) -> str:
+    return f"{number} item" if number == 1 else f"{number} items"

@@ -1,0 +1,100 @@
+"""Mechanisms that name any item of a public domain: no threshold, never NOTHING."""
+
+from __future__ import annotations
+
+from topsecret.accounting import calibrate, calibrate_picks, pure
+from topsecret.calibration.prepared import Prepared, list_ended
+from topsecret.calibration.question import Question
+from topsecret.calibration.words import about, too_small
+from topsecret.exact.rounding import exact, up
+from topsecret.mechanisms import (
+    GumbelTopK,
+    Mechanism,
+    OneshotExponential,
+    OneshotLaplace,
+    PermuteAndFlip,
+    PrunedTopK,
+)
+from topsecret.results.release import Public
+
+_NEVER = "cannot come: all items of the public domain may be named"
+
+
+def gumbel(question: Question) -> Prepared:
+    """`GumbelTopK`, k picks."""
+    k = question.length
+    price = calibrate_picks(k, question.epsilon, question.delta)
+    if price <= 0:
+        raise too_small(question)
+    mechanism = GumbelTopK(k, 1 / exact(price))
+    return _prepared("gumbel", question, mechanism, {"epsilon_per_pick": price}, 1 / price)
+
+
+def pruned(question: Question) -> Prepared:
+    """`PrunedTopK`: its last picks and prunes at the price found."""
+    k = question.length
+    price = calibrate(
+        lambda each: PrunedTopK(k, each).loss,
+        question.epsilon,
+        question.delta,
+        calibrate_picks(k, question.epsilon, question.delta) or question.epsilon / k,
+    )
+    if price <= 0:
+        raise too_small(question)
+    parameters: dict[str, Public] = {"epsilon_per_pick": price}
+    return _prepared("pruned", question, PrunedTopK(k, price), parameters, 1 / price)
+
+
+def permute_and_flip(question: Question) -> Prepared:
+    """`PermuteAndFlip`, k pure rounds."""
+    k = question.length
+    price = calibrate(
+        lambda each: k * pure(each), question.epsilon, question.delta, question.epsilon / k
+    )
+    if price <= 0:
+        raise too_small(question)
+    mechanism = PermuteAndFlip(k, 1 / exact(price))  # type: ignore[arg-type]  # exact on purpose
+    return _prepared(
+        "permute-and-flip", question, mechanism, {"epsilon_per_pick": price}, 1 / price
+    )
+
+
+def oneshot_exponential(question: Question) -> Prepared:
+    """`OneshotExponential`, pure."""
+    mechanism = OneshotExponential(question.length, question.epsilon)
+    scale = up(mechanism.scale)
+    return _prepared("oneshot-exponential", question, mechanism, {"scale": scale}, scale)
+
+
+def oneshot_laplace(question: Question) -> Prepared:
+    """`OneshotLaplace`, with delta where its theorem holds, else pure."""
+    assert question.domain_size is not None
+    covered = question.epsilon <= 0.2 and question.delta <= 0.05 and question.domain_size >= 2
+    mechanism = OneshotLaplace(
+        question.length, question.epsilon, question.delta if covered else None
+    )
+    scale = up(mechanism.scale(question.domain_size))
+    return _prepared("oneshot-laplace", question, mechanism, {"scale": scale}, scale)
+
+
+def _prepared(
+    name: str,
+    question: Question,
+    mechanism: Mechanism,
+    parameters: dict[str, Public],
+    scale: float,
+) -> Prepared:
+    k, order = question.length, "in order" if mechanism.ordered else "without order, as a set"
+    return Prepared(
+        name,
+        question,
+        mechanism,
+        {"domain_size": question.domain_size, **parameters},
+        scale,
+        f"its noisy count is among the {k} largest of the {question.domain_size} items of the "
+        f"public domain; the noise has a scale of {about(scale)} persons",
+        f"{k} items {order}",
+        _NEVER,
+        list_ended,
+        k + 1,
+    )

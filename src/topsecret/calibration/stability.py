@@ -1,0 +1,91 @@
+"""Mechanisms that look for a drop in the counts."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from topsecret.accounting import calibrate, calibrate_zcdp
+from topsecret.calibration.prepared import Prepared, set_ended, set_stable
+from topsecret.calibration.question import Question
+from topsecret.calibration.words import about, too_small
+from topsecret.exact.rounding import ball, down, exact, precision, up
+from topsecret.mechanisms import StableFixedK, StableTopK
+
+_TEST_SHARE = 10
+"""A tenth of delta is for the test to fail with, as in `TestedTopK`: the quantile hardly grows
+with it, and the rest is worth more to the composition."""
+
+_CLOSENESS = 1
+"""One place away from k is worth one person of gap."""
+
+
+def stable(question: Question) -> Prepared:
+    """`StableTopK`: k is chosen where the counts drop most."""
+    rho, failing = _stable_rho(question.k_bar, question.epsilon, question.delta)
+    if rho <= 0:
+        raise too_small(question)
+    mechanism = StableTopK(question.k_bar, rho, failing)
+    with precision(64):
+        z = (2 * ball(exact(failing))).erfcinv() * ball(2).sqrt()
+        even = about(up(1 + ball(mechanism.tester.scale) * z))
+    return Prepared(
+        "stable",
+        question,
+        mechanism,
+        {"k_bar": question.k_bar, "rho": rho, "test_failure": failing},
+        up(mechanism.tester.scale),
+        f"it stands above the widest drop among the leading {question.k_bar + 1} counts, found "
+        f"with noise, and that drop passes a noisy test: {even} persons give an even chance",
+        f"a set of up to {question.k_bar} items, without order, or nothing",
+        "stands for the whole set: no drop in the counts was wide enough",
+        set_stable,
+    )
+
+
+def stable_fixed_k(question: Question) -> Prepared:
+    """`StableFixedK`: a drop near k where there is one, picks otherwise."""
+    k, k_bar = question.length, question.k_bar
+    failing = down(exact(question.delta) / _TEST_SHARE)
+    threshold = None if question.domain_size else down(exact(question.delta) * 2 / 5)
+    rho = calibrate(
+        lambda part: StableFixedK(k, k_bar, part, failing, _CLOSENESS, threshold).loss,
+        question.epsilon,
+        question.delta,
+        calibrate_zcdp(question.epsilon, question.delta) or question.epsilon,
+    )
+    if rho <= 0:
+        raise too_small(question)
+    mechanism = StableFixedK(k, k_bar, rho, failing, _CLOSENESS, threshold)
+    names = "any item" if threshold is None else "an observed item far enough above the rest"
+    return Prepared(
+        "stable-fixed-k",
+        question,
+        mechanism,
+        {
+            "k_bar": k_bar,
+            "rho": rho,
+            "test_failure": failing,
+            "threshold_delta": threshold,
+            "closeness": _CLOSENESS,
+        },
+        up(mechanism.stable.tester.scale),
+        f"it stands above a wide drop in the counts near rank {k}, which passes a noisy test, "
+        f"or noisy picks name it ({names})",
+        f"a set of up to {k} items, without order",
+        "stands for the items that are too close to call",
+        set_ended,
+        k + 1,
+    )
+
+
+@lru_cache(maxsize=256)
+def _stable_rho(k_bar: int, epsilon: float, delta: float) -> tuple[float, float]:
+    failing = down(exact(delta) / _TEST_SHARE)
+
+    # From 2 places on the cost does not depend on k̄.
+    start = calibrate_zcdp(epsilon, delta) or epsilon
+    places = min(k_bar, 2)
+    rho = calibrate(
+        lambda part: StableTopK(places, part, failing).loss, epsilon, delta, start, tolerance=1e-4
+    )
+    return rho, failing

@@ -1,0 +1,219 @@
+"""Mechanisms that name observed items only: no list of the possible items is needed."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import lru_cache
+
+from topsecret.accounting import calibrate, calibrate_limited_domain
+from topsecret.calibration.prepared import Prepared, list_ended, list_tested, set_ended
+from topsecret.calibration.question import Question
+from topsecret.calibration.words import about, too_small
+from topsecret.exact.rounding import ball, down, exact, precision, up
+from topsecret.mechanisms import (
+    FixedThreshold,
+    LimitedDomain,
+    LimitedDomainLaplace,
+    OptimalThreshold,
+    TestedTopK,
+    TopStable,
+)
+
+_NAMED_BY_RACE = "its noisy count beats a noisy threshold of {ahead} persons more than "
+_ENDS_THE_LIST = "ends the list: the rest is too close to call"
+_STANDS_FOR_REST = "stands for the items that are too close to call"
+
+
+def limited_domain(question: Question) -> Prepared:
+    """`LimitedDomain`, its delta divided for the lowest threshold."""
+    k, k_bar = question.length, question.k_bar
+    price, share = calibrate_limited_domain(
+        k, k_bar, question.epsilon, question.delta, question.max_items
+    )
+    if price <= 0:
+        raise too_small(question)
+    return limited_domain_at(question, price, share)
+
+
+def limited_domain_at(question: Question, price: float, share: float) -> Prepared:
+    """`LimitedDomain` at a price per pick and a delta of its threshold that others fixed."""
+    k, k_bar = question.length, question.k_bar
+    reach = k_bar if question.max_items is None else min(question.max_items, k_bar)
+    reached = "k_bar" if reach == k_bar else "max_items"
+    return Prepared(
+        "limited-domain",
+        question,
+        LimitedDomain(k, k_bar, price, share, question.max_items),
+        {"k_bar": k_bar, "epsilon_per_pick": price, "threshold_delta": share},
+        up(1 / exact(price)),
+        _NAMED_BY_RACE.format(ahead=_ahead(reach, price, share))
+        + f"the item of rank {k_bar + 1} has (1 + ln({reached} / threshold_delta) / "
+        "epsilon_per_pick)",
+        f"up to {k} items in order",
+        _ENDS_THE_LIST,
+        list_ended,
+        k_bar + 1,
+    )
+
+
+def optimal_threshold(question: Question) -> Prepared:
+    """`OptimalThreshold` with one pick more, which chooses k̄."""
+    k, deepest = question.length, question.k_bar
+    price, share = calibrate_limited_domain(
+        k + 1, deepest, question.epsilon, question.delta, question.max_items
+    )
+    if price <= 0:
+        raise too_small(question)
+    return optimal_threshold_at(question, price, share)
+
+
+def optimal_threshold_at(question: Question, price: float, share: float) -> Prepared:
+    """`OptimalThreshold` at a price per pick and a delta of its threshold that others fixed."""
+    k, deepest = question.length, question.k_bar
+    return Prepared(
+        "optimal-threshold",
+        question,
+        OptimalThreshold(k + 1, deepest, price, share, question.max_items),
+        {"max_k_bar": deepest, "epsilon_per_pick": price, "threshold_delta": share},
+        up(1 / exact(price)),
+        _NAMED_BY_RACE.format(ahead=f"up to {_ahead(deepest, price, share)}")
+        + f"the next item has after the leading {k + 1} to {deepest}; how many lead is chosen "
+        "with noise and published",
+        f"up to {k} items in order",
+        _ENDS_THE_LIST,
+        list_ended,
+        deepest + 1,
+    )
+
+
+def limited_domain_laplace(question: Question) -> Prepared:
+    """`LimitedDomainLaplace`: its price does not grow with k, but with the cap."""
+    k, k_bar, cap = question.length, question.k_bar, question.max_items
+    assert cap is not None
+    price, share = _laplace_split(cap, question.epsilon, question.delta)
+    if price <= 0 or share <= 0:
+        raise too_small(question)
+    return Prepared(
+        "limited-domain-laplace",
+        question,
+        LimitedDomainLaplace(k, k_bar, price, share, cap),
+        {"k_bar": k_bar, "epsilon_per_pick": price, "threshold_delta": share, "max_items": cap},
+        up(1 / exact(price)),
+        _NAMED_BY_RACE.format(ahead=_ahead(cap, price, share))
+        + f"the item of rank {k_bar + 1} has (1 + ln(max_items / threshold_delta) / "
+        "epsilon_per_pick)",
+        f"up to {k} items in order",
+        _ENDS_THE_LIST,
+        list_ended,
+        k_bar + 1,
+    )
+
+
+def tested(question: Question) -> Prepared:
+    """`TestedTopK` with a private length."""
+    k = question.length
+    mechanism = TestedTopK(k, question.epsilon, question.delta, question.k_bar)
+    longest = mechanism.schedule.lengths[0]
+    sigma, quantile = mechanism.schedule.sigma, mechanism.schedule.quantile
+    half = about(up(1 + sigma * quantile))
+    return Prepared(
+        "tested",
+        question,
+        mechanism,
+        {
+            "k_bar": question.k_bar,
+            "epsilon_of_the_length": up(mechanism.schedule.choice),
+            "epsilon_per_pick": up(longest.price),
+            "test_sigma": up(sigma),
+            "test_failure": up(mechanism.schedule.failure),
+        },
+        up(1 / longest.price),
+        f"it is among the noisy picks and the whole list passes one test: the weakest item of "
+        f"the list needs {half} persons more than the item of rank {question.k_bar + 1} has for "
+        f"an even chance, and each {about(up(sigma))} more count as one standard deviation",
+        f"a list in order, of a privately chosen length up to {k}, or nothing",
+        "stands for the whole list: it did not pass the test",
+        list_tested,
+        question.k_bar + 1,
+    )
+
+
+def fixed_threshold(question: Question) -> Prepared:
+    """`FixedThreshold`, half of delta for its thresholds."""
+    k = question.length
+    share = down(exact(question.delta) / (2 * k))
+    price = calibrate(
+        lambda each: FixedThreshold(k, each, share).loss,
+        question.epsilon,
+        question.delta,
+        question.epsilon / k,
+    )
+    if price <= 0 or share <= 0:
+        raise too_small(question)
+    with precision(64):
+        ahead = about(up(1 + ball(1 / (2 * exact(share))).log() / ball(exact(price))))
+    return Prepared(
+        "fixed-threshold",
+        question,
+        FixedThreshold(k, price, share),
+        {"epsilon_per_pick": price, "threshold_delta": share},
+        up(1 / exact(price)),
+        f"it is among the true top {k} and its noisy count exceeds that of rank {k + 1} by "
+        f"{ahead} persons (1 + ln(1 / (2 threshold_delta)) / epsilon_per_pick)",
+        f"a set of up to {k} items, without order",
+        _STANDS_FOR_REST,
+        set_ended,
+        k + 1,
+    )
+
+
+def top_stable(question: Question) -> Prepared:
+    """`TopStable`, half of epsilon for the picks that may follow."""
+    k, k_bar = question.length, question.k_bar
+    each = calibrate(
+        lambda part: TopStable(k, k_bar, part, question.delta, part).loss,
+        question.epsilon,
+        question.delta,
+        question.epsilon / 2,
+    )
+    if each <= 0:
+        raise too_small(question)
+    return Prepared(
+        "top-stable",
+        question,
+        TopStable(k, k_bar, each, question.delta, each),
+        {"k_bar": k_bar, "epsilon_of_the_gaps": each, "epsilon_refine": each},
+        up(Fraction(200, 63) / exact(each)),
+        "the counts drop sharply, beyond noise, after a group of leading items that it belongs to",
+        f"a set of up to {k} items, without order",
+        _STANDS_FOR_REST,
+        set_ended,
+        k + 1,
+    )
+
+
+def _ahead(reach: int, price: float, share: float) -> str:
+    with precision(64):
+        return about(up(1 + ball(reach / exact(share)).log() / ball(exact(price))))
+
+
+@lru_cache(maxsize=256)
+def _laplace_split(cap: int, epsilon: float, delta: float) -> tuple[float, float]:
+    """ε/Δ, and the largest threshold delta, or nearly, whose failures stay within delta."""
+    price = down(exact(epsilon) / cap)
+    if price <= 0:
+        return 0.0, 0.0
+
+    def fails(share: float) -> Fraction:
+        return LimitedDomainLaplace(cap, cap, price, share, cap).loss.failures
+
+    low, high = 0.0, delta
+    for _ in range(60):
+        middle = high / 2**4 if low == 0.0 else (low * high) ** 0.5
+        if middle <= 0 or high <= low * (1 + 1e-9):
+            break
+        if fails(middle) <= exact(delta):
+            low = middle
+        else:
+            high = middle
+    return price, low

@@ -1,0 +1,1 @@
+"""The secret counts, in memory or kept by an engine."""

@@ -1,0 +1,136 @@
+"""The secret: how many persons have each item.
+
+A :class:`Histogram` hides its content. Its ``repr`` and its errors show public facts only; the
+mechanisms read it through three views: the *field* of equal scores, the *names* of groups that
+won, and the *ranked* leading counts.
+
+>>> Histogram.of({"a": 5, "b": 3})
+<Histogram: secret counts, unknown domain>
+>>> Histogram.of({"a": 5}, domain=["a", "b", "c"])
+<Histogram: secret counts, public domain of 3 items>
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from topsecret.counts.tables import (
+    ArrayScores,
+    ArrayTable,
+    NamedTable,
+    RankedTable,
+    Table,
+    as_array,
+)
+from topsecret.errors import DomainRequired, InvalidParameter
+from topsecret.noise.bits import BitSource
+from topsecret.noise.screening import ScoreGroups
+
+Item = Hashable
+
+
+class Histogram:
+    """Counts of distinct persons per item, kept secret.
+
+    Make one with :meth:`of`, :meth:`from_counts` or :meth:`leading`.
+    """
+
+    __slots__ = ("_table",)
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    @classmethod
+    def of(cls, counts: Mapping[Any, int], domain: Sequence[Any] | None = None) -> Histogram:
+        """From a mapping of observed items; with ``domain``, all items that may be named.
+
+        A domain may be any sequence without repetition, also a huge one such as
+        ``range(10**12)``. Observed items outside the domain are left out: the domain is public,
+        and what was observed is not.
+
+        >>> Histogram.of({3: 7}, domain=range(10**12))
+        <Histogram: secret counts, public domain of 1000000000000 items>
+        """
+        return cls(NamedTable.of(counts, domain))
+
+    @classmethod
+    def from_counts(cls, counts: ArrayLike) -> Histogram:
+        """From an array over the public domain 0 … d − 1: integer counts, or real scores.
+
+        >>> Histogram.from_counts([4, 0, 2])
+        <Histogram: secret counts, public domain of 3 items>
+        """
+        array = counts if isinstance(counts, np.ndarray) else as_array(counts)
+        if array.ndim != 1:
+            raise InvalidParameter(
+                f"counts must be one row; found {array.ndim} dimensions; pass a 1-d array"
+            )
+        if array.dtype.kind == "f":
+            return cls(ArrayScores.of(array))
+        if array.dtype.kind in "iub" or array.size == 0:
+            return cls(ArrayTable.of(array))
+        if array.dtype == object:
+            return cls(NamedTable.of(dict(enumerate(array)), range(len(array))))
+        raise InvalidParameter(
+            f"counts must be integers or floats; found an array of {array.dtype}"
+        )
+
+    @classmethod
+    def leading(cls, pairs: Iterable[tuple[Any, int]], limit: int | None = None) -> Histogram:
+        """From the leading rows of a ranked list, best first, ties already broken.
+
+        ``limit`` is how many rows were asked for (public); fewer may have been observed.
+        """
+        return cls(RankedTable.of(pairs, limit))
+
+    @property
+    def domain_size(self) -> int | None:
+        """The number of items in the public domain; None when the domain is unknown. Public."""
+        return self._table.domain_size
+
+    def require_domain(self, mechanism: str, at_least: int) -> int:
+        """The size of the public domain, or an error that names the fix."""
+        size = self.domain_size
+        if size is None:
+            raise DomainRequired(
+                f"{mechanism} names any item of a public domain, and this histogram has none; "
+                "pass domain=…, or use LimitedDomain, which names observed items only"
+            )
+        if size < at_least:
+            raise InvalidParameter(
+                f"k={at_least} must be at most the {size} items of the public domain; lower k"
+            )
+        return size
+
+    def field(self) -> ScoreGroups:
+        """The groups of equal scores over the public domain. Secret."""
+        return self._table.field()
+
+    def names(self, groups: Sequence[int], bits: BitSource) -> tuple[Item, ...]:
+        """An item for each group in turn, uniform among those of the group not yet named."""
+        return self._table.names(groups, bits)
+
+    def ranked(self, size: int) -> list[tuple[Item, int]]:
+        """The ``size`` leading observed items with their counts, ties in canonical order. Secret.
+
+        Fewer when fewer were observed; an item that nobody has is never among them.
+        """
+        return self._table.ranked(size)
+
+    def scores(self) -> list[tuple[Item, Fraction]]:
+        """Every item of a small public domain with its score. Secret."""
+        return self._table.scores()
+
+    def counts_of(self, items: Sequence[Item]) -> list[int]:
+        """The counts of these items in turn; 0 for one that nobody has. Secret."""
+        return self._table.counts_of(items)
+
+    def __repr__(self) -> str:
+        size = self.domain_size
+        domain = "unknown domain" if size is None else f"public domain of {size} items"
+        return f"<Histogram: secret counts, {domain}>"

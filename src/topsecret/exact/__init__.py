@@ -1,0 +1,1 @@
+"""Exact arithmetic: directed rounding, and one order for items of any type."""

@@ -1,0 +1,263 @@
+"""The plan: what each mechanism would need and give, from public numbers only."""
+
+from __future__ import annotations
+
+import html
+import json
+import textwrap
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from topsecret.calibration import Prepared, Question, prepare
+from topsecret.planning.leads import LIKELY, Leads, needed
+from topsecret.planning.rule import Recommendation
+from topsecret.planning.simulation import Recall
+from topsecret.results.release import Public, rounded_up
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+WIDTH = 88
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One mechanism at these public numbers."""
+
+    name: str
+    answer: str
+    """What comes back, in words."""
+    nothing: str
+    """What NOTHING means, in words."""
+    named_when: str
+    scale: float
+    """The scale of the noise, in persons."""
+    needed_lead: int | None
+    """The lead that the last item of the top k needs to be named with 95% probability."""
+    needed_lead_all: int | None
+    """The lead that k level items need to be named together with 95% probability."""
+    over_rank: int | None
+    """The rank that the leads are over; None for the next item after a drop."""
+    epsilon: float
+    """What is proven, at the plan's delta."""
+    bound: str
+    parameters: dict[str, Public]
+
+    @classmethod
+    def of(cls, prepared: Prepared, leads: Leads) -> Option:
+        """From a calibrated mechanism."""
+        delta = prepared.question.delta
+        return cls(
+            prepared.name,
+            prepared.answer,
+            prepared.nothing,
+            prepared.named_when,
+            prepared.scale,
+            leads.one,
+            leads.every,
+            prepared.over_rank,
+            prepared.mechanism.loss.epsilon(delta),
+            prepared.mechanism.loss.bound_used(delta),
+            dict(prepared.parameters),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class HeldQuestions:
+    """How many picks a budget for many questions holds at one noise scale."""
+
+    scale: int
+    picks: int
+    lists: int | None
+    """How many lists of k that is; None when k is "auto"."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Plan:
+    """What a budget buys before anything is spent. It holds public numbers alone."""
+
+    question: Question
+    options: tuple[Option, ...]
+    recommendation: Recommendation
+    held: tuple[HeldQuestions, ...]
+    needed_lead: int | None = None
+    """The lead that was asked for, when the plan looked for the smallest epsilon."""
+    shape: str = ""
+    """The example shape in words."""
+    runs: int = 0
+    recalls: tuple[Recall, ...] = ()
+
+    @property
+    def recommended(self) -> str:
+        """The name of the mechanism that ``mechanism="auto"`` would use."""
+        return self.recommendation.name
+
+    @property
+    def epsilon(self) -> float:
+        """The epsilon that the plan is for; the smallest one when a lead was asked for."""
+        return self.question.epsilon
+
+    @property
+    def title(self) -> str:
+        """The question in one line."""
+        q = self.question
+        what = "the items that stand out" if q.k == "auto" else f"the top {q.k}"
+        parts = [f"Plan for {what} at epsilon = {q.epsilon:g}, delta = {q.delta:g}"]
+        parts.append(f"k_bar = {q.k_bar}")
+        if q.max_items is not None:
+            parts.append(f"at most {q.max_items} items per person")
+        if q.domain_size is None:
+            parts.append("unknown domain")
+        else:
+            parts.append(f"public domain of {q.domain_size:,} items")
+        return ", ".join(parts)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The plan in words: the answer, the recommendation, how to read the leads."""
+        found = []
+        if self.needed_lead is not None:
+            found.append(
+                f"The smallest epsilon (two digits) at which an item with {self.needed_lead} "
+                f"persons more than the rest is named with {LIKELY:.0%} probability: "
+                f"{self.epsilon:g}."
+            )
+        best = self[self.recommended]
+        found.append(f"Recommended: {self.recommended}; {self.recommendation.why}")
+        found.append(f"It answers {best.answer}. NOTHING {best.nothing}.")
+        found.append(LEGEND)
+        return tuple(found)
+
+    @property
+    def rows(self) -> tuple[tuple[str, ...], ...]:
+        """The table: mechanism, noise scale, the two needed leads, over whom, what comes back."""
+        return tuple(
+            (
+                option.name,
+                rounded_up(option.scale, 3),
+                _lead(option.needed_lead),
+                _lead(option.needed_lead_all),
+                "the next" if option.over_rank is None else f"rank {option.over_rank}",
+                option.answer,
+            )
+            for option in self.options
+        )
+
+    @property
+    def holding(self) -> str:
+        """How many picks the budget holds, in words."""
+        shown = "; ".join(
+            f"scale {row.scale}: {row.picks:,} picks"
+            + (f" or {_lists(row.lists)} of {self.question.k}" if row.lists else "")
+            for row in self.held
+        )
+        return (
+            "As a budget for many questions (metered by zCDP, half of delta kept for failures) it "
+            f"holds, at a noise of {shown}."
+        )
+
+    def __getitem__(self, name: str) -> Option:
+        for option in self.options:
+            if option.name == name:
+                return option
+        raise KeyError(name)
+
+    def __repr__(self) -> str:
+        return f"<{self.title}: {self.recommended}>"
+
+    def __str__(self) -> str:
+        lines = [*textwrap.wrap(self.title, WIDTH), ""]
+        rows = [HEADINGS, *self.rows]
+        widths = [max(len(row[column]) for row in rows) for column in range(5)]
+        for name, scale, one, every, over, answer in rows:
+            mark = "*" if name == self.recommended else " "
+            lines.append(
+                f"{mark} {name:<{widths[0]}}  {scale:>{widths[1]}}  {one:>{widths[2]}}  "
+                f"{every:>{widths[3]}}  {over:<{widths[4]}}  {answer}"
+            )
+        for sentence in (*self.sentences, self.holding):
+            lines += ["", *textwrap.wrap(sentence, WIDTH)]
+        if self.recalls:
+            lines += ["", *textwrap.wrap(self.measured, WIDTH), *self.bars()]
+        return "\n".join(lines)
+
+    @property
+    def measured(self) -> str:
+        """What the simulation measured, in words."""
+        what = "Share of runs with an answer" if self.question.k == "auto" else "Expected recall"
+        return f"{what} on an example, {self.shape} ({self.runs} runs):"
+
+    def bars(self, width: int = 40) -> list[str]:
+        """The simulated recalls as bars of text."""
+        longest = max((len(row.name) for row in self.recalls), default=0)
+        return [
+            f"  {row.name:<{longest}}  {'█' * round(row.mean * width):<{width}}  "
+            f"{row.mean:.3f} ± {2 * row.error:.3f}"
+            for row in self.recalls
+        ]
+
+    def to_dict(self) -> dict[str, object]:
+        """Everything as plain values that JSON can hold."""
+        return {
+            "question": self.question.to_dict(),
+            "recommended": self.recommended,
+            "why": self.recommendation.why,
+            "needed_lead": self.needed_lead,
+            "options": [asdict(option) for option in self.options],
+            "held": [asdict(row) for row in self.held],
+            "shape": self.shape or None,
+            "runs": self.runs,
+            "recalls": [asdict(row) for row in self.recalls],
+        }
+
+    def to_json(self, *, indent: int | None = 2) -> str:
+        """``to_dict`` as JSON text."""
+        return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
+
+    def plot(self) -> Figure:
+        """The needed leads, and the simulated recalls if there are any, as a matplotlib figure."""
+        from topsecret.planning.plot import figure
+
+        return figure(self)
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{html.escape(heading)}</th>" for heading in HEADINGS)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>"
+            for row in self.rows
+        )
+        words = "".join(f"<p>{html.escape(text)}</p>" for text in (*self.sentences, self.holding))
+        bars = "".join(
+            f"<tr><td>{html.escape(row.name)}</td><td><div style='background:#4c72b0;height:1em;"
+            f"width:{round(200 * row.mean)}px'></div></td><td>{row.mean:.3f}</td></tr>"
+            for row in self.recalls
+        )
+        drawn = f"<p>{html.escape(self.measured)}</p><table>{bars}</table>" if bars else ""
+        return (
+            f"<table><caption>{html.escape(self.title)}</caption><thead><tr>{head}</tr></thead>"
+            f"<tbody>{body}</tbody></table>{words}{drawn}"
+        )
+
+
+HEADINGS = ("mechanism", "noise", "lead", "of all", "over", "answer")
+
+LEGEND = (
+    "Lead: how many persons more than the rest the last item of the top k needs to be named with "
+    f"{LIKELY:.0%} probability; of all: what k level items need to be named together; over: the "
+    "first rank of the rest that counts. The rest are taken as tied, the hardest case for a lead. "
+    "Few data have a large lead over rank k + 1, so leads over different ranks do not compare. "
+    "Noise: its scale in persons."
+)
+
+
+def option(name: str, question: Question) -> Option:
+    """One mechanism at these public numbers."""
+    return Option.of(prepare(name, question), needed(name, question))
+
+
+def _lead(lead: int | None) -> str:
+    return "–" if lead is None else str(lead)
+
+
+def _lists(number: int) -> str:
+    return "1 list" if number == 1 else f"{number:,} lists"

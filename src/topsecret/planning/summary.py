@@ -1,0 +1,69 @@
+"""One question in short: the mechanism that would answer it, what it needs and what it loses.
+
+>>> seen = outlook(k=1, epsilon=1.0, delta=1e-6)
+>>> seen.name, seen.lead
+('limited-domain', 21)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from topsecret.accounting import Loss
+from topsecret.calibration import Prepared, Question, prepare, prepare_at
+from topsecret.planning.leads import needed
+from topsecret.planning.rule import recommend
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a question would bring, from public numbers alone."""
+
+    name: str
+    """The mechanism that ``mechanism="auto"`` uses."""
+    answer: str
+    """What comes back, in words."""
+    named_when: str
+    lead: int | None
+    """The lead that a given item of the top k needs to be named with 95% probability."""
+    over_rank: int | None
+    """The rank that the lead is over; None for the next item after a drop."""
+    loss: Loss
+    epsilon: float
+    """What is proven."""
+
+
+def outlook(
+    k: int | Literal["auto"], epsilon: float, delta: float, max_items: int | None = None
+) -> Summary:
+    """For a question that brings its own (ε, δ)."""
+    question = Question.of(k=k, epsilon=epsilon, delta=delta, max_items=max_items)
+    name = recommend(question).name
+    return _outlook(prepare(name, question), needed(name, question).one)
+
+
+def outlook_at(
+    k: int | Literal["auto"],
+    epsilon: float,
+    delta: float,
+    price: float,
+    share: float,
+    max_items: int | None = None,
+) -> Summary:
+    """For a question at a price per pick and a threshold delta that are fixed already."""
+    question = Question.of(k=k, epsilon=epsilon, delta=delta, max_items=max_items)
+    return _outlook(prepare_at("limited-domain", question, price, share), None)
+
+
+def _outlook(prepared: Prepared, lead: int | None) -> Summary:
+    loss = prepared.mechanism.loss
+    return Summary(
+        prepared.name,
+        prepared.answer,
+        prepared.named_when,
+        lead,
+        prepared.over_rank,
+        loss,
+        loss.epsilon(prepared.question.delta),
+    )

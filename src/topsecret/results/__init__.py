@@ -1,0 +1,1 @@
+"""The answer with its receipt: shown, exported, stored."""

@@ -1,0 +1,105 @@
+"""One answer for each of several public groups, and what they cost together."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from topsecret.results.release import Release, printable, rounded_up
+
+Group = str | int | bool
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Releases(Mapping[Group, Release]):
+    """The release of each group, by the group's value, in the order that was asked for.
+
+    *Guarantee.* All releases together are (epsilon, delta)-differentially private. ``composition``
+    says why: *parallel*, because each person was kept in one group alone, so that the dearest
+    group is the price of all; *sequential*, because a person may be in several, so that the
+    prices add up.
+    """
+
+    by: str
+    """The column that told the groups apart."""
+    groups: Mapping[Group, Release]
+    composition: str
+    epsilon: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "groups", MappingProxyType(dict(self.groups)))
+
+    def __getitem__(self, group: Group) -> Release:
+        return self.groups[group]
+
+    def __iter__(self) -> Iterator[Group]:
+        return iter(self.groups)
+
+    def __len__(self) -> int:
+        return len(self.groups)
+
+    def __repr__(self) -> str:
+        return (
+            f"Releases(by={self.by!r}, groups={list(self.groups)!r}, "
+            f"composition={self.composition!r}, epsilon={self.epsilon!r}, delta={self.delta!r})"
+        )
+
+    @property
+    def together(self) -> str:
+        """What all groups cost together, in words."""
+        price = f"epsilon = {rounded_up(self.epsilon)} and delta = {rounded_up(self.delta)}"
+        if self.composition == "parallel":
+            return (
+                f"{price} for all {len(self)} groups: each person was kept in one group alone, "
+                "chosen by a secret hash, so that the groups cost no more than one of them."
+            )
+        return (
+            f"{price} for all {len(self)} groups: a person may be in several, so that the prices "
+            "of the groups add up."
+        )
+
+    def __str__(self) -> str:
+        parts = [f"{self.by} = {printable(group)}\n\n{self[group]}" for group in self]
+        return "\n\n".join([*parts, f"Together  {self.together}"])
+
+    def _repr_html_(self) -> str:
+        parts = [
+            f"<h4>{html.escape(self.by)} = {html.escape(printable(group))}</h4>"
+            f"{self[group]._repr_html_()}"
+            for group in self
+        ]
+        return "".join([*parts, f"<p>Together: {html.escape(self.together)}</p>"])
+
+    def to_dict(self) -> dict[str, object]:
+        """Everything as plain values that JSON can hold."""
+        return {
+            "by": self.by,
+            "composition": self.composition,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "together": self.together,
+            "groups": [
+                {"group": group, "release": release.to_dict()} for group, release in self.items()
+            ],
+        }
+
+    def to_json(self, *, indent: int | None = 2) -> str:
+        """``to_dict`` as JSON text."""
+        return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
+
+    def to_csv(self) -> str:
+        """One line for each item of each group."""
+        file = io.StringIO(newline="")
+        writer = csv.writer(file)
+        for position, (group, release) in enumerate(self.items()):
+            header, *lines = release.rows()
+            if position == 0:
+                writer.writerow([self.by, *header])
+            writer.writerows([group, *line] for line in lines)
+        return file.getvalue()

@@ -1,0 +1,325 @@
+"""The answer with its receipt: what was released, at what price, and what it means.
+
+A ``Release`` holds what a mechanism answered and public parameters, nothing else. It may be
+shown, stored and passed on: whatever is done with it costs no further privacy.
+"""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import json
+import math
+import textwrap
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, fields
+from datetime import datetime
+from decimal import ROUND_CEILING, Context, Decimal
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal
+
+from topsecret.questions.privacy_unit import PrivacyUnit
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Public = int | float | str | None
+"""A public parameter."""
+
+WIDTH = 80
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Release:
+    """A private answer to "which items have the most persons?", ready to be shown.
+
+    *Guarantee.* ``items`` and ``complete`` together are (epsilon, delta)-differentially private
+    for the neighbours that ``unit`` names; both numbers are what the accounting proves, rounded
+    up. The other fields depend on public parameters alone.
+    """
+
+    items: tuple[Hashable, ...]
+    """The released items, best first when ``ordered``."""
+    complete: bool
+    """True when all items that were asked for are named; False when NOTHING stands for some."""
+    ordered: bool
+    k: int | Literal["auto"]
+    """How many items were asked for; "auto" for as many as the counts set apart."""
+    epsilon: float
+    delta: float
+    mechanism: str
+    """The mechanism's name, as ``top_k`` takes it."""
+    parameters: Mapping[str, Public]
+    """The mechanism's public parameters."""
+    bound: str
+    """The composition bound that proves epsilon."""
+    threshold: str
+    """The rule by which an item may be named, in words."""
+    unit: PrivacyUnit
+    source: str
+    item: str
+    """The column that named the items."""
+    version: str
+    time: datetime
+    chosen: int | None = None
+    """A number that the mechanism chose on the way and released too: a length, or a k̄."""
+    told: str = ""
+    """How the list ended in the mechanism's words, going on after "The list"; may be empty."""
+    counts: tuple[int, ...] | None = None
+    """Noisy counts of the items, in their order; None when none were asked for."""
+    half_width: int | None = None
+    """Each true count lies within this of its noisy one with 95% probability."""
+    group: str = ""
+    """Which group of rows the answer is about, in words; empty for all."""
+    where: str = ""
+    """Which rows were counted, in words; empty for all."""
+    domain: str = ""
+    """The public domain in words; empty when only observed items could be named."""
+    charge: str = ""
+    """What the answer took from a budget, in words; empty without a ledger."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
+
+    def __reduce__(self) -> tuple[type[Release], tuple[object, ...]]:
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return Release, tuple((values | {"parameters": dict(self.parameters)}).values())
+
+    @property
+    def title(self) -> str:
+        """What was asked, in one line."""
+        top = "Most common values" if self.k == "auto" else f"Top {self.k}"
+        where = "".join(f", where {part}" for part in (self.group, self.where) if part)
+        return f"{top} of {self.item!r} in {self.source}{where}, by number of distinct persons"
+
+    @property
+    def ending(self) -> str:
+        """How the list ended, as a sentence that begins with "The list"."""
+        if self.told or self.k == "auto":
+            return self.told
+        if self.complete:
+            return f"is complete: {self.k} {_items(self.k)} asked for, {self.k} named."
+        return (
+            f"ended early, with {len(self.items)} of {self.k} items: "
+            "NOTHING came next, which means that the rest is too close to call."
+        )
+
+    @property
+    def receipt(self) -> tuple[tuple[str, str], ...]:
+        """The receipt as pairs of a label and a text in plain words."""
+        parameters = ", ".join(
+            f"{name}={rounded_up(value) if isinstance(value, float) else value}"
+            for name, value in self.parameters.items()
+        )
+        return (
+            ("Protected", f"{self.unit.protected}."),
+            ("Compared with", f"{self.unit.neighbours}."),
+            ("Guarantee", _guarantee(self.epsilon, self.delta)),
+            ("The list", self.ending + ("" if self.ordered else " Its order means nothing.")),
+            ("Missing items", f"{self._missing} Missing never means that nobody has it."),
+            ("Named when", f"{self.threshold}."),
+            *self._conditions,
+            ("Mechanism", f"{self.mechanism} ({parameters}); epsilon by the {self.bound} bound."),
+            *([("Budget", f"{self.charge}.")] if self.charge else []),
+            ("Made", f"{self.time:%Y-%m-%d %H:%M:%S} UTC by topsecret {self.version}."),
+        )
+
+    @property
+    def _missing(self) -> str:
+        if self.domain:
+            return (
+                "all items of the public domain could be named; one that is not listed is rare, "
+                "or common and unlucky with the noise."
+            )
+        return (
+            "an item that is not listed may be rare, or common and unlucky with the noise, "
+            "or common with too few persons to be named safely."
+        )
+
+    @property
+    def _conditions(self) -> list[tuple[str, str]]:
+        """What was counted and how, where it was not simply everything."""
+        lines = []
+        if self.domain:
+            lines.append(("Public domain", f"{self.domain}; no other item could be named."))
+        if self.unit.max_items is not None:
+            lines.append(
+                (
+                    "Cap",
+                    f"each person was cut down to {self.unit.max_items} "
+                    f"{_items(self.unit.max_items)}, chosen by a secret hash.",
+                )
+            )
+        if self.counts is not None:
+            lines.append(
+                (
+                    "Counts",
+                    f"of distinct persons, with noise: each true count lies within "
+                    f"{self.half_width} of the one shown with 95% probability.",
+                )
+            )
+        return lines
+
+    def ranked(self) -> list[tuple[str, str]]:
+        """The items with their ranks as text that is safe on a terminal."""
+        return [
+            (str(rank) if self.ordered else "·", printable(item))
+            for rank, item in enumerate(self.items, start=1)
+        ]
+
+    def __str__(self) -> str:
+        """A ranked table and the receipt, as plain text."""
+        lines = [*textwrap.wrap(self.title, WIDTH), ""]
+        noisy = [""] * len(self.items)
+        if self.counts is not None:
+            noisy = [f"{count:>10,} ± {self.half_width}  " for count in self.counts]
+        lines += [
+            f"{rank:>5}  {count}{item}"
+            for (rank, item), count in zip(self.ranked(), noisy, strict=True)
+        ]
+        if not self.complete:
+            lines.append(f"{'–':>5}  (the rest is too close to call)")
+        lines += ["", "Receipt"]
+        label_width = max(len(label) for label, _ in self.receipt)
+        for label, text in self.receipt:
+            lines += textwrap.wrap(
+                text,
+                WIDTH,
+                initial_indent=f"  {label:<{label_width}}  ",
+                subsequent_indent=" " * (label_width + 4),
+            )
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return (
+            f"Release(items={self.items!r}, complete={self.complete}, "
+            f"epsilon={self.epsilon!r}, delta={self.delta!r}, mechanism={self.mechanism!r})"
+        )
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{html.escape(rank)}</td><td>{html.escape(item)}</td>"
+            + ("" if self.counts is None else f"<td>{self.counts[place]} ± {self.half_width}</td>")
+            + "</tr>"
+            for place, (rank, item) in enumerate(self.ranked())
+        )
+        counted = "" if self.counts is None else "<th>persons</th>"
+        receipt = "".join(
+            f"<dt>{html.escape(label)}</dt><dd>{html.escape(text)}</dd>"
+            for label, text in self.receipt
+        )
+        return (
+            f"<table><caption>{html.escape(self.title)}</caption>"
+            f"<thead><tr><th>rank</th><th>{html.escape(printable(self.item))}</th>"
+            f"{counted}</tr></thead>"
+            f"<tbody>{rows}</tbody></table><p>The list {html.escape(self.ending)}</p>"
+            f"<details><summary>Receipt</summary><dl>{receipt}</dl></details>"
+        )
+
+    def to_dict(self) -> dict[str, object]:
+        """Everything as plain values that JSON can hold."""
+        return {
+            "items": [_plain(item) for item in self.items],
+            "complete": self.complete,
+            "ordered": self.ordered,
+            "k": self.k,
+            "chosen": self.chosen,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "mechanism": self.mechanism,
+            "parameters": dict(self.parameters),
+            "bound": self.bound,
+            "threshold": self.threshold,
+            "source": self.source,
+            "item": self.item,
+            "person": self.unit.person,
+            "adjacency": self.unit.adjacency,
+            "max_items": self.unit.max_items,
+            "counts": None if self.counts is None else list(self.counts),
+            "half_width": self.half_width,
+            "where": self.where,
+            "group": self.group,
+            "domain": self.domain,
+            "receipt": dict(self.receipt),
+            "version": self.version,
+            "time": self.time.isoformat(timespec="seconds"),
+        }
+
+    def rows(self) -> list[list[Public]]:
+        """A header, then one line for each item: rank, item, and its noisy count if there is."""
+        noisy = self.counts is not None
+        lines: list[list[Public]] = [["rank", self.item, *(["persons", "within"] if noisy else [])]]
+        for place, item in enumerate(self.items):
+            line: list[Public] = [place + 1 if self.ordered else None, _plain(item)]
+            if self.counts is not None:
+                line += [self.counts[place], self.half_width]
+            lines.append(line)
+        return lines
+
+    def to_csv(self) -> str:
+        """The items as CSV text; the receipt is in ``to_json``."""
+        file = io.StringIO(newline="")
+        csv.writer(file).writerows(self.rows())
+        return file.getvalue()
+
+    def plot(self) -> Figure:
+        """Ranked bars, with 95% intervals where there are counts (the extra ``plot``)."""
+        from topsecret.results.plot import ranked_bars
+
+        labels = [item for _, item in self.ranked()]
+        return ranked_bars(self.title, labels, self.counts, self.half_width)
+
+    def to_json(self, *, indent: int | None = 2) -> str:
+        """``to_dict`` as JSON text."""
+        return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
+
+
+def printable(item: Hashable) -> str:
+    """The item as text in which control characters are escaped.
+
+    An item's name is somebody's input: it must not move the cursor or colour the terminal.
+
+    >>> printable("caf\\u00e9"), printable("\\x1b[2J"), printable(""), printable(7)
+    ('café', '\\\\x1b[2J', '(empty text)', '7')
+    """
+    text = " · ".join(map(str, item)) if isinstance(item, tuple) else str(item)
+    if not text:
+        return "(empty text)"
+    if text.isprintable():
+        return text
+    return "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii")
+        for letter in text
+    )
+
+
+def rounded_up(value: float, digits: int = 6) -> str:
+    """A number with few digits, rounded up.
+
+    >>> rounded_up(0.33333333, 3), rounded_up(0.9999), rounded_up(1.0), rounded_up(1e-06)
+    ('0.334', '0.9999', '1', '1e-06')
+    """
+    context = Context(prec=digits, rounding=ROUND_CEILING)
+    return f"{float(context.plus(Decimal(repr(value)))):.{digits}g}"
+
+
+def _guarantee(epsilon: float, delta: float) -> str:
+    factor = (
+        rounded_up(math.nextafter(math.exp(epsilon), math.inf), 3) if epsilon < 20 else "e^epsilon"
+    )
+    return (
+        f"epsilon = {rounded_up(epsilon)} and delta = {rounded_up(delta)}: with one person more "
+        f"or less, no answer becomes more than {factor} times as likely (e^epsilon), "
+        f"except for a failure of probability at most {rounded_up(delta)} (delta)."
+    )
+
+
+def _plain(item: Hashable) -> Any:
+    if isinstance(item, tuple):
+        return [_plain(part) for part in item]
+    return item if isinstance(item, str | int | float | None) else str(item)
+
+
+def _items(number: int) -> str:
+    return "item" if number == 1 else "items"

@@ -1,0 +1,123 @@
+"""Who is asking: a machine by its key, a person by their session; and whether they may."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+
+from starlette.requests import Request
+
+from topsecret.service.auth import credentials
+from topsecret.service.auth.accounts import User
+from topsecret.service.auth.rate_limits import Limits
+from topsecret.service.problems import Problem
+from topsecret.service.state import Parts, blocking, parts
+
+SESSION = "topsecret_session"
+VISIT = "topsecret_visit"
+CSRF_HEADER = "x-csrf-token"
+SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
+
+
+async def known(request: Request) -> User | None:
+    """The account behind a request, if there is one."""
+    service = parts(request)
+    given = request.headers.get("authorization")
+    if given is not None:
+        scheme, _, key = given.partition(" ")
+        if scheme.lower() != "bearer" or not key:
+            return None
+        return service.accounts.recent(key) or await _by_key(request, service, key)
+    token = request.cookies.get(SESSION)
+    if not token:
+        return None
+    return service.accounts.recent(token) or await blocking(
+        lambda: service.accounts.by_session(token)
+    )
+
+
+async def user(request: Request) -> User:
+    """The account behind a request; a person's changes carry the page's token."""
+    found = await known(request)
+    if found is None:
+        raise Problem(
+            401,
+            "not_logged_in",
+            "Log in, or send an API key: Authorization: Bearer tsk_…",
+            {"www-authenticate": "Bearer"},
+        )
+    if request.method not in SAFE and "authorization" not in request.headers:
+        check_origin(request)
+        sent = request.headers.get(CSRF_HEADER) or ""
+        if not sent and request.headers.get("content-type", "").startswith(_FORMS):
+            form = await request.form()
+            sent = str(form.get("csrf") or "")
+        if not credentials.same(sent, credentials.csrf_token(request.cookies[SESSION])):
+            raise Problem(403, "form_expired", "This page is out of date: load it again.")
+    limited(request, "request", found.name)
+    return found
+
+
+_FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
+
+
+async def owner(request: Request) -> User:
+    """The owner behind a request."""
+    found = await user(request)
+    if not found.owns:
+        raise Problem(403, "owner_only", "Only the owner may do this.")
+    return found
+
+
+def check_origin(request: Request) -> None:
+    """A change that a browser sends must come from our own pages."""
+    origin = request.headers.get("origin")
+    ours = origin is None or urlsplit(origin).netloc == request.headers.get("host")
+    if not ours or request.headers.get("sec-fetch-site", "same-origin") != "same-origin":
+        raise Problem(403, "foreign_page", "This was sent from another site's page.")
+
+
+def limited(request: Request, kind: str, who: str) -> None:
+    """Refuse when there were too many of a kind."""
+    seconds = parts(request).limits.wait(kind, who)
+    if seconds:
+        raise too_many(seconds)
+
+
+def too_many(seconds: int) -> Problem:
+    """The problem for who comes too often."""
+    return Problem(
+        429,
+        "too_many_requests",
+        f"That was too many at once; try again in {seconds} s.",
+        {"retry-after": str(seconds)},
+    )
+
+
+def address(request: Request) -> str:
+    """Where a request comes from, for limits alone."""
+    return request.client.host if request.client is not None else "-"
+
+
+def take_all(limits: Limits, kind: str, whose: Sequence[str]) -> None:
+    """Take a token of each, or none and refuse."""
+    for number, who in enumerate(whose):
+        if seconds := limits.wait(kind, who):
+            for taken in whose[:number]:
+                limits.give_back(kind, taken)
+            raise too_many(seconds)
+
+
+async def _by_key(request: Request, service: Parts, key: str) -> User | None:
+    if service.accounts.verified(key):  # no guess: whether it still stands is all that is asked
+        return await blocking(lambda: service.accounts.by_key(key))
+    where = (f"key from {address(request)}",)
+    # One after the other: a program that begins with many requests at once has one new key.
+    async with service.new_keys:
+        if service.accounts.verified(key):
+            return await blocking(lambda: service.accounts.by_key(key))
+        take_all(service.limits, "try", where)
+        found = await blocking(lambda: service.accounts.by_key(key))
+        if found is not None:
+            service.limits.give_back("try", *where)
+        return found

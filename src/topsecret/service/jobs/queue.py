@@ -1,0 +1,291 @@
+"""Questions as jobs: asked once, run once, left and found again, shown at ticks.
+
+A job is stored before it runs. Whichever process ends it asks ``top_k`` with the job's request
+id, so that a job taken over from a dead process finds the answer that was settled, or learns that
+its reservation is in doubt, or pays for the first time: never twice, never with other noise.
+
+*Time.* How long an engine counts depends on the data. The end of a job, good or bad, reaches the
+ledger and is shown only a whole number of ticks after the question (``release_schedule``),
+and there is nothing in between to watch: no refund, no room for another question, no message.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import RowMapping, or_, select, update
+
+from topsecret.errors import (
+    BudgetExceeded,
+    Closing,
+    InDoubt,
+    InvalidParameter,
+    LedgerError,
+    SourceError,
+    Taken,
+    TopSecretError,
+)
+from topsecret.ledger import Ledger
+from topsecret.ledger.store import Store
+from topsecret.questions.top_k import top_k
+from topsecret.results.record import from_record, to_record
+from topsecret.results.release import Release
+from topsecret.service.datasets import Datasets
+from topsecret.service.jobs.release_schedule import Turn, Turns
+from topsecret.service.preview import Length
+from topsecret.service.problems import Problem
+from topsecret.service.schema import JOBS
+
+WORKING, ANSWERED, REFUSED, FAILED, IN_DOUBT = (
+    "working",
+    "answered",
+    "refused",
+    "failed",
+    "in-doubt",
+)
+_AT_ONCE = 100
+"""How many jobs one account may have under way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One question in public terms."""
+
+    column: str
+    k: Length
+    epsilon: float | None
+
+    @property
+    def words(self) -> str:
+        """The question in a few words."""
+        what = "Most common values" if self.k == "auto" else f"Top {self.k}"
+        return f"{what} of {self.column}"
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A question and what became of it, as it may be shown now."""
+
+    id: str
+    user: str
+    dataset: str
+    request: str
+    asked: Asked
+    state: str
+    time: datetime
+    error: str | None = None
+    message: str | None = None
+    release: Release | None = None
+
+    def to_dict(self) -> dict[str, object]:
+        """As plain values that JSON can hold."""
+        return {
+            "id": self.id,
+            "dataset": self.dataset,
+            "request_id": self.request,
+            "column": self.asked.column,
+            "k": self.asked.k,
+            "epsilon": self.asked.epsilon,
+            "state": self.state,
+            "asked": self.time.isoformat(timespec="seconds"),
+            "error": self.error,
+            "message": self.message,
+            "answer": None if self.release is None else public(self.release),
+        }
+
+
+def public(release: Release) -> dict[str, object]:
+    """The answer for an analyst; the file behind the data set is the owner's business."""
+    record = release.to_dict()
+    del record["source"]
+    return record
+
+
+class Jobs:
+    """All jobs, in the store. Every method may block: call it from a thread."""
+
+    def __init__(self, store: Store, ledger: Ledger, datasets: Datasets, turns: Turns) -> None:
+        self._store, self._ledger, self._datasets = store, ledger, datasets
+        self._turns = turns
+
+    def ask(
+        self, user: str, dataset: str, asked: Asked, request: str | None, worker: str
+    ) -> tuple[Job, bool]:
+        """The job for a question, and whether it is new."""
+        request = request or secrets.token_hex(12)
+        question = json.dumps([asked.column, asked.k, asked.epsilon])
+        values = {
+            "id": secrets.token_urlsafe(12),
+            "user": user,
+            "dataset": dataset,
+            "request": request,
+            "question": question,
+            "state": WORKING,
+            "asked": time.time(),
+            "worker": worker,
+        }
+        mine = (JOBS.c.user == user, JOBS.c.dataset == dataset, JOBS.c.request == request)
+        new = True
+        try:
+            with self._store.writing() as connection:
+                # As it is shown: the true state would tell when an engine was done.
+                unseen = or_(JOBS.c.shown.is_(None), JOBS.c.shown > values["asked"])
+                busy = select(JOBS.c.id).where(JOBS.c.user == user, unseen)
+                if len(connection.execute(busy.limit(_AT_ONCE)).all()) >= _AT_ONCE:
+                    raise Problem(
+                        429,
+                        "too_many",
+                        f"{_AT_ONCE} questions of yours are under way; wait for some",
+                    )
+                connection.execute(JOBS.insert().values(values))
+        except Taken:
+            new = False
+        with self._store.reading() as connection:
+            row = connection.execute(select(JOBS).where(*mine)).mappings().one()
+        if row["question"] != question:
+            raise Problem(
+                409,
+                "request_id_used",
+                "this request id was used for another question; choose a new request id",
+            )
+        return self._seen(row), new
+
+    def find(self, identity: str, user: str | None) -> Job:
+        """One job as it may be shown now; a user's own, or any with None."""
+        query = select(JOBS).where(JOBS.c.id == identity)
+        if user is not None:
+            query = query.where(JOBS.c.user == user)
+        with self._store.reading() as connection:
+            row = connection.execute(query).mappings().one_or_none()
+        if row is None:
+            raise Problem(404, "not_found", "there is no such answer for you")
+        return self._seen(row)
+
+    def history(self, user: str | None, dataset: str | None = None, most: int = 100) -> list[Job]:
+        """The latest jobs, newest first."""
+        query = select(JOBS).order_by(JOBS.c.asked.desc()).limit(most)
+        if user is not None:
+            query = query.where(JOBS.c.user == user)
+        if dataset is not None:
+            query = query.where(JOBS.c.dataset == dataset)
+        with self._store.reading() as connection:
+            return [self._seen(row) for row in connection.execute(query).mappings()]
+
+    def run(self, identity: str) -> str:
+        """Answer a job and store what became of it; its state."""
+        with Turn(self._turns) as turn:
+            return self._run(identity, turn)
+
+    def _run(self, identity: str, turn: Turn) -> str:
+        with self._store.reading() as connection:
+            row = connection.execute(select(JOBS).where(JOBS.c.id == identity)).mappings().one()
+        if row["state"] not in (WORKING, IN_DOUBT):
+            return str(row["state"])
+        turn.asked = row["asked"]
+        ended = self._ended(row, self._ledger.paced(turn))
+        ended |= {"shown": turn.shown or self._turns.next_tick(row["asked"])}
+        with self._store.writing() as connection:
+            connection.execute(
+                update(JOBS)
+                .where(JOBS.c.id == identity, JOBS.c.state.in_((WORKING, IN_DOUBT)))
+                .values(ended)
+            )
+        return str(ended["state"])
+
+    def take_over(self, worker: str, living: Collection[str]) -> list[str]:
+        """The jobs that no living process has, now this one's."""
+        with self._store.writing() as connection:
+            query = select(JOBS.c.id, JOBS.c.worker).where(JOBS.c.state == WORKING)
+            lost = [row.id for row in connection.execute(query) if row.worker not in living]
+            for identity in lost:
+                mine = update(JOBS).where(JOBS.c.id == identity).values(worker=worker)
+                connection.execute(mine)
+        return lost
+
+    def _ended(self, row: RowMapping, ledger: Ledger) -> dict[str, object]:
+        """Ask, and put the outcome into words that hold nothing of the data."""
+        asked = _asked(row)
+        try:
+            dataset = self._datasets.get(row["dataset"])
+            source, table = self._datasets.events(dataset)
+            more: dict[str, Any] = {"max_items": dataset.cap, "table": table}
+            if asked.epsilon is not None:
+                more |= {"epsilon": asked.epsilon, "delta": dataset.delta}
+            release = top_k(
+                source,
+                item=asked.column,
+                person=dataset.person,
+                k=asked.k,
+                ledger=ledger,
+                dataset=dataset.name,
+                analyst=row["user"],
+                request_id=row["request"],
+                **more,
+            )
+        except BudgetExceeded as error:
+            return _without(REFUSED, "budget_exceeded", str(error))
+        except InDoubt:
+            return _without(
+                IN_DOUBT,
+                "in_doubt",
+                "This question was cut short and it is unknown whether it was answered. "
+                "What it may cost stays reserved; the owner can write it off.",
+            )
+        except InvalidParameter as error:
+            return _without(REFUSED, "refused", str(error))
+        except Closing:
+            raise
+        except SourceError:
+            return _without(
+                FAILED, "source_failed", "The data could not be read. The owner should look at it."
+            )
+        except LedgerError:
+            raise  # the job stays, and is tried again when the ledger is back
+        except TopSecretError:
+            return _without(FAILED, "failed", "The question could not be answered.")
+        # Where the events are is the ledger's and the owner's business, not the answer's.
+        release = replace(_timed(release, row["asked"]), source=dataset.name)
+        return {"state": ANSWERED, "answer": json.dumps(to_record(release))}
+
+    def _seen(self, row: RowMapping) -> Job:
+        ended = row["shown"] is not None and row["shown"] <= time.time()
+        release = None
+        if ended and row["answer"] is not None:
+            release = from_record(json.loads(row["answer"]))
+        return Job(
+            row["id"],
+            row["user"],
+            row["dataset"],
+            row["request"],
+            _asked(row),
+            row["state"] if ended else WORKING,
+            datetime.fromtimestamp(row["asked"], UTC),
+            row["error"] if ended else None,
+            row["message"] if ended else None,
+            release,
+        )
+
+
+def _asked(row: RowMapping) -> Asked:
+    column, k, epsilon = json.loads(row["question"])
+    return Asked(column, k, epsilon)
+
+
+def _without(state: str, error: str, message: str) -> dict[str, object]:
+    return {"state": state, "error": error, "message": message}
+
+
+def _timed(release: Release, asked: float) -> Release:
+    """The answer with a time that tells neither how long the engine counted nor who asked before.
+
+    The time of a stored answer is that of the question for which it was drawn.
+    """
+    if release.charge.startswith("nothing"):
+        return replace(release, time=release.time.replace(second=0, microsecond=0))
+    return replace(release, time=datetime.fromtimestamp(asked, UTC))

@@ -1,0 +1,102 @@
+"""What one worker process is made of, and how handlers reach it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from anyio import CapacityLimiter, to_thread
+from starlette.requests import Request
+
+from topsecret.ledger import Ledger
+from topsecret.ledger.store import Store
+from topsecret.service import schema
+from topsecret.service.auth.accounts import Accounts
+from topsecret.service.auth.rate_limits import Limits
+from topsecret.service.databases import Databases
+from topsecret.service.datasets import Datasets
+from topsecret.service.jobs.queue import Jobs
+from topsecret.service.jobs.release_schedule import Turns
+from topsecret.service.jobs.worker import Desk
+from topsecret.service.logs import log
+from topsecret.service.metrics import Metrics
+from topsecret.service.settings import Settings
+
+T = TypeVar("T")
+
+MOST_REMEMBERED = 2000
+
+
+@dataclass(slots=True)
+class Remembered:
+    """Answers that are final, as bytes: whoever asks again is served without the store."""
+
+    _answers: OrderedDict[str, tuple[str, bytes]] = field(default_factory=OrderedDict)
+
+    def get(self, identity: str) -> tuple[str, bytes] | None:
+        """Whose answer it is, and the answer."""
+        return self._answers.get(identity)
+
+    def put(self, identity: str, user: str, body: bytes) -> None:
+        """Remember an answer that will not change."""
+        self._answers[identity] = user, body
+        while len(self._answers) > MOST_REMEMBERED:
+            self._answers.popitem(last=False)
+
+
+class Parts:
+    """All that handlers need."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.store = Store(settings.place)
+        schema.create(self.store)
+        self.ledger = Ledger(settings.place)
+        self.accounts = Accounts(self.store)
+        databases = Databases(settings.sources)
+        self.datasets = Datasets(self.store, self.ledger, settings.files, databases)
+        turns = Turns(settings.engines, settings.tick)
+        self.jobs = Jobs(self.store, self.ledger, self.datasets, turns)
+        self.metrics = Metrics()
+        self.remembered = Remembered()
+        self.limits = Limits(
+            {
+                "request": settings.requests_per_minute,
+                "question": settings.questions_per_minute,
+                "plan": settings.plans_per_minute,
+                "try": settings.tries_per_minute,
+            }
+        )
+        self.desk = Desk(
+            self.store,
+            self.jobs,
+            turns,
+            ended=self.metrics.question,
+            broke=lambda kind: log("failure", kind=kind, where="desk"),
+        )
+        # Keys that this process has not seen yet are looked at one at a time.
+        self.new_keys = asyncio.Lock()
+        # Plans are made one at a time: they are pure computing and must not starve the rest.
+        self.planning: CapacityLimiter | None = None
+
+    def close(self) -> bool:
+        """Stop answering; False when a question had to be left under way."""
+        # A question that was drawn waits for its tick.
+        finished = self.desk.close(max(self.settings.grace, self.settings.tick))
+        self.ledger.close()
+        self.store.close()
+        return finished
+
+
+def parts(request: Request) -> Parts:
+    """The parts behind a request."""
+    found: Parts = request.app.state.parts
+    return found
+
+
+async def blocking(call: Callable[[], T], limiter: CapacityLimiter | None = None) -> T:
+    """Run what waits for a disk or computes in a thread."""
+    return await to_thread.run_sync(call, limiter=limiter)

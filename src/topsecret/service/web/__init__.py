@@ -1,0 +1,1 @@
+"""The pages: templates filled in for analysts, owners and accounts."""

@@ -1,0 +1,174 @@
+"""Coming in and one's own account: set-up, log-in, log-out, password, keys."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Form, Request, Response
+from fastapi.responses import RedirectResponse
+
+from topsecret.errors import InvalidParameter
+from topsecret.service.auth import credentials
+from topsecret.service.auth.accounts import SESSION_SECONDS, User
+from topsecret.service.auth.dependencies import (
+    SESSION,
+    VISIT,
+    address,
+    check_origin,
+    limited,
+    take_all,
+    user,
+)
+from topsecret.service.problems import Problem
+from topsecret.service.state import blocking, parts
+from topsecret.service.web.rendering import render
+
+account_pages = APIRouter(include_in_schema=False)
+Person = Annotated[User, Depends(user)]
+Text = Annotated[str, Form(max_length=300)]
+
+
+@account_pages.get("/login")
+async def login(request: Request) -> Response:
+    """The door."""
+    if await blocking(lambda: parts(request).accounts.empty):
+        return RedirectResponse("/setup", 303)
+    return _door(request, "login.html", wrong="", name="")
+
+
+@account_pages.post("/login")
+async def log_in(request: Request, name: Text, password: Text, visit: Text = "") -> Response:
+    """Open it."""
+    service = parts(request)
+    _check_visit(request, visit)
+    name = name.strip().lower()
+    tries = (f"log-in from {address(request)}", f"log-in of {name}")
+    # Every try is counted before the slow look at the password, and forgotten if it was right.
+    take_all(service.limits, "try", tries)
+    token = await blocking(partial(service.accounts.log_in, name, password))
+    service.metrics.log_in("accepted" if token else "refused")
+    if token is not None:
+        for who in tries:
+            service.limits.give_back("try", who)
+    else:
+        wrong = "Name and password do not match. Please try again."
+        return _door(request, "login.html", 401, wrong=wrong, name=name)
+    return _inside(request, token)
+
+
+@account_pages.post("/logout")
+async def log_out(request: Request, person: Person) -> Response:
+    """Close the session."""
+    token = request.cookies.get(SESSION, "")
+    await blocking(partial(parts(request).accounts.log_out, token))
+    response = RedirectResponse("/login", 303)
+    response.delete_cookie(SESSION)
+    return response
+
+
+@account_pages.get("/setup")
+async def setup(request: Request, token: str = "") -> Response:
+    """The first run: the printed link makes the owner's account."""
+    accounts = parts(request).accounts
+    if not await blocking(lambda: accounts.empty):
+        return RedirectResponse("/login", 303)
+    limited(request, "request", f"set-up from {address(request)}")
+    valid = bool(token) and await blocking(partial(accounts.may_set_up, token[:200]))
+    return _door(request, "setup.html", token=token[:200] if valid else "", wrong="", name="owner")
+
+
+@account_pages.post("/setup")
+async def set_up(
+    request: Request, token: Text, name: Text, password: Text, again: Text, visit: Text = ""
+) -> Response:
+    """Make the owner's account."""
+    service = parts(request)
+    _check_visit(request, visit)
+    limited(request, "try", f"set-up from {address(request)}")
+    if not await blocking(partial(service.accounts.may_set_up, token)):
+        raise Problem(403, "wrong_token", "This set-up link is not valid, or was used already.")
+    wrong = "" if password == again else "The two passwords differ."
+    if not wrong:
+        try:
+            await blocking(partial(service.accounts.set_up, token, name.strip().lower(), password))
+        except InvalidParameter as error:
+            wrong = f"{str(error)[:1].upper()}{str(error)[1:]}."
+    if wrong:
+        return _door(request, "setup.html", 400, token=token, wrong=wrong, name=name)
+    session = await blocking(partial(service.accounts.log_in, name.strip().lower(), password))
+    return _inside(request, session or "", "/owner")
+
+
+@account_pages.get("/account")
+async def account(request: Request, person: Person) -> Response:
+    """One's own password and keys."""
+    return await _account(request, person)
+
+
+@account_pages.post("/account/password")
+async def change_password(request: Request, person: Person, old: Text, new: Text) -> Response:
+    """Change the password; every session ends, and a new one begins here."""
+    service = parts(request)
+    limited(request, "try", f"log-in of {person.name}")
+    if not await blocking(partial(service.accounts.check_password, person.name, old)):
+        return await _account(request, person, 400, wrong="The old password is not right.")
+    try:
+        await blocking(partial(service.accounts.set_password, person.name, new))
+    except InvalidParameter as error:
+        return await _account(request, person, 400, wrong=f"{error}.")
+    token = await blocking(partial(service.accounts.log_in, person.name, new))
+    return _inside(request, token or "", "/account")
+
+
+@account_pages.post("/account/keys")
+async def make_key(request: Request, person: Person, label: Text) -> Response:
+    """A new key, shown on the page that answers and never again."""
+    try:
+        key = await blocking(partial(parts(request).accounts.new_key, person.name, label.strip()))
+    except InvalidParameter as error:
+        return await _account(request, person, 400, wrong=f"{error}.")
+    return await _account(request, person, made=key)
+
+
+@account_pages.post("/account/keys/revoke")
+async def revoke_key(request: Request, person: Person, key: Text) -> Response:
+    """End a key."""
+    await blocking(partial(parts(request).accounts.revoke_key, person.name, key))
+    return RedirectResponse("/account", 303)
+
+
+async def _account(
+    request: Request, person: User, status: int = 200, *, wrong: str = "", made: str = ""
+) -> Response:
+    keys = await blocking(partial(parts(request).accounts.keys, person.name))
+    return render(request, "account.html", person, status, keys=keys, wrong=wrong, made=made)
+
+
+def _door(request: Request, template: str, status: int = 200, **values: str) -> Response:
+    """A form for somebody without a session: a cookie and a field carry the same token."""
+    visit = request.cookies.get(VISIT) or credentials.token()
+    page = render(request, template, None, status, visit=visit, **values)
+    secure = parts(request).settings.https
+    page.set_cookie(VISIT, visit, httponly=True, samesite="strict", secure=secure)
+    return page
+
+
+def _check_visit(request: Request, visit: str) -> None:
+    check_origin(request)
+    cookie = request.cookies.get(VISIT, "")
+    if not cookie or not credentials.same(cookie, visit):
+        raise Problem(403, "form_expired", "This page is out of date: load it again.")
+
+
+def _inside(request: Request, token: str, to: str = "/") -> Response:
+    response = RedirectResponse(to, 303)
+    response.set_cookie(
+        SESSION,
+        token,
+        max_age=int(SESSION_SECONDS),
+        httponly=True,
+        samesite="strict",
+        secure=parts(request).settings.https,
+    )
+    return response

@@ -1,0 +1,153 @@
+"""The analysts' pages: data sets, a question, its answer, the history, the API's description."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from functools import partial
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Form, Request, Response
+from fastapi.responses import RedirectResponse
+
+from topsecret.service import shapes
+from topsecret.service.api import as_csv, asked, found, metered
+from topsecret.service.auth.accounts import User
+from topsecret.service.auth.dependencies import known, user
+from topsecret.service.jobs.queue import Asked
+from topsecret.service.preview import EPSILONS, LARGEST_K, Length
+from topsecret.service.problems import Problem
+from topsecret.service.state import Parts, blocking, parts
+from topsecret.service.web.rendering import bars, percent_left, render
+
+pages = APIRouter(include_in_schema=False)
+Person = Annotated[User, Depends(user)]
+
+
+@pages.get("/")
+async def home(request: Request) -> Response:
+    """The data sets that the visitor may ask."""
+    service, person = parts(request), await known(request)
+    if person is None:
+        empty = await blocking(lambda: service.accounts.empty)
+        return RedirectResponse("/setup" if empty else "/login", 303)
+    cards = await blocking(partial(_cards, service, person.name))
+    jobs = await blocking(partial(service.jobs.history, person.name, None, 5))
+    return render(request, "home.html", person, cards=cards, jobs=jobs)
+
+
+@pages.get("/datasets/{dataset}")
+async def question(request: Request, person: Person, dataset: shapes.DatasetName) -> Response:
+    """The page to ask from."""
+    return await _question(request, person, dataset)
+
+
+@pages.post("/datasets/{dataset}")
+async def ask(
+    request: Request,
+    person: Person,
+    dataset: shapes.DatasetName,
+    column: Annotated[str, Form(max_length=200)],
+    request_id: Annotated[str, Form(pattern=shapes.REQUEST_ID)],
+    k: Annotated[int, Form(ge=1, le=LARGEST_K)] = 10,
+    auto: Annotated[str, Form(max_length=10)] = "",
+    step: Annotated[int | None, Form(ge=0, lt=len(EPSILONS))] = None,
+) -> Response:
+    """Ask; the answer's page shows the progress."""
+    length: Length = "auto" if auto else k
+    epsilon = None if step is None else EPSILONS[step]
+    job, _ = await asked(request, person.name, dataset, Asked(column, length, epsilon), request_id)
+    return RedirectResponse(f"/answers/{job.id}", 303)
+
+
+@pages.get("/answers")
+async def history(request: Request, person: Person) -> Response:
+    """What the visitor asked."""
+    jobs = await blocking(partial(parts(request).jobs.history, person.name))
+    return render(request, "history.html", person, jobs=jobs)
+
+
+@pages.get("/answers/{answer}")
+async def answer(request: Request, person: Person, answer: shapes.Identity) -> Response:
+    """A question, its progress or its answer."""
+    service = parts(request)
+    job = await found(request, person, answer)
+    dataset = await blocking(partial(service.datasets.get, job.dataset))
+    share = await blocking(partial(service.datasets.allowance, job.dataset, job.user))
+    account = await blocking(partial(service.datasets.account, job.dataset))
+    return render(
+        request,
+        "answer.html",
+        person,
+        job=job,
+        dataset=dataset,
+        bars=bars(job),
+        tick=f"{service.settings.tick:g}",
+        left=percent_left(account, share),
+    )
+
+
+@pages.get("/answers/{answer}/download.{form}")
+async def download(
+    request: Request, person: Person, answer: shapes.Identity, form: str
+) -> Response:
+    """The answer as a file."""
+    job = await found(request, person, answer)
+    if job.release is None or form not in ("csv", "json"):
+        raise Problem(404, "not_found", "This question has no answer to download.")
+    name = f"{job.dataset}-{job.asked.k}-{job.id}.{form}"
+    headers = {"content-disposition": f'attachment; filename="{name}"'}
+    if form == "csv":
+        return Response(as_csv(job.release), media_type="text/csv", headers=headers)
+    text = json.dumps(job.to_dict(), indent=2, ensure_ascii=False)
+    return Response(text, media_type="application/json", headers=headers)
+
+
+@pages.get("/docs")
+async def docs(request: Request) -> Response:
+    """The API's description for people, made from its OpenAPI schema."""
+    person, schema = await known(request), request.app.openapi()
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for path, methods in schema["paths"].items():
+        for method, operation in methods.items():
+            body = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
+            name = str(body.get("schema", {}).get("$ref", "")).rpartition("/")[2]
+            fields = schema["components"]["schemas"].get(name, {})
+            groups.setdefault(operation["tags"][0], []).append(
+                {
+                    "path": path,
+                    "method": method.upper(),
+                    "words": operation.get("description", ""),
+                    "fields": fields.get("properties", {}),
+                    "required": fields.get("required", []),
+                }
+            )
+    return render(request, "docs.html", person, groups=groups)
+
+
+async def _question(request: Request, person: User, name: str) -> Response:
+    service = parts(request)
+    dataset = await blocking(partial(service.datasets.asked_by, name, person.name))
+    account = await blocking(partial(service.datasets.account, name))
+    share = await blocking(partial(service.datasets.allowance, name, person.name))
+    return render(
+        request,
+        "ask.html",
+        person,
+        dataset=dataset,
+        fixed=await blocking(partial(metered, service, name)),
+        open=account.state == "open",
+        left=percent_left(account, share),
+        epsilons=EPSILONS,
+        largest=LARGEST_K,
+        request_id=secrets.token_hex(12),
+    )
+
+
+def _cards(service: Parts, name: str) -> list[dict[str, Any]]:
+    cards = []
+    for one in service.datasets.open_to(name):
+        account = service.datasets.account(one.name)
+        left = percent_left(account, service.datasets.allowance(one.name, name))
+        cards.append({"dataset": one, "left": left, "open": account.state == "open"})
+    return cards

@@ -1,0 +1,323 @@
+"""The owner's pages: data sets, analysts, budgets, entries in doubt."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Form, Request, Response
+from fastapi.responses import RedirectResponse
+
+from topsecret.errors import InvalidParameter, SourceError
+from topsecret.ledger import Metered
+from topsecret.ledger.account import what_is_left
+from topsecret.service import shapes
+from topsecret.service.api_owner import allowed, closed, in_doubt
+from topsecret.service.auth.accounts import User
+from topsecret.service.auth.credentials import new_password
+from topsecret.service.auth.dependencies import owner
+from topsecret.service.datasets import NewDataset
+from topsecret.service.state import Parts, blocking, parts
+from topsecret.service.web.rendering import percent_left, render
+
+owner_pages = APIRouter(prefix="/owner", include_in_schema=False)
+Owner = Annotated[User, Depends(owner)]
+Text = Annotated[str, Form(max_length=300)]
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Which events the owner is about to register."""
+
+    file: str = ""
+    source: str = ""
+    table: str = ""
+
+    @property
+    def suggested(self) -> str:
+        """A name for programs."""
+        last = self.file.rpartition("/")[2].split(".")[0] or self.table.rpartition(".")[2]
+        plain = (c if c.isascii() and c.isalnum() else "-" for c in last.lower())
+        return "".join(plain).strip("-")[:40]
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The form as the owner filled it in: a mistake must not cost the rest."""
+
+    title: str = ""
+    name: str = ""
+    person: str = ""
+    columns: tuple[str, ...] = ()
+    cap: str = ""
+    epsilon: str = "4"
+    delta: str = "1e-5"
+    queries: str = ""
+    picks: str = ""
+
+
+@owner_pages.get("")
+async def overview(request: Request, person: Owner) -> Response:
+    """All data sets with their budgets."""
+    service = parts(request)
+    cards = await blocking(partial(_cards, service))
+    doubts = await blocking(partial(in_doubt, service))
+    return render(request, "owner.html", person, cards=cards, doubts=len(doubts))
+
+
+@owner_pages.get("/new")
+async def choose(
+    request: Request, person: Owner, file: str = "", source: str = "", table: str = ""
+) -> Response:
+    """Register a data set: first its file, or a database and its table, then the rest."""
+    return await _form(request, person, Chosen(file, source, table), Given())
+
+
+@owner_pages.post("/new")
+async def register(
+    request: Request,
+    person: Owner,
+    name: Text,
+    title: Text,
+    person_column: Text,
+    epsilon: Annotated[float, Form(gt=0, le=20)],
+    delta: Annotated[float, Form(gt=0, le=0.01)],
+    file: Annotated[str, Form(max_length=500)] = "",
+    source: Text = "",
+    table: Text = "",
+    columns: Annotated[list[str] | None, Form()] = None,
+    cap: Text = "",
+    queries: Text = "",
+    picks: Text = "",
+) -> Response:
+    """Register it."""
+    chosen = Chosen(file, source, table)
+    may_be_asked = tuple(column for column in columns or () if column != person_column)
+    given = Given(
+        title, name, person_column, may_be_asked, cap, f"{epsilon:g}", f"{delta:g}", queries, picks
+    )
+    try:
+        new = NewDataset(
+            name.strip().lower(),
+            title.strip(),
+            file,
+            person_column,
+            may_be_asked,
+            _whole(cap),
+            epsilon,
+            delta,
+            _whole(queries),
+            _whole(picks),
+            source,
+            table,
+        )
+        await blocking(partial(parts(request).datasets.register, new))
+    except InvalidParameter as error:
+        wrong = f"{str(error)[:1].upper()}{str(error)[1:]}."
+        return await _form(request, person, chosen, given, 400, wrong)
+    return RedirectResponse(f"/owner/datasets/{new.name}", 303)
+
+
+@owner_pages.get("/datasets/{dataset}")
+async def one(request: Request, person: Owner, dataset: shapes.DatasetName) -> Response:
+    """A data set: its budget, the shares of it, what happened."""
+    return await _one(request, person, dataset)
+
+
+@owner_pages.post("/datasets/{dataset}/allow")
+async def allow(
+    request: Request,
+    person: Owner,
+    dataset: shapes.DatasetName,
+    analyst: Text,
+    epsilon: Text = "",
+    queries: Text = "",
+    picks: Text = "",
+) -> Response:
+    """Give a share."""
+    try:
+        terms = {"epsilon": _number(epsilon), "queries": _whole(queries), "picks": _whole(picks)}
+        await blocking(partial(allowed, parts(request), dataset, analyst, terms))
+    except InvalidParameter as error:
+        return await _one(
+            request, person, dataset, 400, f"{str(error)[:1].upper()}{str(error)[1:]}."
+        )
+    return RedirectResponse(f"/owner/datasets/{dataset}", 303)
+
+
+@owner_pages.post("/datasets/{dataset}/close")
+async def close(request: Request, person: Owner, dataset: shapes.DatasetName) -> Response:
+    """Admit nothing more."""
+    await blocking(partial(closed, parts(request), dataset))
+    return RedirectResponse(f"/owner/datasets/{dataset}", 303)
+
+
+@owner_pages.get("/analysts")
+async def analysts(request: Request, person: Owner) -> Response:
+    """Who has an account."""
+    return await _analysts(request, person)
+
+
+@owner_pages.post("/analysts")
+async def add_analyst(request: Request, person: Owner, name: Text) -> Response:
+    """Let an analyst in; the first password is on the page that answers and nowhere else."""
+    password, known = new_password(), name.strip().lower()
+    try:
+        await blocking(partial(parts(request).accounts.add, known, "analyst", password))
+    except InvalidParameter as error:
+        return await _analysts(
+            request, person, 400, wrong=f"{str(error)[:1].upper()}{str(error)[1:]}."
+        )
+    return await _analysts(request, person, made=(known, password))
+
+
+@owner_pages.post("/analysts/reset")
+async def reset(request: Request, person: Owner, name: Text) -> Response:
+    """A new first password for somebody who forgot theirs."""
+    password = new_password()
+    await blocking(partial(parts(request).accounts.set_password, name, password))
+    return await _analysts(request, person, made=(name, password))
+
+
+@owner_pages.post("/analysts/remove")
+async def remove(request: Request, person: Owner, name: Text) -> Response:
+    """Let somebody in no more."""
+    await blocking(partial(parts(request).accounts.deactivate, name))
+    return RedirectResponse("/owner/analysts", 303)
+
+
+@owner_pages.get("/in-doubt")
+async def doubts(request: Request, person: Owner) -> Response:
+    """Reservations without a known end."""
+    entries = await blocking(partial(in_doubt, parts(request)))
+    return render(request, "doubts.html", person, entries=entries)
+
+
+@owner_pages.post("/in-doubt")
+async def write_off(request: Request, person: Owner, reservation: Text) -> Response:
+    """Give one back."""
+    await blocking(partial(parts(request).ledger.write_off, reservation))
+    return RedirectResponse("/owner/in-doubt", 303)
+
+
+async def _form(
+    request: Request,
+    person: User,
+    chosen: Chosen,
+    given: Given,
+    status: int = 200,
+    wrong: str = "",
+) -> Response:
+    datasets = parts(request).datasets
+    columns: tuple[str, ...] = ()
+    tables: tuple[str, ...] = ()
+    try:
+        if chosen.file:
+            columns = await blocking(partial(datasets.columns_of, chosen.file))
+        elif chosen.table:
+            columns = await blocking(
+                partial(datasets.databases.columns, chosen.source, chosen.table)
+            )
+        elif chosen.source:
+            tables = await blocking(partial(datasets.databases.tables, chosen.source))
+    except (InvalidParameter, SourceError):
+        what = "file" if chosen.file else "table" if chosen.table else "database"
+        chosen, status = Chosen(), 400
+        wrong = f"This {what} cannot be used. Choose another one."
+    start = chosen == Chosen()
+    return render(
+        request,
+        "register.html" if columns else "choose.html",
+        person,
+        status,
+        chosen=chosen,
+        files=await blocking(datasets.files) if start else (),
+        databases=datasets.databases.names if start else (),
+        tables=tables,
+        columns=columns,
+        wrong=wrong,
+        given=given,
+    )
+
+
+async def _one(
+    request: Request, person: User, name: str, status: int = 200, wrong: str = ""
+) -> Response:
+    service = parts(request)
+    dataset = await blocking(partial(service.datasets.get, name))
+    account = await blocking(partial(service.ledger.account, name))
+    users = await blocking(service.accounts.users)
+    jobs = await blocking(partial(service.jobs.history, None, name, 30))
+    shares = [
+        {
+            "analyst": share.analyst,
+            "left": percent_left(account, share),
+            "words": what_is_left(share.left, share.limits),
+        }
+        for share in account.allowances
+    ]
+    return render(
+        request,
+        "dataset.html",
+        person,
+        status,
+        dataset=dataset,
+        account=account,
+        guarantee=account.budget.guarantee,
+        fixed=isinstance(account.budget, Metered),
+        left=percent_left(account),
+        shares=shares,
+        users=users,
+        jobs=jobs,
+        wrong=wrong,
+    )
+
+
+async def _analysts(
+    request: Request,
+    person: User,
+    status: int = 200,
+    *,
+    wrong: str = "",
+    made: tuple[str, str] | None = None,
+) -> Response:
+    users = await blocking(parts(request).accounts.users)
+    return render(request, "analysts.html", person, status, users=users, wrong=wrong, made=made)
+
+
+def _cards(service: Parts) -> list[dict[str, Any]]:
+    cards = []
+    for dataset in service.datasets.all():
+        account = service.ledger.account(dataset.name)
+        cards.append(
+            {
+                "dataset": dataset,
+                "left": percent_left(account),
+                "state": account.state,
+                "epsilon": account.budget.guarantee[0],
+                "analysts": len(account.allowances),
+                "pending": len(account.pending),
+            }
+        )
+    return cards
+
+
+def _whole(text: str) -> int | None:
+    if not text.strip():
+        return None
+    if not text.strip().isdecimal() or len(text) > 9 or int(text) < 1:
+        raise InvalidParameter("please write a whole number of 1 or more, or leave it empty")
+    return int(text)
+
+
+def _number(text: str) -> float | None:
+    if not text.strip():
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value <= 20:
+        raise InvalidParameter("please write an epsilon above 0 and at most 20")
+    return value

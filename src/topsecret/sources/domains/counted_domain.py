@@ -1,0 +1,238 @@
+"""A public domain counted by the engine: how many items have each count, and names on demand.
+
+The engine joins the domain with the counts and sends the *count of counts*: a few thousand rows
+for millions of items. A mechanism runs its race over these groups; then the name of the r-th item
+with the winning count, in the items' own order, is fetched for each pick.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from sqlglot import exp
+
+from topsecret.errors import SourceError
+from topsecret.sources.domains.domain import Interval, Listed
+from topsecret.sources.domains.domain_items import members
+from topsecret.sources.session import Engine, Session, charged
+from topsecret.sources.source import CountQuery, Item, LeadingCounts
+from topsecret.sources.sql.dialects import descending
+from topsecret.sources.sql.statements import column, derived, item_counts, item_names, named
+
+SOME = 200
+"""How many places are asked for in one statement."""
+
+
+class CountedDomain:
+    """The counts of a public domain, kept by the engine while its session lasts. Secret."""
+
+    def __init__(self, session: Session, query: CountQuery, kept: exp.Expression, size: int):
+        self._session = session
+        self._query = query
+        self._kept = kept
+        self.size = size
+        """How many items the domain has. Public."""
+
+    def __repr__(self) -> str:
+        return f"<CountedDomain: secret counts of {self.size} public items>"
+
+    def counts(self) -> list[tuple[int, int]]:
+        """(count, how many items have it), rising, zero among them."""
+        number = named(exp.Count(this=exp.Star()), "items")
+        persons = column("persons", "scores")
+        select = exp.select(persons, number).from_(self._scores()).group_by(persons.copy())
+        groups = sorted((int(count), int(items)) for count, items in self._session.run(select))
+        missing = self.size - sum(items for _, items in groups)
+        if missing < 0:
+            raise self._changed()
+        if missing:  # an interval: its engine counted the observed numbers alone
+            groups = [(0, missing), *groups]
+        return groups
+
+    def items_at(self, wanted: Sequence[tuple[int, int]]) -> list[Item]:
+        """The item at each (count, place): the place among the items with that count, from 0."""
+        places: dict[int, list[int]] = defaultdict(list)
+        for count, place in wanted:
+            places[count].append(place)
+        found: dict[tuple[int, int], Item] = {}
+        domain = self._query.domain
+        if isinstance(domain, Interval) and 0 in places:
+            unseen = places.pop(0)
+            found |= {(0, p): i for p, i in zip(unseen, self._unseen(domain, unseen), strict=True)}
+        for start in range(0, len(wanted), SOME):
+            asked = _cut(places, start, start + SOME)
+            if asked:
+                found |= self._fetched(asked)
+        if any(key not in found for key in wanted):
+            raise self._changed()
+        return [found[key] for key in wanted]
+
+    def leading(self, rows: int) -> LeadingCounts:
+        """The leading observed items, as for an unknown domain."""
+        names = item_names(self._query)
+        persons = column("persons", "scores")
+        items = [column(name, "scores") for name in names]
+        seen = exp.GT(this=persons.copy(), expression=exp.Literal.number(0))
+        select = exp.select(*items, persons).from_(self._scores()).where(seen)
+        ranked = descending(persons.copy(), self._session.dialect)
+        select.set("order", exp.Order(expressions=[ranked, *(item.copy() for item in items)]))
+        return self._query.items(self._session.run(select.limit(rows)))
+
+    def _scores(self) -> Any:
+        return exp.alias_(self._kept.copy(), "scores", table=True, quoted=True)
+
+    def _fetched(self, places: dict[int, list[int]]) -> dict[tuple[int, int], Item]:
+        names = item_names(self._query)
+        persons = column("persons", "scores")
+        items = [column(name, "scores") for name in names]
+        number = exp.Window(
+            this=exp.RowNumber(),
+            partition_by=[persons.copy()],
+            order=exp.Order(expressions=[item.copy() for item in items]),
+        )
+        among = exp.In(this=persons.copy(), expressions=[_number(count) for count in places])
+        placed = (
+            exp.select(*items, persons, named(number, "place")).from_(self._scores()).where(among)
+        )
+        shown = [column(name, "placed") for name in (*names, "persons", "place")]
+        chosen = [
+            exp.and_(
+                exp.EQ(this=column("persons", "placed"), expression=_number(count)),
+                exp.In(
+                    this=column("place", "placed"),
+                    expressions=[_number(place + 1) for place in mine],
+                ),
+            )
+            for count, mine in places.items()
+        ]
+        select = exp.select(*shown).from_(derived(placed, "placed")).where(exp.or_(*chosen))
+        rows = self._session.run(select)
+        pairs = self._query.items([row[:-1] for row in rows])
+        return {
+            (count, int(row[-1]) - 1): item for (item, count), row in zip(pairs, rows, strict=True)
+        }
+
+    def _unseen(self, domain: Interval, places: Sequence[int]) -> Iterator[int]:
+        """The numbers at these places among those that nobody has.
+
+        Before the j-th observed number n, rising and from 0, stand (n − low)/step − j unobserved
+        ones. So the r-th unobserved number has as many observed ones before it as there are j
+        with n − low − j·step ≤ r·step, and it stands at the place of r and theirs together.
+        """
+        number = column("item", "scores")
+        row = exp.Window(this=exp.RowNumber(), order=exp.Order(expressions=[number.copy()]))
+        # The difference may be too large for the column's own type.
+        wide = exp.cast(number, exp.DataType.Type.BIGINT)
+        offset = exp.Sub(this=wide, expression=_number(domain.low))
+        before = exp.Sub(
+            this=exp.paren(offset, copy=False),
+            expression=exp.Mul(
+                this=exp.paren(exp.Sub(this=row, expression=_number(1)), copy=False),
+                expression=_number(domain.step),
+            ),
+        )
+        ahead = exp.select(named(before, "ahead")).from_(self._scores())
+        for start in range(0, len(places), SOME):
+            some = places[start : start + SOME]
+            sums = [
+                named(
+                    exp.Sum(
+                        this=exp.case()
+                        .when(
+                            exp.LTE(
+                                this=column("ahead", "seen"),
+                                expression=_number(place * domain.step),
+                            ),
+                            _number(1),
+                        )
+                        .else_(_number(0))
+                    ),
+                    f"at_{position}",
+                )
+                for position, place in enumerate(some)
+            ]
+            counts = self._session.run(exp.select(*sums).from_(derived(ahead.copy(), "seen")))[0]
+            for place, count in zip(some, counts, strict=True):
+                yield domain.low + domain.step * (place + int(count or 0))
+
+    def _changed(self) -> SourceError:
+        return SourceError("the data changed while they were counted; ask again")
+
+
+@contextmanager
+def counted_domains(engine: Engine, queries: Sequence[CountQuery]) -> Iterator[list[CountedDomain]]:
+    """Count the public domain of each query, all in one session."""
+    found: list[CountedDomain] = []
+    with engine.session(queries[0]) as session:
+        for query in queries:
+            with charged(after_rows=bool(found)):
+                found.append(_counted(session, query))
+        yield found
+
+
+def _counted(session: Session, query: CountQuery) -> CountedDomain:
+    events, schema = session.events(query.columns)
+    if isinstance(query.domain, Interval):
+        observed = item_counts(events, query, schema, session.dialect)
+        return CountedDomain(session, query, session.keep(observed), query.domain.size)
+    public = session.keep(members(session, query, schema))
+    narrow = query.max_items is not None or query.home is not None
+    counts = item_counts(events, query, schema, session.dialect, public if narrow else None)
+    kept = session.keep(_joined(public, counts, item_names(query)))
+    return CountedDomain(session, query, kept, _size(session, public))
+
+
+def domain_size(engine: Engine, query: CountQuery) -> int:
+    """How many items the domain has. Public, and asked before anything is paid: no event is read.
+
+    One exception: a view of the caller's DuckDB connection, with a domain in a table or a file,
+    must be described, and DuckDB may read rows for that.
+    """
+    domain = query.domain
+    if isinstance(domain, Interval):
+        return domain.size
+    with engine.session(query) as session:
+        schema = session.schema(query.columns)
+        if schema is None and isinstance(domain, Listed):
+            return len({_texts(item) for item in domain.items})
+        if schema is None:
+            schema = session.events(query.columns)[1]
+        return _size(session, members(session, query, schema).subquery())
+
+
+def _texts(item: Item) -> tuple[str, ...]:
+    """A listed item as it is told apart: 1 and "1" are one where the column holds text."""
+    return tuple(map(str, item if isinstance(item, tuple) else (item,)))
+
+
+def _size(session: Session, public: exp.Expression) -> int:
+    members_table: Any = exp.alias_(public.copy(), "members", table=True, quoted=True)
+    rows = session.run(exp.select(exp.Count(this=exp.Star())).from_(members_table))
+    return int(rows[0][0])
+
+
+def _joined(public: exp.Expression, counts: exp.Select, names: Sequence[str]) -> exp.Select:
+    """Every item of the domain with its count, 0 for those that nobody has."""
+    same = [exp.EQ(this=column(n, "counts"), expression=column(n, "members")) for n in names]
+    persons = exp.Coalesce(this=column("persons", "counts"), expressions=[_number(0)])
+    return (
+        exp.select(*(column(name, "members") for name in names), named(persons, "persons"))
+        .from_(exp.alias_(public.copy(), "members", table=True, quoted=True))
+        .join(derived(counts, "counts"), on=exp.and_(*same), join_type="left")
+    )
+
+
+def _cut(places: dict[int, list[int]], start: int, end: int) -> dict[int, list[int]]:
+    """The pairs from one position to another, in the order of the counts."""
+    flat = [(count, place) for count, mine in places.items() for place in mine][start:end]
+    result: dict[int, list[int]] = defaultdict(list)
+    for count, place in flat:
+        result[count].append(place)
+    return result
+
+
+def _number(value: int) -> Any:
+    return exp.convert(value)

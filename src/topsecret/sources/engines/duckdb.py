@@ -1,0 +1,366 @@
+"""DuckDB inside this process: sessions, and event files (CSV, TSV, JSON lines, Parquet).
+
+For files the engine is closed: it may open the files named and its own private directory for
+spilling, nothing else; no extension is loaded or fetched, no network is used.
+
+DuckDB's own error texts quote rows of the file. They end here: an error of ours is made from the
+kind of the failure alone and does not carry DuckDB's as its context.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import duckdb
+from sqlglot import exp
+
+from topsecret.errors import DataIndependentFailure, InvalidParameter, SourceError
+from topsecret.sources import session as asking
+from topsecret.sources.domains.domain import Column, FileColumn
+from topsecret.sources.domains.items_file import is_plain, plain_items
+from topsecret.sources.engines.files import (
+    EventFile,
+    check_columns,
+    common_columns,
+    files_at,
+    literal_pattern,
+)
+from topsecret.sources.progress import watch
+from topsecret.sources.session import Relation, Rows
+from topsecret.sources.source import Columns, CountQuery, Kind, LeadingCounts, Schema
+from topsecret.sources.sql.statements import table
+
+# Kept as they are; every other type is counted under its text, which always exists: a timestamp
+# may be out of Python's range, a list is not hashable, and neither may make a query fail.
+INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
+TIMES = (
+    "TIMESTAMP",
+    "TIMESTAMP_S",
+    "TIMESTAMP_MS",
+    "TIMESTAMP_NS",
+    "TIMESTAMP WITH TIME ZONE",
+)
+KINDS: dict[str, Kind] = {
+    "VARCHAR": "text",
+    "BOOLEAN": "boolean",
+    **dict.fromkeys(INTEGERS, "integer"),
+    # UHUGEINT is none: DuckDB fails where it compares one beyond HUGEINT with a negative number.
+    **dict.fromkeys((f"U{name}" for name in INTEGERS[:-1]), "integer"),
+    "DATE": "date",
+    **dict.fromkeys(TIMES, "timestamp"),
+    "FLOAT": "float",
+    "DOUBLE": "float",
+}
+
+Failed = Callable[[type[duckdb.Error]], SourceError]
+"""Our error for a kind of DuckDB's."""
+
+
+class DuckSession:
+    """Statements to one DuckDB connection."""
+
+    dialect = "duckdb"
+
+    def __init__(
+        self,
+        engine: duckdb.DuckDBPyConnection,
+        events: Callable[[DuckSession, Sequence[str]], Relation],
+        failed: Failed,
+        others: Callable[[DuckSession, Column, Sequence[str]], Relation] | None = None,
+        schema: Callable[[DuckSession, Sequence[str]], Schema | None] | None = None,
+    ) -> None:
+        self._engine = engine
+        self._events = events
+        self._failed = failed
+        self._others = others
+        self._schema = schema
+        self._kept = 0
+        self._types: dict[str, dict[str, str]] = {}
+
+    def events(self, columns: Sequence[str]) -> Relation:
+        """The table of events."""
+        return self._events(self, columns)
+
+    def schema(self, columns: Sequence[str]) -> Schema | None:
+        """What the columns of the events hold, as far as that is known without any row."""
+        return (self._schema or (lambda _, names: self.events(names)[1]))(self, columns)
+
+    def other(self, domain: Column | FileColumn, columns: Sequence[str]) -> Relation:
+        """Another table of the database, or a file."""
+        if isinstance(domain, FileColumn):
+            if is_plain(domain.path):
+                rows = [(item,) for item in plain_items(domain.path)]
+                return self.upload(rows, columns), dict.fromkeys(columns, "text")
+            return file_relation(self, files_at(domain.path), columns)
+        if self._others is None:
+            raise InvalidParameter(
+                f"a domain in the table {domain.table!r} needs a database; "
+                "for a file pass domain='items.csv'"
+            )
+        return self._others(self, domain, columns)
+
+    def upload(self, rows: Sequence[tuple[Any, ...]], names: Sequence[str]) -> exp.Expression:
+        """A temporary table of these rows."""
+        columns = [
+            exp.alias_(
+                exp.Anonymous(this="UNNEST", expressions=[exp.Placeholder()]), name, quoted=True
+            )
+            for name in names
+        ]
+        values = [list(part) for part in zip(*rows, strict=True)]
+        return self._create(exp.select(*columns), values)
+
+    def keep(self, select: exp.Select) -> exp.Expression:
+        """A temporary table of the result: read once, the same for all that follows."""
+        return self._create(select, [])
+
+    def run(self, select: exp.Expression) -> Rows:
+        """The rows; a progress bar appears on a terminal when it takes long."""
+        return self.ask(select.sql("duckdb"), [])
+
+    def types(self, relation: exp.Expression) -> dict[str, str] | None:
+        """The columns of a table and DuckDB's names of their types, read once in a session.
+
+        None if there is no such name.
+        """
+        describe = exp.Describe(this=exp.select("*").from_(relation.copy())).sql("duckdb")
+        if describe not in self._types:
+            found = self._attempt(describe, [])
+            if isinstance(found, type):
+                if issubclass(found, duckdb.CatalogException):
+                    return None
+                raise self._failed(found)
+            self._types[describe] = {str(row[0]): str(row[1]) for row in found}
+        return self._types[describe]
+
+    def named(self, relation: exp.Table) -> tuple[int, int]:
+        """How many tables have this name, and how many views anywhere."""
+        found = []
+        for kind in ("table", "view"):
+            where = f"lower({kind}_name) = ?"
+            values = [relation.name.lower()]
+            for column, part in (("schema_name", relation.db), ("database_name", relation.catalog)):
+                if part and kind == "table":
+                    where += f" AND lower({column}) = ?"
+                    values.append(part.lower())
+            rows = self.ask(f"SELECT count(*) FROM duckdb_{kind}s() WHERE {where}", values)
+            found.append(int(rows[0][0]))
+        return found[0], found[1]
+
+    def ask(self, sql: str, values: list[Any]) -> Rows:
+        """Run a statement; DuckDB's errors become ours."""
+        found = self._attempt(sql, values)
+        if isinstance(found, type):
+            raise self._failed(found)
+        return found
+
+    def _attempt(self, sql: str, values: list[Any]) -> Rows | type[duckdb.Error]:
+        """The rows, or the kind of DuckDB's error: its text is not even a context of ours."""
+        engine = self._engine
+
+        def answer() -> Rows:
+            return engine.execute(sql, values).fetchall()
+
+        try:
+            return watch(
+                answer,
+                fraction=lambda: engine.query_progress() / 100,
+                interrupt=engine.interrupt,
+            )
+        except duckdb.Error as error:
+            return type(error)
+
+    def forget(self) -> None:
+        """Drop the temporary tables: needed only where the connection goes on."""
+        for number in range(1, self._kept + 1):
+            name = table("temp", "main", f"topsecret kept {number}")
+            self.ask(exp.Drop(this=name, kind="TABLE", exists=True).sql("duckdb"), [])
+        self._kept = 0
+
+    def _create(self, select: exp.Select, values: list[Any]) -> exp.Expression:
+        self._kept += 1
+        name = f"topsecret kept {self._kept}"
+        temporary = exp.Properties(expressions=[exp.TemporaryProperty()])
+        create = exp.Create(this=table(name), kind="TABLE", expression=select, properties=temporary)
+        self.ask(create.sql("duckdb"), values)
+        return table("temp", "main", name)
+
+
+def kinds(types: dict[str, str]) -> Schema:
+    """What columns of these DuckDB types hold."""
+    floats = {name for name, type_name in types.items() if type_name in {"FLOAT", "DOUBLE"}}
+    # Also within a list or a struct.
+    unclear = {n for n, t in types.items() if re.search(r"\b(INTERVAL|FLOAT|DOUBLE)\b", t)}
+    held = {name: _kind(type_name) for name, type_name in types.items()}
+    return Columns(held, zeros=floats, unclear=unclear - floats)
+
+
+def _kind(type_name: str) -> Kind:
+    return "decimal" if type_name.startswith("DECIMAL(") else KINDS.get(type_name, "other")
+
+
+class FileSource:
+    """A file of events, or several that match a pattern such as ``events/*.parquet``.
+
+    >>> FileSource("no-such-file.csv")
+    Traceback (most recent call last):
+    topsecret.errors.DataIndependentFailure: no-such-file.csv does not exist; check the path
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._files = files_at(path)
+        self._given = Path(path)
+
+    @property
+    def name(self) -> str:
+        """The file's name, or the pattern, without its directory."""
+        return self._given.name if len(self._files) > 1 else self._files[0].path.name
+
+    @property
+    def version(self) -> str:
+        """Changes when a file is written anew: when, not what, so it is public."""
+        try:
+            return " ".join(str(file.path.stat().st_mtime_ns) for file in self._files)
+        except OSError:
+            return ""  # the missing file is found, and named, when it is read
+
+    def __repr__(self) -> str:
+        path = self._given if len(self._files) > 1 else self._files[0].path
+        return f"FileSource({str(path)!r})"
+
+    def columns(self) -> tuple[str, ...]:
+        """The names of the file's columns: its schema, which is public."""
+        first = self._files[0]
+        if first.format != "Parquet":
+            return common_columns(self._files) or ()
+        with closed_engine(first.path) as engine:
+            session = DuckSession(
+                engine, lambda one, names: file_relation(one, self._files, names), self._failed
+            )
+            return tuple(session.types(first.scan((), ())) or ())
+
+    def leading_counts(self, query: CountQuery) -> LeadingCounts:
+        """Count distinct persons per item in one query and return the leading rows."""
+        return asking.leading_counts(self, query)
+
+    def sql(self, query: CountQuery) -> str:
+        """The query that DuckDB is asked, for reading."""
+        return asking.sql(self, query)
+
+    @contextmanager
+    def session(self, query: CountQuery) -> Iterator[DuckSession]:
+        """A closed engine over these files, and over the file of a domain."""
+        for file in self._files:
+            if not file.path.is_file():
+                raise DataIndependentFailure(
+                    f"{file.path.name} does not exist any more; check the path"
+                )
+
+        def events(session: DuckSession, columns: Sequence[str]) -> Relation:
+            return file_relation(session, self._files, columns)
+
+        def schema(session: DuckSession, columns: Sequence[str]) -> Schema:
+            # Of a text file nothing is read: its start holds persons' rows.
+            text = self._files[0].format != "Parquet"
+            return dict.fromkeys(columns, "text") if text else events(session, columns)[1]
+
+        paths = [file.path for file in self._files]
+        with closed_engine(*paths, *domain_paths(query)) as engine:
+            yield DuckSession(engine, events, self._failed, schema=schema)
+
+    def _failed(self, kind: type[duckdb.Error]) -> SourceError:
+        common = translated(kind, self.name)
+        return self._files[0].malformed() if common is None else common
+
+
+def translated(kind: type[duckdb.Error], name: str) -> SourceError | None:
+    """Our error for what may go wrong with any source; None for what the data are to blame for."""
+    if issubclass(kind, duckdb.OutOfMemoryException):
+        return SourceError(
+            f"{name} needs more memory and temporary disk space than there is; "
+            "free some, raise TOPSECRET_MEMORY or set TMPDIR to a larger disk"
+        )
+    if issubclass(kind, duckdb.IOException | duckdb.PermissionException):
+        return SourceError(f"{name} could not be read to its end; check that it is whole")
+    return None
+
+
+def file_relation(
+    session: DuckSession, files: Sequence[EventFile], columns: Sequence[str]
+) -> Relation:
+    """The table function over these files, with the columns wanted."""
+    first, more = files[0], files[1:]
+    if first.format == "Parquet":
+        scan = first.scan(columns, (), more)
+        types = session.types(scan) or {}
+        check_columns(first, columns, tuple(types))
+        return scan, kinds(types)
+    header = common_columns(files)
+    if header is None:
+        return asking.nothing(columns)
+    check_columns(first, columns, header)
+    return first.scan(columns, header, more), dict.fromkeys(columns, "text")
+
+
+def domain_paths(query: CountQuery) -> list[Path]:
+    """The files that a query's domain is read from."""
+    if not isinstance(query.domain, FileColumn) or is_plain(query.domain.path):
+        return []
+    return [file.path for file in files_at(query.domain.path)]
+
+
+def _memory() -> dict[str, str]:
+    """How much memory the engine may use before it spills to disk, where TOPSECRET_MEMORY says."""
+    from topsecret.sources.memory import memory
+
+    named = memory()
+    return {} if named is None else {"memory_limit": named}
+
+
+@contextmanager
+def closed_engine(
+    *paths: Path, attached: Path | None = None
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A DuckDB that can read these files and nothing else, anywhere.
+
+    ``attached`` is a database file, opened for reading under the name ``source``.
+    """
+    with tempfile.TemporaryDirectory(prefix="topsecret-") as spill:
+        engine = duckdb.connect(
+            config={
+                "autoinstall_known_extensions": False,
+                "autoload_known_extensions": False,
+                "allow_community_extensions": False,
+                "allow_persistent_secrets": False,
+                "preserve_insertion_order": False,
+                "temp_directory": spill,
+                **_memory(),
+                # A sample of the rows would decide the type of a pandas column: all are text.
+                "pandas_analyze_sample": 0,
+            }
+        )
+        try:
+            names = {name for path in paths for name in (str(path), literal_pattern(str(path)))}
+            allowed = exp.Array(expressions=[exp.Literal.string(name) for name in sorted(names)])
+            if names:
+                engine.execute(f"SET allowed_paths = {allowed.sql('duckdb')}")
+            if attached is not None:
+                literal = exp.Literal.string(str(attached)).sql("duckdb")
+                engine.execute(f"ATTACH {literal} AS source (READ_ONLY)")
+            for name, value in (
+                ("TimeZone", "UTC"),
+                ("enable_progress_bar_print", False),
+                ("enable_progress_bar", True),  # measures progress; the line above silences it
+                ("enable_external_access", False),
+                ("lock_configuration", True),
+            ):
+                engine.execute(f"SET {name} = {exp.convert(value).sql('duckdb')}")
+            yield engine
+        finally:
+            engine.close()

@@ -1,0 +1,253 @@
+"""Event files: which formats there are, what their columns are called, how they are scanned.
+
+A file's format and its column names are its schema and count as public; everything else in it
+is secret. The schema is the header line of a CSV or TSV file, the keys of the first line of a
+JSON lines file, the footer of a Parquet file.
+
+Nothing is guessed from the rows: text formats are read as text, with one fixed dialect
+(RFC 4180: commas or tabs, double quotes, a header line, UTF-8, an empty field is no value).
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import glob
+import gzip
+import io
+import json
+import os
+import re
+import zlib
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlglot import exp
+
+from topsecret.errors import DataIndependentFailure, NotInSchema, SourceError, UnknownColumn
+from topsecret.sources.sql.statements import call, record
+
+FORMATS = {
+    ".csv": "CSV",
+    ".tsv": "TSV",
+    ".json": "JSON lines",
+    ".jsonl": "JSON lines",
+    ".ndjson": "JSON lines",
+    ".parquet": "Parquet",
+}
+REPAIR = {
+    "CSV": "every row needs as many fields as the header, closed quotes and UTF-8 text "
+    "(other encodings: iconv -f latin1 -t utf-8)",
+    "TSV": "every row needs as many fields as the header, closed quotes and UTF-8 text "
+    "(other encodings: iconv -f latin1 -t utf-8)",
+    "JSON lines": "every line must be one JSON object in UTF-8 (from a JSON array: jq -c '.[]')",
+    "Parquet": "write it again, it may be cut short or not be Parquet at all",
+}
+LONGEST_HEADER = 1 << 20
+LONGEST_LINE = 1 << 24  # DuckDB's own limit for one JSON object
+
+
+@dataclass(frozen=True, slots=True)
+class EventFile:
+    """A file with one row per event, found and readable, of a known format."""
+
+    path: Path
+    format: str
+    gzipped: bool
+
+    @classmethod
+    def at(cls, given: str | os.PathLike[str]) -> EventFile:
+        """Check the path: it exists, is a file, may be read and has a known suffix."""
+        path = Path(given).expanduser()
+        try:
+            path = path.resolve()
+            if not path.exists():
+                raise DataIndependentFailure(f"{given} does not exist; check the path")
+            if not path.is_file():
+                raise DataIndependentFailure(f"{given} is not a file; name one file of events")
+        except (OSError, ValueError) as error:  # too long, a NUL byte, a loop of links
+            if isinstance(error, SourceError):
+                raise
+            raise DataIndependentFailure(
+                f"{str(given)!r} is not a usable path; check the path"
+            ) from None
+        if not os.access(path, os.R_OK):
+            raise DataIndependentFailure(
+                f"{given} may not be read; give yourself read permission (chmod +r)"
+            )
+        suffixes = [suffix.lower() for suffix in path.suffixes[-2:]]
+        gzipped = suffixes[-1:] == [".gz"]
+        suffix = (suffixes[:-1] if gzipped else suffixes)[-1:]
+        form = FORMATS.get(suffix[0]) if suffix else None
+        if form is None or (gzipped and form == "Parquet"):
+            raise DataIndependentFailure(
+                f"{given} has no known suffix; name it {', '.join(FORMATS)} after its format "
+                "(text formats also with .gz)"
+            )
+        return cls(path, form, gzipped)
+
+    def malformed(self) -> SourceError:
+        """The error for a file that breaks its format. It says nothing of where or how."""
+        form = f"gzipped {self.format}" if self.gzipped else self.format
+        return SourceError(f"{self.path.name} is not well-formed {form}: {REPAIR[self.format]}")
+
+    def text_columns(self) -> tuple[str, ...] | None:
+        """The column names of a text format; None when a JSON lines file has no line at all."""
+        first = self._first_lines()
+        return self._keys(first) if self.format == "JSON lines" else self._header(first)
+
+    def scan(
+        self, wanted: Sequence[str], columns: Iterable[str], more: Sequence[EventFile] = ()
+    ) -> exp.Table:
+        """The table function that reads this file, all text in the text formats.
+
+        ``more`` files of the same kind are read after it.
+        """
+        path: str | list[str] = literal_pattern(str(self.path))
+        if more:
+            path = [literal_pattern(str(file.path)) for file in (self, *more)]
+        if self.format == "Parquet":
+            return call("READ_PARQUET", path, hive_partitioning=exp.false())
+        compression = exp.Literal.string("gzip" if self.gzipped else "uncompressed")
+        if self.format == "JSON lines":
+            return call(
+                "READ_JSON",
+                path,
+                format=exp.Literal.string("newline_delimited"),
+                compression=compression,
+                columns=record(dict.fromkeys(wanted, "VARCHAR")),
+            )
+        return call(
+            "READ_CSV",
+            path,
+            auto_detect=exp.false(),
+            header=exp.true(),
+            delim=exp.Literal.string("\t" if self.format == "TSV" else ","),
+            quote=exp.Literal.string('"'),
+            escape=exp.Literal.string('"'),
+            compression=compression,
+            columns=record(dict.fromkeys(_distinct(wanted, columns), "VARCHAR")),
+        )
+
+    def _first_lines(self) -> bytes:
+        """The start of the file, long enough for a header; of JSON lines the first line alone."""
+        start = None
+        try:
+            with gzip.open(self.path) if self.gzipped else self.path.open("rb") as file:
+                if self.format == "JSON lines":
+                    start = file.readline(LONGEST_LINE)
+                    while start.isspace():
+                        start = file.readline(LONGEST_LINE)
+                else:
+                    start = file.read(LONGEST_HEADER)
+            return start.removeprefix(codecs.BOM_UTF8)
+        except (OSError, EOFError, ValueError, zlib.error):
+            pass
+        if start is None and not self.gzipped:
+            raise SourceError(f"{self.path.name} cannot be read; check the disk and permissions")
+        raise self.malformed()
+
+    def _header(self, start: bytes) -> tuple[str, ...]:
+        """The first record. The rows after it are persons': they are not even decoded."""
+        try:
+            rows = csv.reader(
+                io.StringIO(start.decode("latin-1"), newline=""),  # a character for each byte
+                delimiter="\t" if self.format == "TSV" else ",",
+                strict=True,
+            )
+            header = next(rows, None)
+        except csv.Error:
+            header = None
+        if not header:
+            raise SourceError(
+                f"{self.path.name} has no header line; its first line must name the columns"
+            )
+        with suppress(ValueError):
+            return tuple(name.encode("latin-1").decode() for name in header)
+        raise self.malformed()  # outside: a decoder's error carries the bytes
+
+    def _keys(self, line: bytes) -> tuple[str, ...] | None:
+        if not line.strip():
+            return None
+        try:
+            first = json.loads(line.decode())
+        except (ValueError, RecursionError):
+            first = None
+        if not isinstance(first, dict):
+            raise self.malformed()
+        return tuple(first)
+
+
+def files_at(given: str | os.PathLike[str]) -> tuple[EventFile, ...]:
+    """The file of this path, or all files that match the pattern, in the order of their names.
+
+    A path that exists is taken as it is, whatever characters it holds.
+    """
+    text = os.path.expanduser(os.fspath(given))
+    if "\0" in text or not glob.has_magic(text) or os.path.lexists(text):
+        return (EventFile.at(given),)
+    matching = sorted(path for path in glob.glob(text, recursive=True) if os.path.isfile(path))
+    if not matching:
+        raise DataIndependentFailure(f"{given} matches no file; check the pattern")
+    files = tuple(EventFile.at(path) for path in matching)
+    if len({(file.format, file.gzipped) for file in files}) > 1:
+        raise DataIndependentFailure(
+            f"{given} matches files of several formats; choose those of one suffix"
+        )
+    return files
+
+
+def common_columns(files: Sequence[EventFile]) -> tuple[str, ...] | None:
+    """The columns of text files that are read together: their headers must be the same."""
+    first = files[0].text_columns()
+    if files[0].format == "JSON lines":  # each line names its own fields
+        return next((c for c in (file.text_columns() for file in files) if c is not None), None)
+    for file in files[1:]:
+        if file.text_columns() != first:
+            raise SourceError(
+                f"{file.path.name} has another header than {files[0].path.name}; "
+                "files that are read together need the same columns in the same order"
+            )
+    return first
+
+
+def check_columns(file: EventFile, wanted: Sequence[str], columns: Sequence[str]) -> None:
+    """Every wanted column is there, once."""
+    name = file.path.name
+    for column in wanted:
+        if column not in columns:
+            # The keys of JSON lines are read from a person's row: that failure is not free.
+            error = UnknownColumn if file.format == "JSON lines" else NotInSchema
+            raise error(f"{name} has no column {column!r}; {_offer(file, wanted, columns)}")
+        if columns.count(column) > 1:
+            raise SourceError(f"{name} has more than one column {column!r}; rename one of them")
+
+
+def _offer(file: EventFile, wanted: Sequence[str], columns: Sequence[str]) -> str:
+    # The first line of a file without header is a person's row: show it only when a column that
+    # was asked for proves it to be a header.
+    if file.format in {"CSV", "TSV"} and not set(wanted) & set(columns):
+        return "its first line names none of the columns; check the names and the header line"
+    shown = ", ".join(columns[:40]) + (", …" if len(columns) > 40 else "")
+    return f"choose from: {shown}"
+
+
+def literal_pattern(path: str) -> str:
+    """The path as a pattern that matches itself alone: DuckDB expands ``*``, ``?`` and ``[``."""
+    return re.sub(r"([*?\[])", r"[\1]", path)
+
+
+def _distinct(wanted: Sequence[str], columns: Iterable[str]) -> list[str]:
+    """All columns in order; those not wanted get names that clash with nothing."""
+    taken = {column.casefold() for column in wanted}
+    names = []
+    for position, column in enumerate(columns, start=1):
+        name = column
+        if column not in wanted:
+            name = f"unused {position}"
+            while name.casefold() in taken:
+                name += "_"
+        names.append(name)
+    return names

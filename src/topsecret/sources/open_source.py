@@ -1,0 +1,96 @@
+"""From what a caller has to a source: a path, a pattern, a URL, an engine, a data frame."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from topsecret.errors import InvalidParameter
+from topsecret.sources.source import Source
+
+Table = str | tuple[str, ...]
+
+
+def open_source(source: Any, table: Table | None = None) -> Source:
+    """The source for ``source``, with ``table`` where it is a database.
+
+    Nothing but the schema is read. The engines' packages are imported only when they are needed.
+    """
+    if isinstance(source, str) and "://" in source:
+        from topsecret.sources.engines.sqlalchemy import SqlSource
+
+        return SqlSource(source, _needed(table, "a database"))
+    if isinstance(source, str | os.PathLike):
+        return _path(source, table)
+    # Before the question whether it is a source: a remote frame claims to have any attribute.
+    if _is_spark(source):
+        return _spark(source, table)
+    if isinstance(source, Source):
+        _unneeded(table, "a source")
+        return source
+    return _object(source, table)
+
+
+def _path(source: str | os.PathLike[str], table: Table | None) -> Source:
+    from topsecret.sources.engines.duckdb import FileSource
+    from topsecret.sources.engines.duckdb_tables import DATABASES, DatabaseFile
+
+    if Path(source).suffix.lower() in DATABASES:
+        return DatabaseFile(source, _needed(table, "a database"))
+    _unneeded(table, "a file")
+    return FileSource(source)
+
+
+def _object(source: Any, table: Table | None) -> Source:
+    package = type(source).__module__.split(".")[0]
+    if package == "sqlalchemy":
+        from topsecret.sources.engines.sqlalchemy import SqlSource
+
+        return SqlSource(source, _needed(table, "a database"))
+    if package in {"duckdb", "_duckdb"} and hasattr(source, "cursor"):
+        from topsecret.sources.engines.duckdb_tables import OpenConnection
+
+        return OpenConnection(source, _needed(table, "a connection"))
+    if package in {"pandas", "polars", "pyarrow"}:
+        from topsecret.sources.engines.duckdb_tables import FrameSource
+
+        _unneeded(table, "a data frame")
+        if hasattr(source, "collect_schema") and not hasattr(source, "height"):
+            raise InvalidParameter("a lazy frame has no rows yet; pass frame.collect()")
+        return FrameSource(source)
+    if package == "ibis":
+        from topsecret.sources.engines.duckdb_tables import OpenConnection
+
+        _unneeded(table, "an ibis table")
+        return OpenConnection.of_ibis(source)
+    raise InvalidParameter(
+        "source must be a file, a database's URL, an SQLAlchemy engine, a DuckDB connection, or a "
+        f"data frame of pandas, polars, pyarrow, ibis or Spark; found a {type(source).__name__}"
+    )
+
+
+def _is_spark(source: Any) -> bool:
+    kind = type(source)
+    names = {"DataFrame", "SparkSession"}
+    return kind.__module__.split(".")[0] == "pyspark" and kind.__name__ in names
+
+
+def _spark(source: Any, table: Table | None) -> Source:
+    from topsecret.sources.engines.spark import SparkSource, is_data_frame
+
+    if is_data_frame(source):
+        _unneeded(table, "a data frame")
+        return SparkSource(source)
+    return SparkSource(_needed(table, "a Spark session"), source)
+
+
+def _needed(table: Table | None, what: str) -> Table:
+    if not table:
+        raise InvalidParameter(f"{what} needs the name of a table; pass table='visits'")
+    return table
+
+
+def _unneeded(table: Table | None, what: str) -> None:
+    if table is not None:
+        raise InvalidParameter(f"table={table!r} must be left out: {what} has no tables")

@@ -1,0 +1,1 @@
+"""The SQL that every engine is asked in: statements, dialects, expressions, conditions."""

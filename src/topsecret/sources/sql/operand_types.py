@@ -1,0 +1,171 @@
+"""Parts of an expression and the one kind that they must share before they are compared."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from sqlglot import exp
+
+from topsecret.errors import InvalidParameter
+from topsecret.sources.source import Kind
+from topsecret.sources.sql.dialects import as_text, counted, tries, try_cast
+
+Sort = Kind | str
+"""A column's kind, or that of a literal: ``number``, or ``null``, which goes with everything."""
+
+NAMES: dict[Sort, str] = {
+    "text": "text",
+    "integer": "a whole number",
+    "boolean": "a truth value",
+    "date": "a date",
+    "timestamp": "a time",
+    "float": "a float",
+    "decimal": "a decimal",
+    "number": "a number",
+    "null": "no value",
+    "other": "of another type",
+}
+DECIMALS = {"postgres", "sqlite", "mysql"}
+"""Where decimals are compared with numbers of any precision. Elsewhere they become floats."""
+
+LARGEST_DIGITS = 38
+"""Digits of a whole number that every engine can compare exactly."""
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """A part of an expression, what it holds, and its value if it is a literal."""
+
+    node: exp.Expression
+    sort: Sort
+    value: Any = None
+
+
+def literal(value: Any) -> Typed:
+    """A value of Python as a part of an expression."""
+    if value is None:
+        return Typed(exp.null(), "null")
+    if isinstance(value, bool):
+        return Typed(exp.Boolean(this=value), "boolean", value)
+    if isinstance(value, str):
+        return Typed(exp.Literal.string(value), "text", value)
+    if isinstance(value, datetime.datetime):
+        return Typed(constant(value.isoformat(sep=" "), "TIMESTAMP"), "timestamp", value)
+    if isinstance(value, datetime.date):
+        return Typed(constant(value.isoformat(), "DATE"), "date", value)
+    number = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+    return Typed(_plain(number), "number", number)
+
+
+def constant(text: str, type_name: str) -> exp.Expression:
+    """A literal of this type."""
+    return exp.cast(exp.Literal.string(text), type_name)
+
+
+def _plain(number: Decimal) -> exp.Expression:
+    if number and not -400 < number.adjusted() < 400:
+        raise InvalidParameter("a number is too large or too small to be compared; leave it out")
+    digits: exp.Expression = exp.Literal.number(format(abs(number), "f"))
+    return exp.Neg(this=digits) if number < 0 else digits
+
+
+def is_whole_number(number: Decimal) -> bool:
+    """Whether it is a whole number, however it is written."""
+    return number == number.to_integral_value()
+
+
+def whole(number: Decimal) -> exp.Expression:
+    """A whole number that every engine can compare whole numbers with."""
+    if number and number.adjusted() >= LARGEST_DIGITS:
+        raise InvalidParameter(
+            f"a number beside whole numbers must have at most {LARGEST_DIGITS} digits; shorten it"
+        )
+    return _plain(Decimal(int(number)))
+
+
+def double(part: Typed) -> exp.Expression:
+    """A number as a float; every whole number has one."""
+    if part.sort not in {"number", "integer"}:
+        return part.node
+    node = part.node
+    if part.sort == "number":
+        near = float(part.value)
+        if near in {float("inf"), float("-inf")}:
+            raise InvalidParameter("a number is too large to be compared with floats; shorten it")
+        node = _plain(Decimal(repr(near)))
+    return exp.cast(node, exp.DataType.Type.DOUBLE)
+
+
+def unified(parts: Sequence[Typed], dialect: str, compared: bool) -> tuple[Sort, list[Any]] | None:
+    """One kind for all parts and the parts as of that kind; None if there is no such kind.
+
+    ``compared``: they are only compared, which needs less than being values of one expression.
+    """
+    sorts = {part.sort for part in parts} - {"null"}
+    nodes: list[Any] = [part.node for part in parts]
+    numbers = [part.value for part in parts if part.sort == "number"]
+    if sorts <= {"integer", "number"} and sorts:
+        if not all(is_whole_number(number) for number in numbers):
+            return None if "integer" in sorts else ("float", [double(part) for part in parts])
+        return "integer", [whole(p.value) if p.sort == "number" else p.node for p in parts]
+    if sorts <= {"float", "integer", "number"} and sorts:
+        return "float", [double(part) for part in parts]
+    if sorts <= {"decimal", "integer", "number"} and sorts:
+        return "decimal", nodes
+    quoted = any(part.sort == "text" and part.value is not None for part in parts)
+    if sorts == {"text", "number"} and compared and tries(dialect) and not quoted:
+        read = [try_cast(p.node, "DOUBLE") if p.sort == "text" else double(p) for p in parts]
+        return "float", read
+    for sort in ("timestamp", "date"):
+        if sort in sorts and sorts <= {"text", sort}:
+            dated = [dated_literal(part, sort) if part.sort == "text" else part for part in parts]
+            if None in dated:
+                return None
+            free = [part for part in dated if part is not None and part.value is None]
+            if len(free) > 1 and not compared and sort == "timestamp" and dialect != "duckdb":
+                return None  # one may have a zone, and some times have no counterpart in a zone
+            return sort, [part.node for part in dated if part is not None]
+    if sorts == {"date", "timestamp"} and compared:
+        if dialect == "duckdb":
+            nodes = [try_cast(p.node, "TIMESTAMP") if p.sort == "date" else p.node for p in parts]
+        return "timestamp", nodes
+    if len(sorts) > 1:
+        return None
+    return next(iter(sorts), "null"), nodes
+
+
+def dated_literal(part: Typed, sort: str) -> Typed | None:
+    """A literal text that is a date or a time as one."""
+    if part.value is None:
+        return None
+    try:
+        if sort == "date":
+            return literal(datetime.date.fromisoformat(part.value))
+        return literal(datetime.datetime.fromisoformat(part.value))
+    except ValueError:
+        return None
+
+
+def column_of(name: str, kind: Kind, dialect: str) -> Typed:
+    """A column of the events as something that can be compared."""
+    column = events(name)
+    if kind == "timestamp" and dialect == "duckdb":
+        return Typed(try_cast(column, "TIMESTAMP"), kind)  # of seconds, of nanoseconds, of a zone
+    if kind == "decimal" and tries(dialect):
+        return Typed(try_cast(column, "DOUBLE"), "float")
+    if kind == "text":
+        return Typed(counted(column, kind, dialect), kind)
+    if kind == "other" or (kind == "decimal" and dialect not in DECIMALS):
+        return Typed(as_text(column, dialect), "text")
+    return Typed(column, kind)
+
+
+def events(name: str) -> exp.Column:
+    """The column of this name of the table called ``events``."""
+    return exp.column(
+        exp.to_identifier(name, quoted=True), exp.to_identifier("events", quoted=True)
+    )

@@ -1,0 +1,317 @@
+"""The one aggregation, written once as an expression and rendered for an engine's dialect.
+
+Nothing is pasted together as text: identifiers are always quoted and values are literals that
+sqlglot escapes, so a column named ``x"; drop table y; --`` is a column.
+
+>>> from topsecret.sources import CountQuery
+>>> schema: Schema = {"place": "text", "user": "integer"}
+>>> query = CountQuery("place", "user", rows=3)
+>>> print(leading_counts(table("checkins"), query, schema, "postgres").sql("postgres", pretty=True))
+SELECT
+  "pairs"."item",
+  COUNT(*) AS "persons"
+FROM (
+  SELECT DISTINCT
+    CAST("events"."place" AS TEXT) COLLATE "C" AS "item",
+    "events"."user" AS "person"
+  FROM "checkins" AS "events"
+  WHERE
+    NOT "events"."place" IS NULL AND NOT "events"."user" IS NULL
+) AS "pairs"
+GROUP BY
+  "pairs"."item"
+ORDER BY
+  "persons" DESC,
+  "pairs"."item"
+LIMIT 3
+
+Two steps may stand between the distinct pairs and the counting, each a function of one person's
+own pairs and the salt: *home* keeps each person in one of several groups, the *cap* keeps at most
+Δ items of each person, those that come first in the order of
+``md5(salt, length of person, person, length of item, item)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlglot import exp
+
+from topsecret.errors import DataIndependentFailure, InvalidParameter
+from topsecret.sources.domains.domain import Interval
+from topsecret.sources.source import Columns, CountQuery, Schema
+from topsecret.sources.sql.conditions import Condition, Expression
+from topsecret.sources.sql.dialects import (
+    counted,
+    descending,
+    digest,
+    person,
+    readable,
+    tries,
+    try_cast,
+    without_zeros,
+)
+from topsecret.sources.sql.expressions import is_whole
+from topsecret.sources.sql.filters import holds, rebuilt
+
+EVENTS = "events"
+
+
+def column(name: str, table: str) -> exp.Column:
+    """A column of this exact name, whatever characters it holds.
+
+    Always qualified: an engine may let ``item`` mean an alias of the same select instead.
+    """
+    return exp.column(exp.to_identifier(name, quoted=True), exp.to_identifier(table, quoted=True))
+
+
+def table(*parts: str) -> exp.Table:
+    """A table by its name, with its schema and catalogue in front of it if given."""
+    quoted = [exp.to_identifier(part, quoted=True) for part in parts]
+    names = dict(zip(("this", "db", "catalog"), reversed(quoted), strict=False))
+    return exp.Table(**names)
+
+
+def item_names(query: CountQuery) -> list[str]:
+    """What the item's columns are called in the statements."""
+    number = len(query.item_columns)
+    return ["item"] if number == 1 else [f"item_{place}" for place in range(1, number + 1)]
+
+
+def leading_counts(
+    events: exp.Expression, query: CountQuery, schema: Schema, dialect: str = "duckdb"
+) -> exp.Select:
+    """Rank the items of ``events`` by their number of distinct persons: (item, …, persons).
+
+    Render it with ``.sql(dialect)`` for the same dialect. ``schema`` says what the columns hold.
+    """
+    counts = item_counts(events, query, schema, dialect)
+    source = "pairs" if query.max_items is None else "choices"
+    persons = exp.to_identifier("persons", quoted=True)
+    items = [column(name, source) for name in item_names(query)]
+    counts.set("order", exp.Order(expressions=[descending(persons, dialect), *items]))
+    return counts.limit(query.rows)
+
+
+def item_counts(
+    events: exp.Expression,
+    query: CountQuery,
+    schema: Schema,
+    dialect: str,
+    members: exp.Expression | None = None,
+) -> exp.Select:
+    """Every item with its number of distinct persons, in no order: (item, …, persons).
+
+    The distinct pairs are formed first and counted after: exact, and in DuckDB as fast as
+    ``count(DISTINCT …)`` (2.3 s both on 20 million rows, 2 cores), and other engines spread it
+    over their workers. ``members`` is a relation of the items that count, for a public domain.
+    """
+    names = item_names(query)
+    kept = _pairs(events, query, schema, dialect)
+    if members is not None:
+        kept = _members_only(kept, names, members, query)
+    if query.home is not None:
+        kept = _at_home(kept, query, dialect)
+    if query.max_items is None:
+        return _grouped(kept, names, "pairs")
+    within = exp.LTE(
+        this=column("choice", "choices"), expression=exp.Literal.number(query.max_items)
+    )
+    return _grouped(_numbered(kept, query, dialect), names, "choices").where(within)
+
+
+def derived(select: exp.Select, name: str) -> Any:  # sqlglot's own classes differ by version
+    """A select as a table of this name."""
+    return exp.alias_(select.subquery(), name, table=True, quoted=True)
+
+
+def named(value: exp.Expression, name: str) -> Any:
+    """``value AS "name"``."""
+    return exp.alias_(value, name, quoted=True)
+
+
+def _grouped(rows: exp.Select, names: Sequence[str], source: str) -> exp.Select:
+    items = [column(name, source) for name in names]
+    persons = named(exp.Count(this=exp.Star()), "persons")
+    return exp.select(*items, persons).from_(derived(rows, source)).group_by(*items)
+
+
+def _pairs(events: exp.Expression, query: CountQuery, schema: Schema, dialect: str) -> exp.Select:
+    """The distinct pairs of person and item in the rows that count."""
+    shown, needed = [], []
+    for part, name in zip(query.item_columns, item_names(query), strict=True):
+        value, required = _value(part, query, schema, dialect)
+        shown.append(named(value, name))
+        needed += required
+    who = column(query.person, EVENTS)
+    shown.append(named(_person(who, query.person, schema, dialect), "person"))
+    needed.append(_present(who.copy()))
+    where = query.where
+    if query.home is not None:
+        group = column(query.home.column, EVENTS)
+        shown.append(named(counted(group, schema[query.home.column], dialect), "home"))
+        where = (*where, Condition(query.home.column, "in", query.home.groups))
+    return (
+        exp.select(*shown)
+        .distinct()
+        .from_(exp.alias_(events, EVENTS, table=True, quoted=True))
+        .where(*needed, *holds(where, schema, dialect))
+    )
+
+
+def _person(who: exp.Expression, name: str, schema: Schema, dialect: str) -> exp.Expression:
+    if isinstance(schema, Columns):
+        if name in schema.unclear:
+            raise DataIndependentFailure(
+                f"the column {name!r} cannot tell persons apart: values of its type may be equal "
+                "and yet be written differently; make a view with text or whole numbers"
+            )
+        if name in schema.zeros:
+            who = without_zeros(who, dialect)
+    return person(who, schema[name], dialect)
+
+
+def _value(
+    part: str | Expression, query: CountQuery, schema: Schema, dialect: str
+) -> tuple[exp.Expression, list[exp.Expression]]:
+    """An item's value as it is counted, and what must hold for it to count."""
+    if isinstance(query.domain, Interval):
+        return _whole(part, query.domain, schema, dialect)
+    if isinstance(part, str):
+        raw: exp.Expression = column(part, EVENTS)
+        return readable(raw, schema[part], dialect), [_present(raw.copy())]
+    raw = rebuilt(part, schema, dialect)
+    if is_whole(part.tree):
+        return exp.cast(raw, exp.DataType.Type.BIGINT), [_present(raw.copy())]
+    return readable(raw, "other", dialect), [_present(raw.copy())]
+
+
+def _whole(
+    part: str | Expression, domain: Interval, schema: Schema, dialect: str
+) -> tuple[exp.Expression, list[exp.Expression]]:
+    """A whole number of the interval. Text counts if it is the number's usual text."""
+    value: exp.Expression
+    required: list[exp.Expression] = []
+    if isinstance(part, Expression) and is_whole(part.tree):
+        value = exp.cast(rebuilt(part, schema, dialect), exp.DataType.Type.BIGINT)
+    elif isinstance(part, str) and schema[part] == "integer":
+        value = counted(column(part, EVENTS), "integer", dialect)
+        if tries(dialect):  # some have integers of 128 bits, which compare with none of 64
+            value = try_cast(column(part, EVENTS), "BIGINT")
+    elif isinstance(part, str) and schema[part] == "text" and tries(dialect):
+        value = try_cast(column(part, EVENTS), "BIGINT")
+        back = exp.cast(value.copy(), exp.DataType.Type.TEXT)
+        required.append(exp.EQ(this=back, expression=column(part, EVENTS)))
+    else:
+        raise InvalidParameter(
+            f"domain=range(…) needs an item of whole numbers, and {part!r} is not; "
+            "list the items instead"
+        )
+    low, high = exp.Literal.number(domain.low), exp.Literal.number(domain.high)
+    required.insert(0, exp.Between(this=value.copy(), low=low, high=high))
+    if domain.size == 2:  # its step may be too large for an engine's integers
+        required.append(exp.In(this=value.copy(), expressions=[low.copy(), high.copy()]))
+    elif domain.size > 2 and domain.step > 1:
+        # A rest cannot overflow the column's type, as a difference could for a row's value. Of a
+        # negative number it is negative on most engines.
+        rest = exp.Mod(this=value.copy(), expression=exp.Literal.number(domain.step))
+        first = domain.low % domain.step
+        rests = [exp.convert(first), exp.convert(first - domain.step)]
+        required.append(exp.In(this=rest, expressions=rests))
+    return value, required
+
+
+def _members_only(
+    pairs: exp.Select, names: Sequence[str], members: exp.Expression, query: CountQuery
+) -> exp.Select:
+    """The pairs whose item belongs to the domain."""
+    kept = [column(name, "pairs") for name in (*names, "person")]
+    if query.home is not None:
+        kept.append(column("home", "pairs"))
+    same = [exp.EQ(this=column(n, "members"), expression=column(n, "pairs")) for n in names]
+    inside = (
+        exp.select(exp.Literal.number(1))
+        .from_(exp.alias_(members.copy(), "members", table=True, quoted=True))
+        .where(*same)
+    )
+    return exp.select(*kept).from_(derived(pairs, "pairs")).where(exp.Exists(this=inside))
+
+
+def _at_home(pairs: exp.Select, query: CountQuery, dialect: str) -> exp.Select:
+    """The pairs of one group, of persons whose home it is: the group of their least hash."""
+    assert query.home is not None
+    kept = [column(name, "pairs") for name in (*item_names(query), "person", "home")]
+    order = [digest(_message(query, ("home",), ":home:"), dialect), column("home", "pairs")]
+    first = exp.Window(
+        this=exp.FirstValue(this=column("home", "pairs")),
+        partition_by=[column("person", "pairs")],
+        order=exp.Order(expressions=order),
+    )
+    homes = exp.select(*kept, named(first, "first_home")).from_(derived(pairs, "pairs"))
+    wanted: Any = exp.convert(query.home.group)
+    return (
+        exp.select(*(column(name, "homes") for name in (*item_names(query), "person")))
+        .from_(derived(homes, "homes"))
+        .where(
+            exp.EQ(this=column("home", "homes"), expression=column("first_home", "homes")),
+            exp.EQ(this=column("home", "homes"), expression=wanted),
+        )
+    )
+
+
+def _numbered(pairs: exp.Select, query: CountQuery, dialect: str) -> exp.Select:
+    """The pairs with each person's items numbered in the order of their keyed hashes.
+
+    ROW_NUMBER over distinct pairs, ties of the hash broken by the item: the numbering of one
+    person's items is a function of that person's items and the salt.
+    """
+    names = item_names(query)
+    items = [column(name, "pairs") for name in names]
+    order = [digest(_message(query, names), dialect), *(item.copy() for item in items)]
+    number = exp.Window(
+        this=exp.RowNumber(),
+        partition_by=[column("person", "pairs")],
+        order=exp.Order(expressions=order),
+    )
+    return exp.select(*items, named(number, "choice")).from_(derived(pairs, "pairs"))
+
+
+def _message(query: CountQuery, names: Sequence[str], purpose: str = "") -> exp.Expression:
+    """What is hashed: the salt, then person and item as texts with their lengths in front.
+
+    The lengths make it one-to-one: no other person and item give the same text.
+    """
+    joined: exp.Expression = exp.Literal.string(query.salt.hex() + purpose)
+    for name in ("person", *names):
+        text = exp.cast(column(name, "pairs"), exp.DataType.Type.TEXT)
+        length = exp.cast(exp.Length(this=text.copy()), exp.DataType.Type.TEXT)
+        for part in (length, exp.Literal.string(":"), text):
+            joined = exp.DPipe(this=joined, expression=part, safe=False)
+    return joined
+
+
+def _present(value: exp.Expression) -> exp.Expression:
+    return exp.not_(exp.Is(this=value, expression=exp.null()))
+
+
+def call(function: str, paths: str | Sequence[str], **options: exp.Expression) -> exp.Table:
+    """A table function over files, with named options: ``READ_CSV('path', header = TRUE)``."""
+    given: list[exp.Expression] = [
+        exp.EQ(this=exp.var(name), expression=value) for name, value in options.items()
+    ]
+    if isinstance(paths, str):
+        first: exp.Expression = exp.Literal.string(paths)
+    else:
+        first = exp.Array(expressions=[exp.Literal.string(path) for path in paths])
+    return exp.Table(this=exp.Anonymous(this=function, expressions=[first, *given]))
+
+
+def record(fields: dict[str, str]) -> exp.Struct:
+    """A struct literal ``{'name': 'value', …}``."""
+    return exp.Struct(
+        expressions=[
+            exp.PropertyEQ(this=exp.Literal.string(name), expression=exp.Literal.string(value))
+            for name, value in fields.items()
+        ]
+    )

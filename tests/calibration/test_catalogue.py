@@ -1,0 +1,99 @@
+"""Every mechanism of the calibration keeps to its budget, and says when it cannot answer."""
+
+import pytest
+
+from topsecret.calibration import NAMES, PUBLIC_DOMAIN, Question, applicable, prepare
+from topsecret.counts.histogram import Histogram
+from topsecret.errors import DomainRequired, InvalidParameter
+from topsecret.mechanisms import Mechanism
+
+QUESTIONS = [
+    Question.of(k=3, epsilon=1.0, max_items=2, domain_size=50),
+    Question.of(k=1, epsilon=0.1, delta=1e-9, max_items=1, domain_size=10**12),
+    Question.of(k=2, epsilon=6.0, delta=0.01, k_bar=5, max_items=5, domain_size=2),
+    Question.of(k="auto", epsilon=0.7, delta=1e-7, domain_size=50),
+]
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=str)
+def test_no_mechanism_spends_more_than_the_budget(question: Question) -> None:
+    names = applicable(question)
+    assert names == (("stable",) if question.k == "auto" else tuple(set_without_stable()))
+    for name in names:
+        prepared = prepare(name, question)
+        spent = prepared.mechanism.loss.epsilon(question.delta)
+        assert 0.9 * question.epsilon < spent <= question.epsilon, name
+        assert isinstance(prepared.mechanism, Mechanism)
+        assert prepared.scale > 0 or question.domain_size == question.k
+
+
+def set_without_stable() -> list[str]:
+    return [name for name in NAMES if name != "stable"]
+
+
+def test_what_is_applicable_depends_on_public_conditions() -> None:
+    unknown = set(applicable(Question.of(k=3, epsilon=1)))
+    assert unknown == set(NAMES) - PUBLIC_DOMAIN - {"stable", "limited-domain-laplace"}
+    assert "limited-domain-laplace" in applicable(Question.of(k=3, epsilon=1, max_items=60))
+    assert "limited-domain-laplace" not in applicable(Question.of(k=3, epsilon=1, max_items=61))
+    assert "tested" not in applicable(Question.of(k=3, epsilon=11))
+    assert "tested" not in applicable(Question.of(k=3, epsilon=1, k_bar=3))
+
+
+@pytest.mark.parametrize(
+    ("name", "numbers", "message"),
+    [
+        (
+            "limited-domain-laplace",
+            {"k": 3, "max_items": 61},
+            "max_items=61 must be at most k_bar=60 for mechanism='limited-domain-laplace'; "
+            "raise k_bar or lower max_items",
+        ),
+        (
+            "tested",
+            {"k": 3, "epsilon": 20.0},
+            "epsilon=20.0 must lie between 0.0001 and 10 with mechanism='tested'; "
+            "change epsilon, or use mechanism='limited-domain'",
+        ),
+        (
+            "tested",
+            {"k": 3, "max_items": 0},
+            "max_items=0 must be at least 1; raise it or leave it out",
+        ),
+        (
+            "gumbel",
+            {"k": 9, "domain_size": 8},
+            "domain_size=8 must be at least 9; lower k or leave it out",
+        ),
+    ],
+)
+def test_a_refusal_says_the_rule_and_the_fix(
+    name: str, numbers: dict[str, object], message: str
+) -> None:
+    with pytest.raises(InvalidParameter) as caught:
+        prepare(name, Question.of(**({"epsilon": 1.0} | numbers)))  # type: ignore[arg-type]
+    assert str(caught.value) == message
+
+
+def test_a_missing_domain_is_its_own_error() -> None:
+    with pytest.raises(DomainRequired):
+        prepare("pruned", Question.of(k=3, epsilon=1))
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "stable"])
+def test_clear_leaders_are_named_in_words_too(name: str) -> None:
+    question = Question.of(k=2, epsilon=2.0, max_items=1, domain_size=9)
+    prepared = prepare(name, question)
+    counts = {"a": 90_000, "b": 80_000, "c": 1}
+    answer = prepared.mechanism.select(Histogram.of(counts, domain=tuple("abcdefghi")))
+    assert set(answer.items) == {"a", "b"}
+    assert prepared.told(answer).startswith("is complete: 2 items asked for, 2 named")
+    assert prepared.named_when
+    assert prepared.nothing
+
+
+def test_a_smaller_threshold_comes_with_a_cap() -> None:
+    free = prepare("limited-domain", Question.of(k=3, epsilon=1))
+    capped = prepare("limited-domain", Question.of(k=3, epsilon=1, max_items=1))
+    assert "ln(k_bar / threshold_delta)" in free.named_when
+    assert "ln(max_items / threshold_delta)" in capped.named_when
