@@ -157,3 +157,9 @@ def test_utf16_is_refused_for_nothing(tmp_path: Path) -> None:
     connection.close()
     with pytest.raises(DataIndependentFailure, match="encoded in UTF-16le; copy it"):
         counts(f"sqlite:///{path}")
+
+
+def test_a_mistyped_path_makes_no_file(tmp_path: Path) -> None:
+    with pytest.raises(DataIndependentFailure, match=r"there is no SQLite database .*; check the"):
+        counts(f"sqlite:///{tmp_path}/evnts.db")
+    assert not list(tmp_path.iterdir())
