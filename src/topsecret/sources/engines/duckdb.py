@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -353,10 +354,13 @@ def closed_engine(
             if attached is not None:
                 literal = exp.Literal.string(str(attached)).sql("duckdb")
                 engine.execute(f"ATTACH {literal} AS source (READ_ONLY)")
+            # Measures progress for the bar that is ours, on a terminal; never draws its own. In a
+            # Jupyter kernel it asks for ipywidgets: without a bar a query is as good.
+            with suppress(duckdb.Error):
+                engine.execute("SET enable_progress_bar_print = false")
+                engine.execute(f"SET enable_progress_bar = {str(sys.stderr.isatty()).lower()}")
             for name, value in (
                 ("TimeZone", "UTC"),
-                ("enable_progress_bar_print", False),
-                ("enable_progress_bar", True),  # measures progress; the line above silences it
                 ("enable_external_access", False),
                 ("lock_configuration", True),
             ):
