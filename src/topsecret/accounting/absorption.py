@@ -38,7 +38,7 @@ _BITS = 96
 
 
 def absorbed(runs: Iterable[Run], mu_squared: Number = 0) -> Fraction | None:
-    """The mu² of one Gaussian step that dominates the picks followed by Gaussians of ``mu_squared``.
+    """The mu² of one Gaussian that dominates the picks followed by Gaussians of ``mu_squared``.
 
     ``runs`` are in the order of time. Rounded up at every step; None where a pick is larger than
     the lemma allows.
