@@ -114,5 +114,7 @@ def test_help_shows_the_keywords() -> None:
 
 @pytest.mark.parametrize("cap", [0, -1, True, "2", 1.5])
 def test_a_wrong_cap_has_one_wording(cap: object) -> None:
-    with pytest.raises(InvalidParameter, match=r"must be (a whole number of )?at least 1|must be a whole number"):
+    with pytest.raises(
+        InvalidParameter, match=r"must be (a whole number of )?at least 1|must be a whole number"
+    ):
         Question.of(item="a", person="b", k=1, epsilon=1, max_items=cap)  # type: ignore[arg-type]
