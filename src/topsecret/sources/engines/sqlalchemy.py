@@ -147,6 +147,7 @@ class SqlSource:
                 connection.rollback()
                 if self._dialect == "sqlite":
                     connection.exec_driver_sql("PRAGMA case_sensitive_like = OFF")
+            with contextlib.suppress(exc.SQLAlchemyError):
                 connection.close()
             if self._mine:
                 self._engine.dispose()
@@ -154,6 +155,9 @@ class SqlSource:
     def _connected(self) -> Connection:
         backend = self._engine.dialect.name
         encoding = sqlite.ENCODING
+        if backend == "sqlite" and self._mine:
+            sqlite.check_file(self._engine.url.database)
+        connection: Connection | None = None
         try:
             connection = self._engine.connect()
             if backend in REPEATABLE:
@@ -168,9 +172,10 @@ class SqlSource:
                 connection.exec_driver_sql("BEGIN")  # Python's driver begins with writes only
             if encoding == sqlite.ENCODING:
                 return connection
-            connection.close()
         except (exc.SQLAlchemyError, OSError):
             encoding = sqlite.ENCODING
+        if connection is not None:
+            connection.close()
         sqlite.check_encoding(encoding)
         raise DataIndependentFailure(
             f"the database of {self.name} cannot be reached; check its address, that it runs, and "
