@@ -1,5 +1,6 @@
 """The mechanisms: each a pure function of a histogram and random bits, with its proof."""
 
+from topsecret.mechanisms.canonical_set import CanonicalSet
 from topsecret.mechanisms.fixed_threshold import FixedThreshold
 from topsecret.mechanisms.gumbel import GumbelTopK
 from topsecret.mechanisms.laplace_ranking import LaplaceRanking
@@ -18,6 +19,7 @@ from topsecret.mechanisms.tested_top_k import TestedTopK
 from topsecret.mechanisms.top_stable import TopStable
 
 __all__ = [
+    "CanonicalSet",
     "FixedThreshold",
     "GumbelTopK",
     "LaplaceRanking",
