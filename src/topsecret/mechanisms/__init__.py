@@ -10,6 +10,7 @@ from topsecret.mechanisms.mechanism import Mechanism
 from topsecret.mechanisms.noisy_counts import NoisyCounts
 from topsecret.mechanisms.oneshot_exponential import OneshotExponential
 from topsecret.mechanisms.oneshot_laplace import OneshotLaplace
+from topsecret.mechanisms.oneshot_private_length import OneshotPrivateLength
 from topsecret.mechanisms.optimal_threshold import OptimalThreshold
 from topsecret.mechanisms.permute_and_flip import PermuteAndFlip
 from topsecret.mechanisms.pruned_top_k import PrunedTopK
@@ -29,6 +30,7 @@ __all__ = [
     "NoisyCounts",
     "OneshotExponential",
     "OneshotLaplace",
+    "OneshotPrivateLength",
     "OptimalThreshold",
     "PermuteAndFlip",
     "PrunedTopK",

@@ -4,8 +4,10 @@ A set S of size m has the weight e^(b·min_in − a·max_out), min_in the smalle
 the largest outside. Let y₁ > y₂ > … > y_D be the distinct counts, n_i items having at least y_i,
 n₀ = 0. With y₀ = ∞ and y_{D+1} = −∞ both exponentials are telescoping sums:
 
-- e^(−a·max_out) = Σ_i A_i over the i with S ⊇ the n_{i−1} leading items, A_i = e^(−a·y_i) − e^(−a·y_{i−1});
-- e^(b·min_in) = Σ_j B_j over the j with S ⊆ the n_j leading items, B_j = e^(b·y_j) − e^(b·y_{j+1}).
+- e^(−a·max_out) = Σ A_i over the i such that S holds all n_{i−1} leading items, with
+  A_i = e^(−a·y_i) − e^(−a·y_{i−1});
+- e^(b·min_in) = Σ B_j over the j such that S lies in the n_j leading items, with
+  B_j = e^(b·y_j) − e^(b·y_{j+1}).
 
 So the law is a mixture over *classes* (i, j) with n_{i−1} ≤ m ≤ n_j and i ≤ D, of weight
 A_i·B_j·C(n_j − n_{i−1}, m − n_{i−1}): the n_{i−1} leading items, and a uniform subset of the next
@@ -14,15 +16,17 @@ goes with every n_j, so the classes form a rectangle.
 
 **The draw.** One uniform U against the cumulated weights in a fixed order of the classes. Most
 classes are negligible. A block of rows i₁ … i₂ and columns j₁ … j₂ has at most the weight
-(Σ A_i)·(Σ B_j)·C(n_{j₂} − n_{i₁−1}, m − n_{i₁−1}), because C(n − r, m − r) rises in n and falls in r; the
-sums telescope. Blocks whose bound is negligible are left out, *and their bounds are added to what
-is not known*; the others are split. If floats with their error bounds do not decide, fewer classes
-are left out, balls are sharpened and more bits of U are drawn.
+(Σ A_i)·(Σ B_j)·C(n_{j₂} − n_{i₁−1}, m − n_{i₁−1}), because C(n − r, m − r) rises in n and falls in
+r; the sums telescope. Blocks whose bound is negligible are left out, *and their bounds are added to
+what is not known*; the others are split. If floats with their error bounds do not decide, fewer
+classes are left out, balls are sharpened and more bits of U are drawn.
 
-**The float error.** Let u = 2⁻⁵³. a·(y − y_ref): an integer difference, exact before one conversion,
-times a float: relative error at most 4u. ln(1 − e^(−s)): s has a relative error of at most 4u, which
-moves it by at most 4u; the enclosures add 2⁻⁴⁶ and 2⁻⁵⁰(1 + |e|): below 2⁻⁴⁵(1 + |value|). ln C as
-in ``binomials.py``. The four additions: 4u times the sum of the moduli. ``_values`` adds it all up.
+**The float error.** Let u = 2⁻⁵³. a·(y − y_ref) is an integer difference, exact before one
+conversion, times a float: relative error at most 4u. ln(1 − e^(−s)): s has a relative error of at
+most 4u, which moves it by at most 4u; the enclosures add 2⁻⁴⁶ and 2⁻⁵⁰(1 + |e|): below
+2⁻⁴⁵(1 + |value|).
+ln C as in ``binomials.py``. The four additions: 4u times the sum of the moduli. ``_values`` adds it
+all up.
 """
 
 from __future__ import annotations
@@ -37,54 +41,21 @@ from flint import arb
 from numpy.typing import NDArray
 
 from topsecret.exact.rounding import ball, down, precision, up
+from topsecret.mechanisms.ranked_groups import RankedGroups
 from topsecret.noise.binomials import log_binomial_ball, log_binomials
 from topsecret.noise.bits import BitSource, Uniform
 from topsecret.noise.enclosures import Bounds, Floats, decay_bounds, log_bounds, survival_bounds
-from topsecret.noise.screening import WORD, ScoreGroups
+from topsecret.noise.screening import WORD
 
 Indices = NDArray[np.int64]
 
 _FAR = 1e280
-"""Differences beyond it are taken for it: from above that is a bound, and nothing that far is kept."""
-_SPLIT = 8
-_ALL_AT_ONCE = 4_096
+"""Differences beyond it are taken for it, which bounds the weight; nothing that far is kept."""
+_SPLIT = (8, 32)
+_ALL_AT_ONCE = 1_024
 _FIRST_CUTOFF = 40.0
 _SPARE = 16.0
 """Up to e^16 blocks may be left out before they add up to more than the cutoff speaks of."""
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class RankedGroups:
-    """Distinct counts in falling order, how many items have at least each, and the groups. Secret."""
-
-    values: NDArray[Any]
-    """y₁ > y₂ > …; int64, or Python integers as objects."""
-    reach: Indices
-    """n₁ < n₂ < … < n_D = d."""
-    groups: Indices
-    """The histogram's groups in falling order of their counts, equal counts together."""
-    ends: Indices
-    """How many items the groups up to each one have."""
-
-    @classmethod
-    def of(cls, field: ScoreGroups) -> RankedGroups:
-        """The groups of a histogram, equal counts joined."""
-        order = np.argsort(field.scores, kind="stable")[::-1]
-        sizes = np.ones(len(order), dtype=np.int64) if field.sizes is None else field.sizes[order]
-        ends = np.cumsum(sizes)
-        ranked = field.scores[order]
-        last = np.ones(len(order), dtype=bool)
-        last[:-1] = (ranked[1:] != ranked[:-1]).astype(bool)
-        return cls(ranked[last], ends[last], order, ends)
-
-    def at_rank(self, ranks: Indices) -> NDArray[Any]:
-        """h₍r₎ for ranks r from 1 to d."""
-        return self.values[np.searchsorted(self.reach, ranks, side="left")]
-
-    def at_places(self, places: list[int]) -> list[int]:
-        """The histogram's group of the item at each place, from 0, in falling order of counts."""
-        found = np.searchsorted(self.ends, np.array(places, dtype=np.int64), side="right")
-        return [int(group) for group in self.groups[found]]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -171,13 +142,14 @@ class Classes:
         blocks = _Blocks(
             nought, nought + len(self._leading) - 1, nought, nought + len(self._upto) - 1
         )
-        parts = _ALL_AT_ONCE if len(self) <= _ALL_AT_ONCE else _SPLIT
+        parts = (_ALL_AT_ONCE, _ALL_AT_ONCE) if len(self) <= _ALL_AT_ONCE else _SPLIT
         left_out, rest, best = 0, -math.inf, -math.inf
         while True:
-            blocks = blocks.split(parts)
-            value, error = self._values(blocks)
-            for corner in blocks.corners():
-                best = max(best, float(self._values(corner)[0].max()))
+            blocks = blocks.split(*parts)
+            number = len(blocks.first_row)
+            value, error = self._values(blocks.with_corners())
+            best = max(best, float(value[-2 * number :].max()))  # all of them if they are single
+            value, error = value[:number], error[:number]
             keep = value + error >= best - cutoff - _SPARE
             if not keep.all():
                 left_out += int(np.count_nonzero(~keep))
@@ -255,16 +227,23 @@ class _Blocks:
             self.last_column[keep],
         )
 
-    def corners(self) -> tuple[_Blocks, _Blocks]:
-        """Two classes of each block: the largest sums, and the most sets."""
+    def with_corners(self) -> _Blocks:
+        """And two classes of each block: the largest sums, and the most sets."""
+        if self.single():
+            return self
         low, left, high, right = self.last_row, self.first_column, self.first_row, self.last_column
-        return _Blocks(low, low, left, left), _Blocks(high, high, right, right)
+        return _Blocks(
+            np.concatenate([high, low, high]),
+            np.concatenate([low, low, high]),
+            np.concatenate([left, left, right]),
+            np.concatenate([right, left, right]),
+        )
 
-    def split(self, parts: int) -> _Blocks:
-        """Each block cut into at most ``parts`` by ``parts``."""
+    def split(self, most_rows: int, most_columns: int) -> _Blocks:
+        """Each block cut into at most so many rows of so many blocks."""
         rows = self.last_row - self.first_row + 1
         columns = self.last_column - self.first_column + 1
-        across, down = np.minimum(columns, parts), np.minimum(rows, parts)
+        across, down = np.minimum(columns, most_columns), np.minimum(rows, most_rows)
         pieces = across * down
         block = np.repeat(np.arange(len(pieces)), pieces)
         piece = np.arange(len(block)) - np.repeat(np.cumsum(pieces) - pieces, pieces)

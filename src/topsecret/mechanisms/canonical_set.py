@@ -8,14 +8,14 @@
 
 After Shekelyan & Loukides 2022, with a private size; derived in docs/proofs/canonical-set.md.
 
-**Statement.** Public: k, the domain of d ≥ k items, ε; ε_u = .15ε, ε_c = .85ε, ρ = .7. Choose a size
-m ≤ k by report-noisy-max (``private_length``) at ε_u; then draw a set S of m items with
+**Statement.** Public: k, the domain of d ≥ k items, ε; ε_u = .15ε, ε_c = .85ε, ρ = .7. Choose a
+size m ≤ k by report-noisy-max (``private_length``) at ε_u; then draw a set S of m items with
 P(S) ∝ e^(ε_c·(ρ·min_in − (1 − ρ)·max_out)), min_in the smallest count in S, max_out the largest
 outside. (m, S) is ε-DP. The second step is ε_c-bounded-range. ``fill=True`` adds k − m items drawn
 uniformly from the rest of the domain: no data enter, and they come after the m drawn ones.
 
-**Preconditions.** The domain is public; a person moves each count by at most 1, under add-remove all
-in the same direction. Under replace both steps run at half their ε and keep their claims.
+**Preconditions.** The domain is public; a person moves each count by at most 1, under add-remove
+all in the same direction. Under replace both steps run at half their ε and keep their claims.
 """
 
 from __future__ import annotations
@@ -35,13 +35,14 @@ from numpy.typing import NDArray
 
 from topsecret.accounting import Loss, picks, pure
 from topsecret.counts.histogram import Histogram
-from topsecret.errors import InvalidParameter, TooLarge
+from topsecret.errors import TooLarge
 from topsecret.exact.ordering import as_a_set
 from topsecret.exact.rounding import Number, exact, precision
 from topsecret.mechanisms import parameters
-from topsecret.mechanisms.canonical_classes import Classes, RankedGroups
+from topsecret.mechanisms.canonical_classes import Classes
 from topsecret.mechanisms.plackett_luce import as_floats
 from topsecret.mechanisms.private_length import (
+    check_public,
     choice_law,
     choose,
     lengths,
@@ -49,6 +50,7 @@ from topsecret.mechanisms.private_length import (
     scores_of,
     summable,
 )
+from topsecret.mechanisms.ranked_groups import RankedGroups
 from topsecret.mechanisms.selection import Outcome, Selection
 from topsecret.noise.binomials import log_binomials
 from topsecret.noise.bits import BitSource, SystemBits
@@ -77,15 +79,8 @@ class CanonicalSet:
     meets_claim_exactly: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        parameters.whole(self.k, "k")
-        parameters.positive(self.epsilon, "epsilon")
         parameters.adjacency(self.adjacency)
-        if not Fraction(1, 10**9) <= exact(self.epsilon) <= 10**9:
-            raise InvalidParameter(
-                f"epsilon={self.epsilon} must lie between 1e-09 and 1e+09 for CanonicalSet"
-            )
-        for rank in self.ranks or ():
-            parameters.whole(rank, "ranks", at_least=self.k)
+        check_public(self.k, self.epsilon, self.ranks)
 
     @property
     def ordered(self) -> bool:
@@ -131,7 +126,7 @@ class CanonicalSet:
         """Draw the size, the class and the set."""
         size = histogram.require_domain("CanonicalSet", self.k)
         bits = SystemBits() if bits is None else bits
-        ranked = _ranked(histogram)
+        ranked = RankedGroups.of(histogram)
         scores = scores_of(self.margins(ranked, size))
         m = lengths(self.k)[choose(scores, 10 * self.size_scale, bits)]
         leading, upto = Classes(ranked, m, *self.exponents).draw(bits)
@@ -197,15 +192,6 @@ class CanonicalSet:
         )
 
 
-def _ranked(histogram: Histogram) -> RankedGroups:
-    field = histogram.field()
-    if field.scores.dtype == np.float64:
-        raise InvalidParameter(
-            "real scores have no persons to count; CanonicalSet needs integer counts"
-        )
-    return RankedGroups.of(field)
-
-
 def _others(places: list[int], size: int, count: int, bits: BitSource) -> list[int]:
     """Places outside ``places``, uniform and different."""
     taken = sorted(places)
@@ -238,7 +224,7 @@ def _law(
     mechanism: CanonicalSet, counts: tuple[int, ...], bits: int
 ) -> dict[int, dict[tuple[int, ...], arb]]:
     """The joint law of size and places on counts in falling order."""
-    ranked = _ranked(Histogram.from_counts(counts))
+    ranked = RankedGroups.of(Histogram.from_counts(counts))
     scores, k = scores_of(mechanism.margins(ranked, len(counts))), mechanism.k
     with precision(bits + 32):
         chances = choice_law(scores, 10 * mechanism.size_scale)

@@ -24,7 +24,9 @@ import numpy as np
 from flint import arb, arb_poly
 from numpy.typing import NDArray
 
-from topsecret.exact.rounding import ball
+from topsecret.errors import InvalidParameter
+from topsecret.exact.rounding import Number, ball
+from topsecret.mechanisms import parameters
 from topsecret.noise.bits import BitSource
 from topsecret.noise.distributions import EXPONENTIAL
 from topsecret.noise.race import race
@@ -46,6 +48,17 @@ def lengths(k: int) -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
+def check_public(k: int, epsilon: Number, ranks: tuple[int, ...] | None) -> None:
+    """The public parameters of a mechanism that begins with a private length."""
+    parameters.whole(k, "k")
+    if not Fraction(1, 10**9) <= parameters.positive(epsilon, "epsilon") <= 10**9:
+        raise InvalidParameter(
+            f"epsilon={epsilon} must lie between 1e-9 and 1e9 for a private length"
+        )
+    for rank in ranks or ():
+        parameters.whole(rank, "ranks", at_least=k)
+
+
 def ranks_below(size: int, k: int, ranks: tuple[int, ...] | None) -> tuple[int, ...]:
     """The public ranks t at which the counts are looked at, and the size of the domain."""
     chosen = (10 * k, 100 * k) if ranks is None else ranks
@@ -54,9 +67,8 @@ def ranks_below(size: int, k: int, ranks: tuple[int, ...] | None) -> tuple[int, 
 
 def summable(counts: NDArray[Any]) -> NDArray[Any]:
     """The counts in a type in which ten times their sums stay exact."""
-    if counts.dtype == np.int64 and len(counts):
-        if -_WHOLE < int(counts.min()) and int(counts.max()) < _WHOLE:
-            return counts
+    if counts.dtype == np.int64 and max(int(counts.max()), -int(counts.min())) < _WHOLE:
+        return counts
     return np.array([int(count) for count in counts], dtype=object)
 
 

@@ -3,7 +3,7 @@
 >>> import numpy as np
 >>> value, error = log_binomials(np.array([5, 10**18]), np.array([2, 1]))
 >>> [round(float(v), 9) for v in value], bool((error < 1e-11).all())
-([2.302585093, 41.446531673], True)
+([2.302585093, 41.446531674], True)
 
 **Formula.** n! = √(2πn)·(n/e)ⁿ·e^s(n). With l = min(m, n − m) ≥ 1 and g = n − l ≥ n/2,
 
@@ -15,7 +15,7 @@ first term left out (the series envelops), 1/(1188n⁹) < 3·10⁻¹⁷.
 
 **Error.** u = 2⁻⁵³, A = l·ln(n/l), H = |½·ln(…)|. (l = n − m is only used where l ≤ n/2, and a
 conversion of an integer costs at most u.)
-- A: n/l has a relative error of at most 3u; the logarithm adds 2⁻⁵⁰(1 + |e|) with |e| ≤ 1 + log₂(n/l)
+- A: n/l has a relative error of at most 3u; the logarithm adds 2⁻⁵⁰(1 + |e|), |e| ≤ 1 + log₂(n/l)
   (``enclosures.py``); the product u. Together below 2⁻⁴⁸(l + A).
 - g·(−ln(1 − v)), v = l/n ≤ ½: v has a relative error of at most 3u, which moves −ln(1 − v) by at
   most 6u·v, hence the term by 6u·l; −ln(1 − v) itself is computed to a relative 2⁻⁴⁷·1.3 at worst
