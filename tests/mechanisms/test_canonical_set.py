@@ -336,7 +336,7 @@ def test_what_is_left_out_is_bounded(many):
 
 
 def test_balls_decide_as_floats_do(many, monkeypatch):
-    classes = Classes(RankedGroups.of(many), 20, Fraction(3, 100), Fraction(7, 100))
+    classes = Classes(RankedGroups.of(many), 5, Fraction(3, 1000), Fraction(7, 1000))
     seeds = [bytes([i]) for i in range(6)]
     by_floats = [classes.draw(ReplayableBits(seed)) for seed in seeds]
     monkeypatch.setattr(canonical_classes, "_decided_by_floats", lambda cells, uniform: None)
