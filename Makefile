@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 SUDO   := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 APT    := $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get
 
-.PHONY: demo demo-service test docs soak bench verify reproduce postgres chromium curl java clean
+.PHONY: demo demo-service test bare docs soak bench verify reproduce postgres chromium curl java clean
 
 # A fresh Debian or Ubuntu has python3 without venv: ask the system for it only when it is missing.
 $(VENV)/.pip:
@@ -70,6 +70,10 @@ test: $(VENV)/.test postgres chromium curl java
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -n auto
+
+# demo and test on minimal Debian 12 and 13 roots, where nothing is installed.
+bare:
+	.ci/bare
 
 # New cases and new noise, round after round: each begins with the seed that repeats it
 # (python -m pytest --hypothesis-seed=SEED). A failure found here becomes a fixed @example. Then
