@@ -1,4 +1,4 @@
-"""Every notebook runs from its first cell to its last in a kernel, and is stored without outputs."""
+"""Every notebook runs in a kernel, from first cell to last, and is stored without outputs."""
 
 import json
 from pathlib import Path

@@ -19,6 +19,7 @@ from topsecret.errors import InvalidParameter, SourceError
 from topsecret.sources.engines.duckdb import closed_engine
 from topsecret.sources.engines.files import EventFile, check_columns
 from topsecret.sources.progress import watch
+from topsecret.sources.sql.rendering import rendered
 from topsecret.sources.sql.statements import column
 
 TIE_WORDS = ("1", "true", "t", "yes", "y", "tie", "tied", "draw")
@@ -58,14 +59,16 @@ class MatchFile:
             columns: tuple[str, ...] | None
             if self._file.format == "Parquet":
                 describe = exp.Describe(this=exp.select("*").from_(self._file.scan(wanted, ())))
-                columns = tuple(self._run(engine, describe.sql("duckdb"))["column_name"])
+                columns = tuple(self._run(engine, rendered(describe, "duckdb"))["column_name"])
             else:
                 columns = self._file.text_columns()
             if columns is None:
                 return _numbered({"winner": [], "loser": [], "tied": [], "times": []})
             check_columns(self._file, wanted, columns)
             scan = self._file.scan(wanted, columns)
-            return _numbered(self._run(engine, _tally(scan, winner, loser, tie).sql("duckdb")))
+            return _numbered(
+                self._run(engine, rendered(_tally(scan, winner, loser, tie), "duckdb"))
+            )
 
     def _run(self, engine: duckdb.DuckDBPyConnection, sql: str) -> dict[str, Any]:
         def ask() -> dict[str, Any]:

@@ -36,6 +36,7 @@ from topsecret.sources.fingerprints import Fingerprint, digest, file_version
 from topsecret.sources.progress import watch
 from topsecret.sources.session import Relation, Rows
 from topsecret.sources.source import Columns, CountQuery, Kind, LeadingCounts, Schema
+from topsecret.sources.sql.rendering import rendered
 from topsecret.sources.sql.statements import table
 
 # Kept as they are; every other type is counted under its text, which always exists: a timestamp
@@ -124,14 +125,15 @@ class DuckSession:
 
     def run(self, select: exp.Expression) -> Rows:
         """The rows; a progress bar appears on a terminal when it takes long."""
-        return self.ask(select.sql("duckdb"), [])
+        return self.ask(rendered(select, "duckdb"), [])
 
     def types(self, relation: exp.Expression) -> dict[str, str] | None:
         """The columns of a table and DuckDB's names of their types, read once in a session.
 
         None if there is no such name.
         """
-        describe = exp.Describe(this=exp.select("*").from_(relation.copy())).sql("duckdb")
+        asked = exp.Describe(this=exp.select("*").from_(relation.copy()))
+        describe = rendered(asked, "duckdb")
         if describe not in self._types:
             found = self._attempt(describe, [])
             if isinstance(found, type):
@@ -182,7 +184,7 @@ class DuckSession:
         """Drop the temporary tables: needed only where the connection goes on."""
         for number in range(1, self._kept + 1):
             name = table("temp", "main", f"topsecret kept {number}")
-            self.ask(exp.Drop(this=name, kind="TABLE", exists=True).sql("duckdb"), [])
+            self.ask(f"DROP TABLE IF EXISTS {rendered(name, 'duckdb')}", [])
         self._kept = 0
 
     def _create(self, select: exp.Select, values: list[Any]) -> exp.Expression:
@@ -190,7 +192,7 @@ class DuckSession:
         name = f"topsecret kept {self._kept}"
         temporary = exp.Properties(expressions=[exp.TemporaryProperty()])
         create = exp.Create(this=table(name), kind="TABLE", expression=select, properties=temporary)
-        self.ask(create.sql("duckdb"), values)
+        self.ask(rendered(create, "duckdb"), values)
         return table("temp", "main", name)
 
 
