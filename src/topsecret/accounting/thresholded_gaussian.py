@@ -9,7 +9,7 @@ p = 1 − Φ((T − w)/σ)^b. The n − b shared labels are one Gaussian release
 - adding the person: p + (1 − p)·G_μ(x − ln(1 − p)), removing them: G_μ(x + ln(1 − p)).
 
 >>> release = ThresholdedGaussian((1024, 1024), 1024, Fraction(6), Fraction(36))
->>> release.failure < 1e-6 < release.delta(1)
+>>> release.failure < 1e-8 < release.delta(1) < 1e-6
 True
 """
 

@@ -6,7 +6,7 @@ For mechanisms whose answer depends on how many items each person has: counts al
 >>> sets.persons(sets.index[(0, 1), (("a", "b"),)])
 {'b 1': ('b',), 'a+b 1': ('a', 'b')}
 >>> len(sets), len(sets.pairs("add-remove")[0])
-(27, 84)
+(27, 72)
 """
 
 from __future__ import annotations
