@@ -128,7 +128,7 @@ def test_everything_that_is_asked_for_is_locked() -> None:
     pinned = [line for line in lines if not line.startswith("#")]
     form = re.compile(r'([\w.-]+)==[\w.]+(?: ; python_version (?:<|>=) "3\.\d+")?')
     assert all(form.fullmatch(line) for line in pinned)
-    assert wanted <= {line.split("==")[0].lower() for line in pinned}
+    assert wanted <= {line.split("==")[0].lower().replace("_", "-") for line in pinned}
 
 
 @pytest.mark.parametrize("name", ["duckdb", "python-flint", "sqlalchemy", "sqlglot"])
