@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from types import MappingProxyType
 
 from topsecret.calibration import Question, prepare, prepare_at
 from topsecret.calibration.counts import PreparedCounts, with_counts
@@ -40,7 +41,7 @@ def calibrated(
         question,
         selection,
         counts,
-        parameters,
+        MappingProxyType(parameters),  # shared by all releases of the question
         loss,
         loss.epsilon(delta),
         delta,
