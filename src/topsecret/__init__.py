@@ -7,6 +7,7 @@ from topsecret.counts.histogram import Histogram
 from topsecret.mechanisms.selection import NOTHING
 from topsecret.planning import Zipf, plan
 from topsecret.questions.top_k import Column, Expression, top_k, top_k_by
+from topsecret.sources.engines.file_form import File
 
 __version__ = "0.1.0.dev0"
 
@@ -14,6 +15,7 @@ __all__ = [
     "NOTHING",
     "Column",
     "Expression",
+    "File",
     "Histogram",
     "Zipf",
     "__version__",

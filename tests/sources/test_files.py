@@ -113,8 +113,9 @@ def test_an_impossible_path() -> None:
 def test_an_unknown_suffix(tmp_path: Path) -> None:
     path = save(tmp_path / "e.xlsx", "")
     assert str(failure(path)) == (
-        f"{path} has no known suffix; name it .csv, .tsv, .json, .jsonl, .ndjson, .parquet "
-        "after its format (text formats also with .gz)"
+        f"{path} has no known suffix (.csv, .tsv, .json, .jsonl, .ndjson, .parquet, text formats "
+        "also with .gz or .zst); say what it is, for example --format csv (in Python: "
+        "File(path, format='csv'))"
     )
 
 
@@ -149,7 +150,8 @@ def test_a_file_without_header_does_not_show_its_first_row(tmp_path: Path) -> No
     path = save(tmp_path / "e.csv", "ann,CANARY\n")
     assert str(failure(path)) == (
         "e.csv has no column 'place'; "
-        "its first line names none of the columns; check the names and the header line"
+        "its first line names none of the columns; check the names and the header line "
+        "(for a file without one: --header user,place)"
     )
 
 
@@ -165,7 +167,8 @@ def test_an_empty_csv_has_no_schema(tmp_path: Path) -> None:
 
 CSV_FAULT = (
     "every row needs as many fields as the header, closed quotes and UTF-8 text "
-    "(other encodings: iconv -f latin1 -t utf-8)"
+    "(another encoding: --encoding latin-1). The owner of the file finds the row with topsecret "
+    "doctor FILE"
 )
 JSON_FAULT = "every line must be one JSON object in UTF-8 (from a JSON array: jq -c '.[]')"
 BROKEN = [

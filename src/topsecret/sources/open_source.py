@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from topsecret.errors import InvalidParameter
+from topsecret.sources.engines.file_form import File
 from topsecret.sources.memory import VARIABLE, memory
 from topsecret.sources.source import Source
 
@@ -47,7 +48,9 @@ class DatabaseEngine(Protocol):
         ...
 
 
-SourceLike = str | os.PathLike[str] | Source | Frame | ArrowTable | OpenDatabase | DatabaseEngine
+SourceLike = (
+    str | os.PathLike[str] | File | Source | Frame | ArrowTable | OpenDatabase | DatabaseEngine
+)
 """What a caller may pass as ``source``."""
 
 
@@ -62,7 +65,7 @@ def open_source(source: Any, table: Table | None = None) -> Source:
         from topsecret.sources.engines.sqlalchemy import SqlSource
 
         return SqlSource(source, _needed(table, "a database"))
-    if isinstance(source, str | os.PathLike):
+    if isinstance(source, str | os.PathLike | File):
         return _path(source, table)
     # Before the question whether it is a source: a remote frame claims to have any attribute.
     if _is_spark(source):
@@ -73,11 +76,11 @@ def open_source(source: Any, table: Table | None = None) -> Source:
     return _object(source, table)
 
 
-def _path(source: str | os.PathLike[str], table: Table | None) -> Source:
+def _path(source: str | os.PathLike[str] | File, table: Table | None) -> Source:
     from topsecret.sources.engines.duckdb import FileSource
     from topsecret.sources.engines.duckdb_tables import DATABASES, DatabaseFile
 
-    if Path(source).suffix.lower() in DATABASES:
+    if not isinstance(source, File) and Path(source).suffix.lower() in DATABASES:
         return DatabaseFile(source, _needed(table, "a database"))
     _unneeded(table, "a file")
     return FileSource(source)
