@@ -36,7 +36,7 @@ PURE = "Kairouz, Oh & Viswanathan 2015, Thm 3.3"
 GAUSSIAN = "Balle & Wang 2018, Thm 8"
 ABSORBED = "picks absorbed by Gaussians, in closed form (docs/proofs/absorption.md)"
 
-CLOSE = Fraction(4, 1000)
+CLOSE = Fraction(3, 1000)
 """The recursion is left out where the closed form's mu² exceeds that of a Gaussian of the same
 variance by no more: it could lower epsilon by a fifth of a percent, and takes seconds."""
 

@@ -1,7 +1,7 @@
 """A mechanism and its counts, calibrated together: what they cost and what they need.
 
 >>> from topsecret.calibration import Question
->>> calibrated("gumbel", Question.of(k=5, epsilon=1, domain_size=50), counts_share=0.25).rows
+>>> calibrated("gumbel", Question.of(k=5, epsilon=1, domain_size=50), CountsBudget()).rows
 101
 """
 
@@ -13,9 +13,15 @@ from functools import lru_cache
 
 from topsecret.accounting import Loss
 from topsecret.calibration import Prepared, Question, prepare, prepare_at
-from topsecret.calibration.counts import PreparedCounts, with_counts
+from topsecret.calibration.counts import (
+    CountsBudget,
+    PreparedCounts,
+    default_share,
+    intervals_of,
+    with_counts,
+)
 from topsecret.counts.histogram import Histogram
-from topsecret.exact.rounding import ball, up
+from topsecret.results.intervals import Intervals
 from topsecret.results.release import Public
 
 
@@ -30,6 +36,8 @@ class Drawn:
     ending: str
     """How the list ended, going on after "The list"."""
     counts: tuple[int, ...] | None
+    intervals: Intervals | None
+    """What the counts tell; None without counts, or where no item was released."""
     symbols: int
     """How many symbols were released, for budgets that pay by the symbol."""
 
@@ -60,14 +68,17 @@ class Calibrated:
         """The answer about secret counts, drawn once."""
         selection, asked_for = self.selection.mechanism.select(histogram), self.question.k
         items = selection.items
+        symbols = len(items) + (not selection.complete) + (selection.chosen is not None)
+        noisy = None if self.counts is None else self.counts.release(histogram, items, symbols)
         return Drawn(
             items,
             selection.complete and (asked_for == "auto" or len(items) == asked_for),
             selection.ordered,
             selection.chosen,
             self.selection.told(selection),
-            None if self.counts is None else self.counts.release(histogram, items),
-            len(items) + (not selection.complete) + (selection.chosen is not None),
+            None if noisy is None else noisy.counts,
+            None if noisy is None or noisy.noise is None else intervals_of(noisy.noise),
+            symbols,
         )
 
 
@@ -75,22 +86,23 @@ class Calibrated:
 def calibrated(
     mechanism: str,
     question: Question,
-    counts_share: float | None = None,
+    counts_for: CountsBudget | None = None,
     at: tuple[float, float] | None = None,
 ) -> Calibrated:
     """The mechanism with its counts for the question's (ε, δ), or ``at`` a metered price and δ."""
     counts: PreparedCounts | None = None
     if at is not None:
         selection = prepare_at(mechanism, question, *at)
-    elif counts_share is None:
+    elif counts_for is None:
         selection = prepare(mechanism, question)
     else:
-        selection, counts = with_counts(mechanism, question, counts_share)
+        selection, counts = with_counts(mechanism, question, counts_for)
     loss, parameters = selection.mechanism.loss, dict(selection.parameters)
-    if counts is not None:
-        loss = loss + counts.loss
-        sigma = up(ball(counts.variance).sqrt())
-        parameters |= {"counts_share": counts_share, "counts_sigma": sigma}
+    if counts is not None and counts_for is not None:
+        loss = counts.total
+        name = "counts_share" if counts_for.of_epsilon else "counts_part"
+        part = default_share(question) if counts_for.part is None else counts_for.part
+        parameters |= {name: part, "counts_mu": float(counts.mu)}
     delta = question.delta
     return Calibrated(
         question,

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 
 Answer = Release | Releases
 
+FIRST_SHARE = 0.25
+"""The part of epsilon that topsecret 0.1 gave to counts."""
+
 
 @dataclass(frozen=True, slots=True)
 class Bill:
@@ -164,8 +167,9 @@ def first_form(bill: Bill) -> FirstForm:
 
     question, groups = bill.question, bill.question.groups
     numbers = bill.each.question.to_dict()
-    if question.counts_share is not None:  # the selection's own part was written down
-        part = down(1 - exact(question.counts_share))
+    if question.counts is not None:  # the selection's own part of epsilon was written down
+        share = FIRST_SHARE if question.counts.part is None else question.counts.part
+        part = down(1 - exact(share))
         whole = bill.each.question
         numbers |= {"epsilon": whole.epsilon * part, "delta": whole.delta * part}
     written: dict[str, object] = {
@@ -175,7 +179,7 @@ def first_form(bill: Bill) -> FirstForm:
         "unit": repr(question.unit),
         "asked": numbers,
     }
-    if question.counts_share is not None:
+    if question.counts is not None:
         written["counts"] = True
     if groups is not None:
         written |= {"by": groups.by, "groups": list(groups.values), "disjoint": groups.disjoint}
@@ -187,8 +191,8 @@ def price_of(selection: Prepared, counts: PreparedCounts | None = None, lists: i
     """What as many such lists cost, one after the other."""
     from topsecret.ledger import Picks, Price
 
-    if counts is not None:  # paid in full: the discrete Gaussian's own form is kept
-        return Price(lists * (selection.mechanism.loss + counts.loss))
+    if counts is not None:  # paid in full: what a list did not take may have gone to its counts
+        return Price(lists * counts.total)
     loss, terms = lists * selection.mechanism.loss, paid_by_symbol(selection)
     if terms is None:
         return Price(loss)
@@ -202,10 +206,10 @@ def _at_another_epsilon(bill: Bill) -> PriceAtEpsilon | None:
 
     if bill.question.groups is not None:
         return None
-    numbers, name, share = bill.each.question, bill.each.selection.name, bill.question.counts_share
+    numbers, name, counts = bill.each.question, bill.each.selection.name, bill.question.counts
 
     def price_at(epsilon: float) -> Price:
-        each = calibrated(name, numbers.at(epsilon), share)
+        each = calibrated(name, numbers.at(epsilon), counts)
         return price_of(each.selection, each.counts)
 
     return PriceAtEpsilon(numbers.epsilon, price_at)
