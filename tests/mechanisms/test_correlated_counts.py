@@ -21,7 +21,6 @@ from topsecret.mechanisms import CorrelatedCounts, GumbelTopK, LimitedDomain, Te
 from topsecret.mechanisms.correlated_counts import drawn
 from topsecret.mechanisms.count_noise import CountNoise
 from topsecret.noise.bits import ReplayableBits
-from topsecret.results.intervals import smoothed
 from topsecret.verify import check_privacy, check_sampler
 
 NAMES = ("a", "b", "c")
@@ -279,9 +278,6 @@ def test_known_deviations():
     assert CorrelatedCounts(1).noise(100).sigma == pytest.approx(5.5)
     assert CorrelatedCounts(1, max_items=25).noise(100).sigma == pytest.approx(4.558, abs=1e-3)
     assert CorrelatedCounts(1, max_items=1).noise(100).sigma == pytest.approx(1)
-    for m, z in ((10, 2.78), (50, 3.28), (100, 3.47)):
-        noise = CorrelatedCounts(Fraction(1, 100)).noise(m)
-        assert noise.list_half_width() / noise.sigma == pytest.approx(z, abs=0.006)
 
 
 def test_nothing_released_is_nothing_drawn():
@@ -318,17 +314,3 @@ def test_wrong_releases():
         CorrelatedCounts(1, adjacency="replace").release(h, ("a",), persons=5)
     with pytest.raises(TooLarge, match="take a narrower window"):
         CorrelatedCounts(1).of(("a", "b"), (0, 1000)).probabilities(h)
-
-
-def test_a_share_is_between_nothing_and_all():
-    noise = CorrelatedCounts(Fraction(1, 2)).noise(4)
-    low, high = noise.share(500, 1000)
-    assert 0.48 < low < 0.5 < high < 0.52
-    assert noise.share(-3, 1000)[0] == 0.0
-    assert noise.share(5, 2) == (0.0, 1.0)
-
-
-def test_smoothed_values_fall_half_way():
-    assert smoothed((50, 20, 30)) == (50.0, 22.5, 27.5)
-    assert smoothed(()) == ()
-    assert smoothed((-4,)) == (0.0,)

@@ -58,7 +58,7 @@ def calibrate_picks(n: int, epsilon: Number, delta: Number) -> float:
 
 
 def calibrate_gaussian(epsilon: Number, delta: Number) -> float:
-    """The largest mu² of Gaussian steps that keeps to (epsilon, delta), within 10⁻⁹; 0 if none.
+    """The largest mu² of Gaussian steps that keeps to (epsilon, delta), within 10⁻⁸; 0 if none.
 
     >>> 0.0560 < calibrate_gaussian(1, 1e-6) < 0.0561
     True
@@ -153,12 +153,13 @@ def _gaussian(epsilon: Fraction, delta: Fraction) -> float:
     for _ in range(100):
         middle = (low + high) / 2
         low, high = (middle, high) if spent(math.exp(middle)) <= target else (low, middle)
-    mu_squared = math.exp(2 * low)
+    # A little below: what the accountant reports of it is rounded up.
+    mu_squared = math.exp(2 * low) * (1 - 1e-9)
     for _ in range(60):  # the search may be rough; what is returned was checked in balls
         with precision(256):
             if gaussian_delta(Fraction(mu_squared), epsilon) <= ball(delta):
                 return mu_squared
-        mu_squared *= 1 - 1e-10 if mu_squared > math.exp(2 * low) * (1 - 1e-9) else 0.5
+        mu_squared *= 1 - 1e-9 if mu_squared > math.exp(2 * low) * (1 - 1e-8) else 0.5
     return 0.0
 
 

@@ -38,8 +38,8 @@ from topsecret.calibration.unknown_domain import limited_domain_at
 from topsecret.calibration.words import too_small
 from topsecret.counts.histogram import Histogram
 from topsecret.errors import InvalidParameter
-from topsecret.exact.rounding import down, exact, up
-from topsecret.mechanisms import CorrelatedCounts, StableTopK
+from topsecret.exact.rounding import Number, down, exact, up
+from topsecret.mechanisms import CorrelatedCounts, StableTopK, TestedTopK
 from topsecret.mechanisms.correlated_counts import ReleasedCounts
 from topsecret.mechanisms.count_noise import CountNoise
 from topsecret.noise.bits import BitSource
@@ -128,7 +128,22 @@ def default_share(question: Question) -> float:
 def with_counts(
     name: str, question: Question, budget: CountsBudget = USUAL
 ) -> tuple[Prepared, PreparedCounts]:
-    """A selection and the counts behind it, which together spend (ε, δ)."""
+    """A selection and the counts behind it, which together spend (ε, δ).
+
+    *Guarantee.* ``total.epsilon(delta) <= epsilon``, compared without tolerance.
+    """
+    selection, counts = _divided(name, question, budget)
+    if not counts.total.epsilon(question.delta) <= question.epsilon:
+        raise InvalidParameter(
+            f"epsilon={question.epsilon} with delta={question.delta} cannot be met by {name} with "
+            "counts; raise epsilon or delta, or lower k"
+        )
+    return selection, counts
+
+
+def _divided(
+    name: str, question: Question, budget: CountsBudget
+) -> tuple[Prepared, PreparedCounts]:
     if budget.of_epsilon:
         return _for_epsilon(name, question, budget.part)
     part = _checked(default_share(question) if budget.part is None else budget.part, "counts_part")
@@ -166,15 +181,24 @@ def _rest(
     """The selection at a smaller budget, and the counts for what is left of the whole."""
     selection = prepare(name, replace(question, epsilon=epsilon, delta=delta))
     before = _in_order(selection)
-    found = calibrate(
-        before.then_gaussian, question.epsilon, question.delta, start, tolerance=TOLERANCE
+
+    def followed(mu_squared: Number) -> Loss:
+        if isinstance(selection.mechanism, TestedTopK):
+            # Its many branches have one profile, behind which the counts would need another.
+            return before + gaussian(mu_squared)
+        return before.then_gaussian(mu_squared)
+
+    mu = _root_down(
+        calibrate(followed, question.epsilon, question.delta, start, tolerance=TOLERANCE)
     )
-    mu = _root_down(found)
-    if mu <= 0:
-        raise InvalidParameter(
-            f"epsilon={question.epsilon} leaves nothing for counts; raise epsilon or counts_part"
-        )
-    return selection, PreparedCounts(mu, question.max_items, before.then_gaussian(mu**2))
+    for _ in range(8):  # another mu has another grid: what is returned was itself evaluated
+        total = followed(mu**2)
+        if mu > 0 and total.epsilon(question.delta) <= question.epsilon:
+            return selection, PreparedCounts(mu, question.max_items, total)
+        mu *= Fraction(9995, 10000)
+    raise InvalidParameter(
+        f"epsilon={question.epsilon} leaves nothing for counts; raise epsilon or counts_part"
+    )
 
 
 def _in_order(selection: Prepared) -> Loss:
