@@ -7,79 +7,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
+from types import MappingProxyType
 
-from topsecret.accounting import Loss
-from topsecret.calibration import Prepared, Question, prepare, prepare_at
+from topsecret.calibration import Question, prepare, prepare_at
 from topsecret.calibration.counts import (
     CountsBudget,
     PreparedCounts,
     default_share,
-    intervals_of,
     with_counts,
 )
-from topsecret.counts.histogram import Histogram
-from topsecret.results.intervals import Intervals
-from topsecret.results.release import Public
-
-
-@dataclass(frozen=True, slots=True)
-class Drawn:
-    """What a mechanism released about one histogram: private, free to be shown."""
-
-    items: tuple[Hashable, ...]
-    complete: bool
-    ordered: bool
-    chosen: int | None
-    ending: str
-    """How the list ended, going on after "The list"."""
-    counts: tuple[int, ...] | None
-    intervals: Intervals | None
-    """What the counts tell; None without counts, or where no item was released."""
-    symbols: int
-    """How many symbols were released, for budgets that pay by the symbol."""
-
-
-@dataclass(frozen=True, slots=True)
-class Calibrated:
-    """What answers one list: a selection and, where they were asked for, noisy counts.
-
-    *Guarantee.* ``draw`` costs ``loss``, which is (``epsilon``, ``delta``)-DP by the bound named.
-    """
-
-    question: Question
-    selection: Prepared
-    counts: PreparedCounts | None
-    parameters: Mapping[str, Public]
-    loss: Loss
-    epsilon: float
-    """What the loss proves at ``delta``, rounded up."""
-    delta: float
-    bound: str
-
-    @property
-    def rows(self) -> int:
-        """How many leading counts are needed from a source."""
-        return self.selection.rows
-
-    def draw(self, histogram: Histogram) -> Drawn:
-        """The answer about secret counts, drawn once."""
-        selection, asked_for = self.selection.mechanism.select(histogram), self.question.k
-        items = selection.items
-        symbols = len(items) + (not selection.complete) + (selection.chosen is not None)
-        noisy = None if self.counts is None else self.counts.release(histogram, items, symbols)
-        return Drawn(
-            items,
-            selection.complete and (asked_for == "auto" or len(items) == asked_for),
-            selection.ordered,
-            selection.chosen,
-            self.selection.told(selection),
-            None if noisy is None else noisy.counts,
-            None if noisy is None or noisy.noise is None else intervals_of(noisy.noise),
-            symbols,
-        )
+from topsecret.calibration.prepared import Calibrated
 
 
 @lru_cache(maxsize=256)
@@ -108,9 +46,10 @@ def calibrated(
         question,
         selection,
         counts,
-        parameters,
+        MappingProxyType(parameters),  # shared by all releases of the question
         loss,
         loss.epsilon(delta),
         delta,
         loss.bound_used(delta),
+        selection.rows,
     )

@@ -40,7 +40,6 @@ from topsecret.counts.histogram import Histogram
 from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import Number, down, exact, up
 from topsecret.mechanisms import CorrelatedCounts, StableTopK, TestedTopK
-from topsecret.mechanisms.correlated_counts import ReleasedCounts
 from topsecret.mechanisms.count_noise import CountNoise
 from topsecret.noise.bits import BitSource
 from topsecret.results.intervals import Intervals
@@ -107,11 +106,11 @@ class PreparedCounts:
         histogram: Histogram,
         items: Sequence[Hashable],
         symbols: int,
-        persons: int | None = None,
         bits: BitSource | None = None,
-    ) -> ReleasedCounts:
-        """A noisy count for each item, and for the number of persons where it is given."""
-        return self.behind(symbols).release(histogram, items, persons, bits)
+    ) -> tuple[tuple[int, ...], Intervals | None]:
+        """A noisy count for each item, and what they tell; None where no item was released."""
+        noisy = self.behind(symbols).release(histogram, items, bits=bits)
+        return noisy.counts, None if noisy.noise is None else intervals_of(noisy.noise)
 
 
 def intervals_of(noise: CountNoise) -> Intervals:

@@ -19,6 +19,7 @@ from topsecret.mechanisms.stability import StableTopK
 from topsecret.mechanisms.stable_fixed_k import StableFixedK
 from topsecret.mechanisms.tested_top_k import TestedTopK
 from topsecret.mechanisms.top_stable import TopStable
+from topsecret.mechanisms.weighted_histogram import WeightedHistogram
 
 __all__ = [
     "CanonicalSet",
@@ -40,4 +41,5 @@ __all__ = [
     "StableTopK",
     "TestedTopK",
     "TopStable",
+    "WeightedHistogram",
 ]
