@@ -94,7 +94,7 @@ def prepare(name: str, question: Question) -> Prepared:
     if refusal is not None:
         raise refusal
     prepared = _ENTRIES[name].build(question)
-    if not prepared.mechanism.loss.epsilon(question.delta) <= question.epsilon:
+    if not prepared.mechanism.loss.keeps_to(question.epsilon, question.delta):
         raise InvalidParameter(
             f"epsilon={question.epsilon} with delta={question.delta} cannot be met by {name}; "
             "raise epsilon or delta, or lower k"
