@@ -14,18 +14,19 @@ from topsecret.calibration import Question, prepare, prepare_at
 from topsecret.calibration.counts import PreparedCounts, with_counts
 from topsecret.calibration.prepared import Calibrated
 from topsecret.exact.rounding import ball, up
+from topsecret.mechanisms.mechanism import Mechanism
 
 
 @lru_cache(maxsize=256)
 def calibrated(
-    mechanism: str,
+    mechanism: str | Mechanism,
     question: Question,
     counts_share: float | None = None,
     at: tuple[float, float] | None = None,
 ) -> Calibrated:
     """The mechanism with its counts for the question's (ε, δ), or ``at`` a metered price and δ."""
     counts: PreparedCounts | None = None
-    if at is not None:
+    if at is not None and isinstance(mechanism, str):
         selection = prepare_at(mechanism, question, *at)
     elif counts_share is None:
         selection = prepare(mechanism, question)

@@ -19,7 +19,7 @@ from topsecret.calibration.question import Question
 from topsecret.counts.histogram import Histogram
 from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import down, exact
-from topsecret.mechanisms import NoisyCounts
+from topsecret.mechanisms import Mechanism, NoisyCounts
 from topsecret.noise.bits import BitSource
 
 CONFIDENCE = 0.95
@@ -63,7 +63,9 @@ class PreparedCounts:
         return NoisyCounts(rho=rho, max_items=self.max_items)  # type: ignore[arg-type]  # exact
 
 
-def with_counts(name: str, question: Question, share: float) -> tuple[Prepared, PreparedCounts]:
+def with_counts(
+    name: str | Mechanism, question: Question, share: float
+) -> tuple[Prepared, PreparedCounts]:
     """A selection at (1 − share)·(ε, δ), and counts for what the sum of both leaves of (ε, δ)."""
     if isinstance(share, bool) or not isinstance(share, float | int) or not 0 < share < 1:
         raise InvalidParameter(

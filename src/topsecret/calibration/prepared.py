@@ -11,7 +11,7 @@ from topsecret.calibration.question import Question
 from topsecret.counts.histogram import Histogram
 from topsecret.mechanisms.mechanism import Mechanism
 from topsecret.mechanisms.selection import Selection
-from topsecret.results.release import Public
+from topsecret.results.export import Public
 
 if TYPE_CHECKING:
     from topsecret.calibration.counts import PreparedCounts
