@@ -8,27 +8,20 @@ directly.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
 from sqlglot import exp
 
 from topsecret.sources.relations.refusal import QueryRefused, quoted
-from topsecret.sources.relations.relation import PERSON, Relation
 from topsecret.sources.relations.scope import (
     Expressions,
     Scope,
-    Source,
     columns_read,
-    conjuncts,
     same_owner,
     tag_of,
 )
-from topsecret.sources.sql.operand_types import unified
-
-Rebuild = Callable[[Any, Scope], tuple[Relation, Scope]]
-"""Rebuilds a sub-query inside a scope; also the scope of its own FROM clause."""
+from topsecret.sources.sql.operand_types import Typed, unified
 
 
 class Conditions:
@@ -81,8 +74,6 @@ class Conditions:
             tag = tag_of(node.this, self._scope)
             if tag is None or tag != held.tag:
                 raise self._unrelated(node)
-        from topsecret.sources.sql.operand_types import Typed
-
         right = Typed(held.at(source.alias, self._scope.dialect), held.sort)
         both = unified([left, right], self._scope.dialect, True)
         if both is None:
@@ -149,6 +140,3 @@ def _query(node: Any) -> Any:
 
 def _has_query(node: Any) -> bool:
     return any(True for _ in node.find_all(exp.Query, exp.Exists))
-
-
-__all__ = ["PERSON", "Conditions", "Source", "conjuncts"]

@@ -76,6 +76,8 @@ def measure_of(node: Any, scope: Scope, listed: SelectList) -> Measure:
             "not-person",
             f"{quoted(node)} does not count persons: write COUNT(DISTINCT person)",
         )
+    if scope.find(plain) is not None:  # an outer join may leave the person out
+        conditions.append(exp.not_(exp.Is(this=plain.copy(), expression=exp.null())))
     return Measure(_text(conditions, listed, "persons"), tuple(conditions))
 
 

@@ -12,13 +12,20 @@ from typing import Any, Literal
 from sqlglot import exp
 
 from topsecret.sources.relations.catalogue import Catalogue
-from topsecret.sources.relations.layers import Layers, Ordering, at_least, limit_of, ordering
+from topsecret.sources.relations.layers import Layers, Ordering, at_least, ordering
 from topsecret.sources.relations.measure import Measure, measure_of, measures_in
 from topsecret.sources.relations.privacy_clause import cut
 from topsecret.sources.relations.privacy_file import PrivacyFile
 from topsecret.sources.relations.rebuild import Opened, Rebuilder, parsed
 from topsecret.sources.relations.refusal import QueryRefused, quoted
-from topsecret.sources.relations.relation import KEYS, OWN, PERSON, RelationColumn
+from topsecret.sources.relations.relation import (
+    KEYS,
+    OWN,
+    PERSON,
+    RelationColumn,
+    as_source,
+    flattened,
+)
 from topsecret.sources.relations.scope import (
     Expressions,
     Scope,
@@ -50,7 +57,7 @@ class RankedQuery:
     """What a query asks: the rows to count, and the question about them. All public."""
 
     rows: exp.Select
-    """(item, …, own): the rebuilt relation."""
+    """(item, …, own): the rebuilt relation, for the engine's dialect."""
     items: tuple[RelationColumn, ...]
     titles: tuple[str, ...]
     k: int | Literal["auto", "all"]
@@ -123,6 +130,8 @@ class _Reading:
         if measure.rows:
             self._one_row_each(scope, items)
         columns, select = self._select(opened, items, measure)
+        if scope.dialect == "sqlite":
+            select = flattened(select)
         by, groups = self._groups(ranking.partition, items, opened, listed)
         domain = None if by is not None else self._domain(opened, columns, items)
         if ranking.smallest and domain is None:
@@ -251,8 +260,6 @@ class _Reading:
         (source,) = sources.values()
         alone = Scope(scope.dialect)
         alone.sources.append(source)
-        from topsecret.sources.relations.relation import as_source
-
         expressions = Expressions(alone)
         shown = [
             named(expressions.typed(item).node, column.ident)
@@ -331,6 +338,3 @@ def _value(node: Any) -> Any:
     if isinstance(node, exp.Literal):
         return node.this if node.is_string else int(node.this) if node.this.isdigit() else None
     return bool(node.this) if isinstance(node, exp.Boolean) else None
-
-
-__all__ = ["RankedQuery", "limit_of", "read"]

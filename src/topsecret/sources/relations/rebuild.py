@@ -33,7 +33,7 @@ from topsecret.sources.relations.relation import (
 from topsecret.sources.relations.scope import Expressions, Scope, Source, conjuncts
 from topsecret.sources.relations.select_list import SelectList
 from topsecret.sources.relations.tables import Tables
-from topsecret.sources.sql.statements import column, named
+from topsecret.sources.sql.statements import named
 
 LONGEST = 20_000
 """Characters of a query."""
@@ -177,6 +177,8 @@ class Rebuilder:
             ) from None
         finally:
             self._views = outside
+        if len(relation.columns) != len(entry.schema):
+            raise QueryRefused("view", f"the view {parts[-1]!r} is older than its tables")
         return relation.renamed(list(entry.schema))
 
     def _select(self, node: exp.Select, ctes: CTES, outer: Scope | None) -> Relation:
@@ -313,6 +315,3 @@ def _only(node: Any, names: set[str], reason: str) -> None:
         raise QueryRefused(
             reason, f"{extra[0].strip('_').upper()} in {quoted(node)} is not known; leave it out"
         )
-
-
-__all__ = ["Rebuilder", "column", "parsed"]

@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from topsecret.sources.sql.dialects import as_text, counted
 from topsecret.sources.sql.operand_types import Sort
-from topsecret.sources.sql.statements import column, derived, named
+from topsecret.sources.sql.statements import column, derived, named, table
 
 OWN = "own"
 """The hidden column: who owns the row. Never NULL."""
@@ -107,3 +107,20 @@ def as_source(relation: Relation, alias: str) -> Any:
 def owner(alias: str) -> exp.Column:
     """The hidden column of a source."""
     return column(OWN, alias)
+
+
+def flattened(select: exp.Select) -> exp.Select:
+    """The same statement with its derived tables as common table expressions, one after the other.
+
+    SQLite's parser takes few levels of nesting. Derived tables see nothing around them, and their
+    names are fresh, so that they mean the same in any place.
+    """
+    flat = select.copy()
+    tables: list[tuple[str, Any]] = []
+    for node in reversed(list(flat.find_all(exp.Subquery))):
+        if isinstance(node.parent, exp.From | exp.Join) and node.alias:
+            tables.append((node.alias, node.this.copy()))
+            node.replace(exp.alias_(table(node.alias), node.alias, table=True, quoted=True))
+    for alias, query in tables:
+        flat = flat.with_(exp.to_identifier(alias, quoted=True), as_=query, copy=False)
+    return flat
