@@ -230,8 +230,8 @@ class Queries:
         shown = ", ".join(f"{alias}.{column}" for column in columns)
         join = self._chance.choice(["JOIN", "LEFT JOIN"])
         return (
-            f"SELECT {order}.customer_id AS who, {shown} FROM orders {order} {join} {table} {alias} "
-            f"ON {alias}.order_id = {order}.id",
+            f"SELECT {order}.customer_id AS who, {shown} FROM orders {order} {join} {table} "
+            f"{alias} ON {alias}.order_id = {order}.id",
             "who",
             columns,
         )
@@ -256,8 +256,8 @@ class Queries:
         made = self._chance.choice(["COUNT(*)", f"COUNT({alias}.{key})", f"MAX({alias}.{key})"])
         having = self._chance.choice(["", " HAVING COUNT(*) >= 2"])
         return (
-            f"SELECT {alias}.{who} AS who, {alias}.{key} AS x1, {made} AS x2 FROM ({inner}) {alias} "
-            f"GROUP BY {alias}.{who}, {alias}.{key}{having}",
+            f"SELECT {alias}.{who} AS who, {alias}.{key} AS x1, {made} AS x2 FROM ({inner}) "
+            f"{alias} GROUP BY {alias}.{who}, {alias}.{key}{having}",
             "who",
             ["x1", "x2"],
         )

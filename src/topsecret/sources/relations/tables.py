@@ -80,10 +80,7 @@ class Tables:
         (held,) = [out for out in parent.columns if out.name == key]
         alias = self._names.alias()
         inner = self._names.alias()
-        # Of several rows with one key and one owner one is enough: the join multiplies nothing.
-        keys = projected(
-            as_source(parent, inner), [(held.at(inner, self._dialect), "key")], owner(inner)
-        ).distinct()
+        keys = owned_keys(as_source(parent, inner), held.at(inner, self._dialect), owner(inner))
         kinds = entry.schema[self._exact(entry, link.column)], parent_entry.schema[key]
         here: exp.Expression = column(self._exact(entry, link.column), EVENTS)
         there: exp.Expression = column("key", alias)
@@ -183,3 +180,12 @@ class Tables:
                 "column", f"the privacy file names {entry.parts[-1]}.{name}, which does not exist"
             )
         return same[0]
+
+
+def owned_keys(parents: Any, key: exp.Expression, own: exp.Expression) -> exp.Select:
+    """Every key with every owner that it has, each pair once: a join multiplies nothing.
+
+    No rule may choose one of several owners: whichever it chooses, taking one person away would
+    move a row from or to another.
+    """
+    return projected(parents, [(key, "key")], own).distinct()

@@ -161,6 +161,7 @@ def _pairs(events: exp.Expression, query: CountQuery, schema: Schema, dialect: s
 
 
 def person_value(who: exp.Expression, name: str, schema: Schema, dialect: str) -> exp.Expression:
+    """The value that identifies a person, or an error where the column's type cannot."""
     if isinstance(schema, Columns):
         if name in schema.unclear:
             raise DataIndependentFailure(
