@@ -15,7 +15,7 @@ from topsecret.sources.relations.ranked_query import read
 from topsecret.sources.relations.refusal import QueryRefused
 
 FILE = PrivacyFile.parse(PRIVACY)
-SHARE = 25
+SHARE = 12
 """Accepted queries in this suite; ``make soak`` tries many more."""
 
 
