@@ -15,7 +15,7 @@ from topsecret.sources.relations.ranked_query import read
 from topsecret.sources.relations.refusal import QueryRefused
 
 FILE = PrivacyFile.parse(PRIVACY)
-SHARE = 12
+SHARE = 8
 """Accepted queries in this suite; ``make soak`` tries many more."""
 
 
@@ -29,8 +29,9 @@ class Mixing(Queries):
                 "a.ts = b.ts GROUP BY a.place ORDER BY n DESC LIMIT 3",
                 "SELECT a.place, COUNT(DISTINCT a.user_id) n FROM checkins a LEFT JOIN messages b "
                 "ON a.place = b.topic GROUP BY a.place ORDER BY n DESC LIMIT 3",
-                "SELECT a.place, COUNT(DISTINCT a.user_id) n FROM checkins a WHERE a.place IN "
-                "(SELECT b.topic FROM messages b) GROUP BY a.place ORDER BY n DESC LIMIT 3",
+                "SELECT l.qty, COUNT(DISTINCT person) n FROM order_lines l WHERE l.order_id IN "
+                "(SELECT o.id FROM orders o WHERE o.day = 'mon') GROUP BY l.qty ORDER BY n DESC "
+                "LIMIT 3",
             ]
         )
 
@@ -42,19 +43,22 @@ def breaks(
     chance = random.Random(seed)
     known = catalogue(shop.dialect, unique)
     tried = 0
-    while tried < queries:
+    for _ in range(20 * queries):
+        if tried == queries:
+            return
         text = kind(chance).query()
         try:
             sql = read(text, FILE, known, "duckdb").rows.sql(shop.dialect)
         except QueryRefused:
             continue
         tried += 1
-        for _ in range(2):
+        for _again in range(2):
             data = database(chance, unique)
             shop.fill(data)
             rows = shop.rows(sql)
             for person in PEOPLE:
-                shop.fill(without(data, person))
+                fewer = without(data, person)
+                shop.fill({t: chance.sample(held, len(held)) for t, held in fewer.items()})
                 if difference(rows, shop.rows(sql), person):
                     yield text
                     break
@@ -104,10 +108,7 @@ WRONG: dict[str, list[tuple[Any, str, Any]]] = {
         (from_clause, "same_owner", _anybody),
         (from_clause, "_relates", lambda *_: True),
     ],
-    "owners not compared in sub-queries": [
-        (conditions, "same_owner", _anybody),
-        (conditions, "tag_of", lambda *_: ("person",)),
-    ],
+    "owners not compared in sub-queries": [(conditions, "same_owner", _anybody)],
     "ties left to the engine": [(select_list, "numbering", _no_ties)],
     "one of several owners chosen": [(tables, "owned_keys", _least_owner)],
 }
@@ -120,6 +121,6 @@ def test_wrong_variants_are_found(wrong: str, monkeypatch: pytest.MonkeyPatch) -
     queries = Mixing if wrong.startswith("owners") else Queries
     shop = SqliteShop(False)
     try:
-        assert next(breaks(shop, False, 4, 400, queries), None) is not None
+        assert next(breaks(shop, False, 4, 150, queries), None) is not None
     finally:
         shop.close()

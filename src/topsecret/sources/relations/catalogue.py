@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from sqlglot import exp
+
 from topsecret.sources.source import Schema
 
 
@@ -20,6 +22,8 @@ class TableEntry:
     """Columns that are unique by themselves, kept so by the engine for every row of the table."""
     definition: str | None = None
     """The text of a view; None for a table."""
+    relation: exp.Expression | None = None
+    """What to select from where a name is not enough, such as a file."""
     refused: str | None = None
     """Why it cannot be read, such as row-level security; None if it can."""
 
@@ -34,6 +38,14 @@ class Catalogue(Protocol):
 
     def table(self, parts: tuple[str, ...]) -> TableEntry | None:
         """The table or view that the engine itself would read under this name."""
+        ...
+
+    def tables(self) -> tuple[str, ...]:
+        """The names of all tables, without views."""
+        ...
+
+    def foreign_keys(self) -> list[tuple[str, str, str, str]]:
+        """(table, column, parent, key) of every foreign key of one column."""
         ...
 
 
@@ -52,3 +64,11 @@ class FixedCatalogue:
             return None
         same = [p.casefold() for p in entry.parts[-len(parts) :]] == [p.casefold() for p in parts]
         return entry if same else None
+
+    def tables(self) -> tuple[str, ...]:
+        """The names of all tables."""
+        return tuple(name for name, entry in self.entries.items() if entry.definition is None)
+
+    def foreign_keys(self) -> list[tuple[str, str, str, str]]:
+        """None: it was read without them."""
+        return []

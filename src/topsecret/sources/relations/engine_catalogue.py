@@ -34,6 +34,10 @@ UNIQUE = (
     "SELECT schema_name, table_name, constraint_column_names FROM duckdb_constraints() "
     "WHERE database_name = ? AND constraint_type IN ('PRIMARY KEY', 'UNIQUE')"
 )
+FOREIGN = (
+    "SELECT table_name, constraint_column_names, referenced_table, referenced_column_names "
+    "FROM duckdb_constraints() WHERE database_name = ? AND constraint_type = 'FOREIGN KEY'"
+)
 MACROS = (
     "SELECT function_name FROM duckdb_functions() WHERE NOT internal AND function_name IN "
     "(SELECT function_name FROM duckdb_functions() WHERE internal)"
@@ -98,6 +102,22 @@ class DuckCatalogue:
                 return entry
         return None
 
+    def tables(self) -> tuple[str, ...]:
+        """The tables of the connection's schema, others with theirs."""
+        return tuple(
+            name if schema == self.default_schema else f"{schema}.{name}"
+            for (schema, name), entry in self.entries.items()
+            if entry.definition is None
+        )
+
+    def foreign_keys(self) -> list[tuple[str, str, str, str]]:
+        """Of one column each."""
+        return [
+            (table, columns[0], parent, keys[0])
+            for table, columns, parent, keys in self.ask(FOREIGN, [self.database])
+            if len(columns) == 1
+        ]
+
 
 @dataclass(slots=True)
 class SqlCatalogue:
@@ -118,7 +138,7 @@ class SqlCatalogue:
     def _table(self, parts: tuple[str, ...]) -> TableEntry | None:
         try:
             inspector = sqlalchemy.inspect(self.connection)
-            schema = parts[0] if len(parts) > 1 else inspector.default_schema_name or "main"
+            schema = str(parts[0] if len(parts) > 1 else inspector.default_schema_name or "main")
             names = [*inspector.get_table_names(schema), *inspector.get_view_names(schema)]
             if self.dialect == "postgres":
                 names += inspector.get_materialized_view_names(schema)
@@ -130,12 +150,31 @@ class SqlCatalogue:
             if described is None:
                 described = self._sqlite(inspector, schema, name)
         except (exc.SQLAlchemyError, OSError):
-            described = None
-            held = {}
+            described, schema, name, held = None, "", "", {}
         if described is None:
             raise DataIndependentFailure("the database's catalogue cannot be read; check the user")
         unique, text, refused = described
-        return TableEntry((schema, name), columns_of(held, self.dialect), unique, text, refused)
+        columns = columns_of(held, self.dialect)
+        return TableEntry((schema, name), columns, unique, text, refused=refused)
+
+    def tables(self) -> tuple[str, ...]:
+        """The tables of the default schema."""
+        return tuple(sorted(sqlalchemy.inspect(self.connection).get_table_names()))
+
+    def foreign_keys(self) -> list[tuple[str, str, str, str]]:
+        """Of one column each, within the default schema."""
+        inspector = sqlalchemy.inspect(self.connection)
+        return [
+            (
+                table,
+                key["constrained_columns"][0],
+                key["referred_table"],
+                key["referred_columns"][0],
+            )
+            for table in self.tables()
+            for key in inspector.get_foreign_keys(table)
+            if len(key["constrained_columns"]) == 1 and not key.get("referred_schema")
+        ]
 
     def _postgres(self, schema: str, name: str) -> tuple[frozenset[str], str | None, str | None]:
         values: Mapping[str, Any] = {"schema": schema, "table": name}

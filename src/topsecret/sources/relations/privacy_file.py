@@ -102,6 +102,14 @@ class PrivacyFile:
         """The file that ``person=`` alone stands for."""
         return cls({table: TableRule(person=person)})
 
+    @property
+    def person(self) -> str:
+        """What identifies a person, for receipts and budgets: ``user``, or ``customers.id``."""
+        holders = {name: rule.person for name, rule in self.tables.items() if rule.person}
+        if len(self.tables) == 1:
+            return next(iter(holders.values()), "")
+        return " = ".join(f"{name}.{column}" for name, column in sorted(holders.items()))
+
     def rule(self, names: tuple[str, ...]) -> tuple[str, TableRule] | None:
         """The rule for a table by its parts, with or without its schema; names ignore case."""
         for parts in (names, names[-2:], names[-1:]):

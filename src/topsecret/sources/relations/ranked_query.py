@@ -74,6 +74,10 @@ class RankedQuery:
     delta: str | None = None
     shared_rows: bool = False
     """Whether rows may belong to several persons, because a key is not unique."""
+    dialect: str = "duckdb"
+    owner_kind: str = "text"
+    tables: tuple[str, ...] = ()
+    """What the query reads, for the receipt."""
 
 
 def read(text: str, file: PrivacyFile, catalogue: Catalogue, dialect: str = "") -> RankedQuery:
@@ -155,6 +159,9 @@ class _Reading:
             groups=groups,
             domain=domain,
             shared_rows=any(s.relation.shared_keys for s in scope.sources),
+            dialect=scope.dialect,
+            owner_kind=self.rebuilder.owner_kind,
+            tables=self.rebuilder.tables_read,
         )
         return self._with_options(asked, options, scope)
 

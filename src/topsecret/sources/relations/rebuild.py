@@ -79,6 +79,17 @@ class Rebuilder:
         self._tables = Tables(file, catalogue, self.names)
         self._relations = 0
         self._views: tuple[str, ...] = ()
+        self._read: dict[str, None] = {}
+
+    @property
+    def owner_kind(self) -> str:
+        """What the hidden column holds."""
+        return "integer" if self._tables.whole_numbers() else "text"
+
+    @property
+    def tables_read(self) -> tuple[str, ...]:
+        """The tables and views that were named, in order."""
+        return tuple(self._read)
 
     def relation(self, node: Any, ctes: CTES, outer: Scope | None = None) -> Relation:
         """The relation of a query that stands inside another."""
@@ -104,8 +115,9 @@ class Rebuilder:
             raise QueryRefused("from", f"{quoted(node)} reads no table")
         where = node.args.get("where")
         parts = tuple(conjuncts(where.this)) if where is not None else ()
-        clause = FromClause(scope, self._source(start.this, ctes), parts)
-        for join in node.args.get("joins") or []:
+        first, joins = _in_order(start.this, node.args.get("joins") or [])
+        clause = FromClause(scope, self._source(first, ctes), parts)
+        for join in joins:
             clause.join(join, self._source(join.this, ctes))
         select = clause.select()
         if where is not None:
@@ -150,13 +162,16 @@ class Rebuilder:
         if len(parts) == 1 and parts[0].casefold() in ctes:
             one, seen = ctes[parts[0].casefold()]
             return self.source(name, _columns_named(one, self.relation(one.this, seen)))
-        relation = self._named(parts)
+        relation = self.table(parts)
         source = self.source(name, _columns_named(node, relation))
         source.table = parts[-1]
         return source
 
-    def _named(self, parts: tuple[str, ...]) -> Relation:
+    def table(self, parts: tuple[str, ...]) -> Relation:
+        """A table or view with its owners."""
         entry = self._catalogue.table(parts)
+        if not self._views:
+            self._read[parts[-1]] = None
         if entry is None:
             raise QueryRefused(
                 "unknown-table", f"there is no table {'.'.join(parts)!r} that may be read"
@@ -294,7 +309,37 @@ def parsed(text: str, dialect: str) -> Any:
         raise QueryRefused("syntax", f"this is not {dialect} SQL: {quoted(text)}") from None
     if len(trees) != 1:
         raise QueryRefused("statement", "a query is one statement; found several, or none")
-    return trees[0]
+    return trees[0].transform(_in_instead_of_any)
+
+
+def _in_instead_of_any(node: Any) -> Any:
+    """Engines print ``x IN (…)`` of a view as ``x = ANY (…)``, and NOT IN as ``x <> ALL (…)``."""
+    other = node.expression if isinstance(node, exp.EQ | exp.NEQ) else None
+    if isinstance(node, exp.EQ) and isinstance(other, exp.Any):
+        listed = other.this
+    elif isinstance(node, exp.NEQ) and isinstance(other, exp.Anonymous) and other.name == "ALL":
+        listed = other.expressions[0]
+    else:
+        return node
+    while isinstance(listed, exp.Paren):
+        listed = listed.this
+    if isinstance(listed, exp.Array):
+        made = exp.In(this=node.this, expressions=listed.expressions)
+    elif isinstance(listed, exp.Query):
+        made = exp.In(this=node.this, query=listed)
+    else:
+        return node
+    return exp.not_(made) if isinstance(node, exp.NEQ) else made
+
+
+def _in_order(first: Any, joins: list[Any]) -> tuple[Any, list[Any]]:
+    """The first source and its joins, without the parentheses that engines write around them."""
+    first = first.copy()
+    inner = first.args.pop("joins", None) or []
+    joins = [*inner, *joins]
+    if isinstance(first, exp.Subquery) and not first.alias and isinstance(first.this, exp.Table):
+        return _in_order(first.this, joins)
+    return first, joins
 
 
 def _columns_named(node: Any, relation: Relation) -> Relation:

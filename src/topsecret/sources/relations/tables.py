@@ -54,7 +54,8 @@ class Tables:
         columns = [self._column(entry, name, rule, place) for place in enumerate(entry.schema)]
         shown = [(typed.node, out.ident) for typed, out in columns]
         outs = tuple(out for _, out in columns)
-        source: Any = exp.alias_(table(*entry.parts), EVENTS, table=True, quoted=True)
+        held = table(*entry.parts) if entry.relation is None else entry.relation.copy()
+        source: Any = exp.alias_(held, EVENTS, table=True, quoted=True)
         if rule.public:
             return Relation(projected(source, shown, None), outs, private=False)
         if rule.person is not None or (rule.link is not None and self._links_to_person(rule.link)):
@@ -140,9 +141,9 @@ class Tables:
                 "which do not identify persons; use text or whole numbers",
             )
         value = person_value(column(held, EVENTS), held, entry.schema, self._dialect)
-        return value if self._whole_numbers() else as_text(value, self._dialect)
+        return value if self.whole_numbers() else as_text(value, self._dialect)
 
-    def _whole_numbers(self) -> bool:
+    def whole_numbers(self) -> bool:
         """Whether every owner of the file is a whole number, which needs no text."""
         if self._native is None:
             kinds = set()
