@@ -26,7 +26,7 @@ from topsecret.sources.relations.relation import (
 )
 from topsecret.sources.sql.dialects import as_text, counted
 from topsecret.sources.sql.operand_types import Typed, column_of
-from topsecret.sources.sql.statements import EVENTS, column, person_value, table
+from topsecret.sources.sql.statements import EVENTS, column, person_of, table
 
 
 class Tables:
@@ -140,7 +140,7 @@ class Tables:
                 f"the person column {held!r} of {entry.parts[-1]!r} holds numbers with fractions, "
                 "which do not identify persons; use text or whole numbers",
             )
-        value = person_value(column(held, EVENTS), held, entry.schema, self._dialect)
+        value = person_of(column(held, EVENTS), held, entry.schema, self._dialect)
         return value if self.whole_numbers() else as_text(value, self._dialect)
 
     def whole_numbers(self) -> bool:
