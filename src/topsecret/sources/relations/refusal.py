@@ -1,22 +1,13 @@
-"""Why a query is not answered: a short reason for programs, a sentence for people."""
+"""The words of a refusal: the caller's own, cut to one line."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from topsecret.errors import InvalidParameter
+from topsecret.errors import QueryRefused
 from topsecret.sources.sql.expressions import shown
 
-
-class QueryRefused(InvalidParameter):
-    """A query that no rule accepts; ``reason`` is one word of a fixed list, the text says why.
-
-    Raised from the text, the schema and the privacy file alone, before any row is read.
-    """
-
-    def __init__(self, reason: str, message: str) -> None:
-        super().__init__(message)
-        self.reason = reason
+__all__ = ["QueryRefused", "quoted"]
 
 
 def quoted(node: Any) -> str:
