@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import Number
-from topsecret.questions.answer import answer
-from topsecret.questions.payment import Answer, purse
+from topsecret.questions.answer import Answer, answer
+from topsecret.questions.payment import purse
 from topsecret.questions.question import Groups, Question
 from topsecret.results.release import Release
 from topsecret.sources.relations.open_query import Privacy, open_query
