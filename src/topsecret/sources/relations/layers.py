@@ -8,11 +8,11 @@ from typing import Any
 
 from sqlglot import exp
 
+from topsecret.sources.relations.caller_list import CallerList
 from topsecret.sources.relations.measure import Measure, measure_of, measures_in
 from topsecret.sources.relations.rebuild import CTES, Rebuilder
 from topsecret.sources.relations.refusal import QueryRefused, quoted
 from topsecret.sources.relations.scope import conjuncts
-from topsecret.sources.relations.select_list import SelectList
 
 LAYER_PARTS = {"expressions", "from_", "from", "where", "order", "limit", "with_", "with"}
 
@@ -119,7 +119,7 @@ class Layers:
             return False
         return isinstance(self._meant(part.this, place), exp.Window)
 
-    def ordering(self, inner: Ordering, measure: Measure, listed: SelectList) -> Ordering:
+    def ordering(self, inner: Ordering, measure: Measure, listed: CallerList) -> Ordering:
         """The counting SELECT's own order and cut, unless a layer has another."""
         found = inner
         for place, layer in enumerate(reversed(self._outer)):
@@ -144,7 +144,7 @@ class Layers:
         return found
 
     def _sorted(
-        self, order: Any, place: int, measure: Measure, listed: SelectList
+        self, order: Any, place: int, measure: Measure, listed: CallerList
     ) -> dict[str, Any]:
         first = order.expressions[0]
         meant = self._meant(first.this, place)
@@ -169,7 +169,7 @@ class Layers:
         )
 
 
-def ordering(node: exp.Select, listed: SelectList, measure: Measure) -> Ordering:
+def ordering(node: exp.Select, listed: CallerList, measure: Measure) -> Ordering:
     """ORDER BY, LIMIT and QUALIFY of the counting SELECT."""
     qualify = node.args.get("qualify")
     k = limit_of(node)
@@ -190,21 +190,21 @@ def ordering(node: exp.Select, listed: SelectList, measure: Measure) -> Ordering
     return Ordering(k, ordered, ordered and not first.args.get("desc"))
 
 
-def _aliased(node: Any, listed: SelectList) -> Any:
+def _aliased(node: Any, listed: CallerList) -> Any:
     plain = node.unnest()
     if isinstance(plain, exp.Literal) and not plain.is_string and plain.this.isdigit():
         place = int(plain.this)
-        if not 1 <= place <= len(listed._shown):
+        if not 1 <= place <= len(listed.shown):
             raise QueryRefused("order", f"ORDER BY {place} names no column of the list")
-        return listed._shown[place - 1][1]
+        return listed.shown[place - 1][1]
     if isinstance(plain, exp.Column) and not plain.table:
-        for name, one in listed._shown:
+        for name, one in listed.shown:
             if name.casefold() == plain.name.casefold():
                 return one
     return node
 
 
-def _ranked(window: Any, part: Any, measure: Measure, listed: SelectList) -> Ordering:
+def _ranked(window: Any, part: Any, measure: Measure, listed: CallerList) -> Ordering:
     """ROW_NUMBER() OVER (PARTITION BY g ORDER BY n DESC) <= k."""
     number = part.expression.unnest()
     wrong = QueryRefused(
@@ -225,7 +225,7 @@ def _ranked(window: Any, part: Any, measure: Measure, listed: SelectList) -> Ord
         raise wrong
     first = order.expressions[0]
     meant = _aliased(first.this, listed)
-    if not measures_in(meant) or measure_of(meant.unnest(), listed._scope, listed) != measure:
+    if not measures_in(meant) or measure_of(meant.unnest(), listed.scope, listed) != measure:
         raise wrong
     smallest = not first.args.get("desc")
     return Ordering(k, True, smallest, parts[0] if parts else None)
@@ -253,7 +253,7 @@ def limit_of(node: exp.Select) -> int | None:
     return int(number.this)
 
 
-def at_least(having: Any, measure: Measure, listed: SelectList) -> int | None:
+def at_least(having: Any, measure: Measure, listed: CallerList) -> int | None:
     """N of ``HAVING COUNT(DISTINCT person) >= N``."""
     if having is None:
         return None
@@ -264,7 +264,7 @@ def at_least(having: Any, measure: Measure, listed: SelectList) -> int | None:
         meant: Any = _aliased(part.this, listed) if value is not None else None
         if value is None or not measures_in(meant):
             raise QueryRefused("having", f"HAVING {quoted(part)} is not: the measure >= a number")
-        if measure_of(meant.unnest(), listed._scope, listed) != measure:
+        if measure_of(meant.unnest(), listed.scope, listed) != measure:
             raise QueryRefused("two-measures", f"HAVING {quoted(part)} is about another measure")
         least = value if least is None else max(least, value)
     return least

@@ -8,10 +8,10 @@ from typing import Any
 from sqlglot import exp
 
 from topsecret.sources.relations.aggregates import outermost
+from topsecret.sources.relations.caller_list import AGGREGATES, CallerList
 from topsecret.sources.relations.refusal import QueryRefused, quoted
 from topsecret.sources.relations.relation import PERSON
 from topsecret.sources.relations.scope import Scope, tag_of
-from topsecret.sources.relations.select_list import AGGREGATES, SelectList
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ def measures_in(node: Any) -> list[Any]:
     return [one for child in node.iter_expressions() for one in measures_in(child)]
 
 
-def measure_of(node: Any, scope: Scope, listed: SelectList) -> Measure:
+def measure_of(node: Any, scope: Scope, listed: CallerList) -> Measure:
     """The measure that an aggregate is."""
     conditions: list[Any] = []
     inner = node
@@ -81,5 +81,5 @@ def measure_of(node: Any, scope: Scope, listed: SelectList) -> Measure:
     return Measure(_text(conditions, listed, "persons"), tuple(conditions))
 
 
-def _text(conditions: list[Any], listed: SelectList, what: str) -> str:
-    return " ".join([what, *(listed._canonical(one) for one in conditions)])
+def _text(conditions: list[Any], listed: CallerList, what: str) -> str:
+    return " ".join([what, *(listed.canonical(one) for one in conditions)])

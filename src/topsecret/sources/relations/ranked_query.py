@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from sqlglot import exp
 
+from topsecret.sources.relations.caller_list import CallerList
 from topsecret.sources.relations.catalogue import Catalogue
 from topsecret.sources.relations.layers import Layers, Ordering, at_least, ordering
 from topsecret.sources.relations.measure import Measure, measure_of, measures_in
@@ -33,7 +34,6 @@ from topsecret.sources.relations.scope import (
     names_person,
     tag_of,
 )
-from topsecret.sources.relations.select_list import SelectList
 from topsecret.sources.sql.statements import named
 
 COUNTING_PARTS = {
@@ -121,8 +121,8 @@ class _Reading:
         self, node: exp.Select, opened: Opened, layers: Layers, options: dict[str, str]
     ) -> RankedQuery:
         scope = opened.scope
-        listed = SelectList(node, scope, opened.select, self.rebuilder.names)
-        keys = listed._keys()
+        listed = CallerList(node, scope)
+        keys = listed.keys()
         if not keys:
             raise QueryRefused(
                 "total" if measures_in(node) else "rows",
@@ -166,21 +166,21 @@ class _Reading:
         return self._with_options(asked, options, scope)
 
     def _items(
-        self, listed: SelectList, keys: list[Any], layers: Layers
+        self, listed: CallerList, keys: list[Any], layers: Layers
     ) -> tuple[list[Any], tuple[str, ...]]:
         shown = [
             (name, one)
-            for name, one in listed._shown
+            for name, one in listed.shown
             if not measures_in(one) and not isinstance(one.unnest(), exp.Window)
         ]
-        wanted = {listed._canonical(key) for key in keys}
-        given = {listed._canonical(one) for _, one in shown}
+        wanted = {listed.canonical(key) for key in keys}
+        given = {listed.canonical(one) for _, one in shown}
         if wanted != given:
             raise QueryRefused(
                 "group", "the items of the list must be exactly the columns of GROUP BY"
             )
         for _, one in shown:
-            if names_person(one, listed._scope):
+            if names_person(one, listed.scope):
                 raise QueryRefused(
                     "person-item",
                     f"{quoted(one)} names a person: the list itself would give them away",
@@ -189,15 +189,15 @@ class _Reading:
         return [one for _, one in shown], layers.renamed(titles)
 
     def _measure(
-        self, node: exp.Select, listed: SelectList, layers: Layers, scope: Scope
+        self, node: exp.Select, listed: CallerList, layers: Layers, scope: Scope
     ) -> Measure:
         found: dict[str, Measure] = {}
         clauses = [node.args.get(name) for name in ("having", "qualify", "order")]
-        read = [one for _, one in listed._shown]
+        read = [one for _, one in listed.shown]
         read += [clause for clause in clauses if clause is not None]
         for part in read:
             for one in measures_in(part):
-                found[listed._canonical(one)] = measure_of(one, scope, listed)
+                found[listed.canonical(one)] = measure_of(one, scope, listed)
         if not found:
             raise QueryRefused("rows", "the query counts nothing: add COUNT(DISTINCT person)")
         kinds = {measure.text for measure in found.values()}
@@ -206,7 +206,7 @@ class _Reading:
         return next(iter(found.values()))
 
     def _ranking(
-        self, node: exp.Select, listed: SelectList, layers: Layers, measure: Measure
+        self, node: exp.Select, listed: CallerList, layers: Layers, measure: Measure
     ) -> Ordering:
         inner = ordering(node, listed, measure)
         ranking = layers.ordering(inner, measure, listed)
@@ -281,21 +281,21 @@ class _Reading:
         return select
 
     def _groups(
-        self, partition: Any, items: list[Any], opened: Opened, listed: SelectList
+        self, partition: Any, items: list[Any], opened: Opened, listed: CallerList
     ) -> tuple[int | None, tuple[Any, ...]]:
         if partition is None:
             return None, ()
-        texts = [listed._canonical(item) for item in items]
-        wanted = listed._canonical(partition)
+        texts = [listed.canonical(item) for item in items]
+        wanted = listed.canonical(partition)
         if wanted not in texts or len(texts) < 2:
             raise QueryRefused("window", f"PARTITION BY {quoted(partition)} must be an item column")
         place = texts.index(wanted)
         for part in opened.where:
-            if isinstance(part, exp.In) and listed._canonical(part.this) == wanted:
+            if isinstance(part, exp.In) and listed.canonical(part.this) == wanted:
                 values = [_value(one) for one in part.expressions]
                 if values and None not in values:
                     return place, tuple(values)
-            if isinstance(part, exp.EQ) and listed._canonical(part.this) == wanted:
+            if isinstance(part, exp.EQ) and listed.canonical(part.this) == wanted:
                 value = _value(part.expression)
                 if value is not None:
                     return place, (value,)

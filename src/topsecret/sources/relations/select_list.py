@@ -7,12 +7,12 @@ and aggregates with the owner among the keys; window functions within the owner'
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 
 from sqlglot import exp
 
 from topsecret.sources.relations.aggregates import aggregate, numbering, outermost
+from topsecret.sources.relations.caller_list import CallerList
 from topsecret.sources.relations.refusal import QueryRefused, quoted
 from topsecret.sources.relations.relation import (
     KEYS,
@@ -21,7 +21,6 @@ from topsecret.sources.relations.relation import (
     Names,
     Relation,
     RelationColumn,
-    Tag,
     as_source,
     owner,
 )
@@ -29,8 +28,6 @@ from topsecret.sources.relations.scope import Expressions, Scope, names_person, 
 from topsecret.sources.sql.dialects import as_text
 from topsecret.sources.sql.operand_types import Typed, double, is_whole_number
 from topsecret.sources.sql.statements import named
-
-AGGREGATES = (exp.AggFunc, exp.Filter)
 
 
 @dataclass(slots=True)
@@ -52,16 +49,16 @@ class SelectList:
         self._select = select
         self._names = names
         self._dialect = scope.dialect
-        self._shown = self._expanded()
+        self._list = CallerList(node, scope)
         self._stage: Stage | None = None
 
     def relation(self) -> Relation:
         """The whole."""
         node = self._node
         having, qualify = node.args.get("having"), node.args.get("qualify")
-        read = [one for _, one in self._shown]
+        read = [one for _, one in self._list.shown]
         read += [clause.this for clause in (having, qualify) if clause is not None]
-        aggregates = [one for part in read for one in self._aggregates(part)]
+        aggregates = [one for part in read for one in self._list.aggregates(part)]
         if node.args.get("group") is not None or aggregates:
             self._group(aggregates)
         elif having is not None:
@@ -85,7 +82,7 @@ class SelectList:
     # -- stages
 
     def _group(self, aggregates: list[Any]) -> None:
-        keys = self._keys()
+        keys = self._list.keys()
         private = self._scope.own is not None
         if private and not any(tag_of(key, self._scope) == PERSON for key in keys):
             listed = ", ".join(quoted(key) for key in keys)
@@ -104,13 +101,13 @@ class SelectList:
                 raise QueryRefused("group", f"GROUP BY {quoted(key)} is a constant; leave it out")
             if typed.sort not in KEYS:
                 raise QueryRefused("group", f"GROUP BY {quoted(key)}: cast it to TEXT first")
-            columns.append(self._described(key, f"c{len(columns) + 1}", typed.sort))
+            columns.append(self._list.described(key, f"c{len(columns) + 1}", typed.sort))
             values.append(typed.node)
-            meaning[self._canonical(key)] = columns[-1]
+            meaning[self._list.canonical(key)] = columns[-1]
         grouped = [value.copy() for value in values]
         unique = frozenset(c.ident for c in columns if c.tag != PERSON)
         for one in aggregates:
-            text = self._canonical(one)
+            text = self._list.canonical(one)
             if text in meaning:
                 continue
             typed = aggregate(one, expressions, self._dialect)
@@ -172,7 +169,7 @@ class SelectList:
             made = RelationColumn("", f"c{len(columns) + 1}", "integer")
             columns.append(made)
             shown.append(named(value, made.ident))
-            meaning[self._canonical(one)] = made
+            meaning[self._list.canonical(one)] = made
         self._around(stage, shown, columns, meaning)
 
     def _distinct_on(self, on: Any) -> None:
@@ -233,7 +230,7 @@ class SelectList:
             return
         if not isinstance(window.this, exp.RowNumber):
             return
-        parts = [self._canonical(part) for part in window.args.get("partition_by") or []]
+        parts = [self._list.canonical(part) for part in window.args.get("partition_by") or []]
         held = [self._stage.meaning.get(part) for part in parts]
         if all(one is not None for one in held):
             unique = frozenset(c.ident for c in held if c is not None and c.tag != PERSON)
@@ -245,15 +242,15 @@ class SelectList:
         columns: list[RelationColumn] = []
         shown: list[Any] = []
         plain: dict[str, str] = {}
-        for name, node in self._shown:
+        for name, node in self._list.shown:
             typed = self._settled(node, expressions.typed(node))
             if distinct and typed.sort not in KEYS:
                 raise QueryRefused("distinct", f"DISTINCT cannot compare {quoted(node)}; cast it")
-            made = self._described(node, f"c{len(columns) + 1}", typed.sort, name)
+            made = self._list.described(node, f"c{len(columns) + 1}", typed.sort, name)
             columns.append(made)
             shown.append(named(typed.node, made.ident))
-            if stage is not None and self._canonical(node) in stage.meaning:
-                plain[stage.meaning[self._canonical(node)].ident] = made.ident
+            if stage is not None and self._list.canonical(node) in stage.meaning:
+                plain[stage.meaning[self._list.canonical(node)].ident] = made.ident
         unique: frozenset[str] | None = None
         if distinct:
             unique = frozenset(c.ident for c in columns if c.tag != PERSON)
@@ -277,69 +274,11 @@ class SelectList:
         shared = any(s.relation.shared_keys for s in self._scope.sources)
         return Relation(select, tuple(columns), private, unique, shared)
 
-    # -- the caller's expressions
-
-    def _expanded(self) -> list[tuple[str, Any]]:
-        shown: list[tuple[str, Any]] = []
-        for one in self._node.expressions:
-            if isinstance(one, exp.Star) or (
-                isinstance(one, exp.Column) and isinstance(one.this, exp.Star)
-            ):
-                star = one.this if isinstance(one, exp.Column) else one
-                if any(star.args.get(k) for k in star.args):
-                    raise QueryRefused("expression", f"{quoted(one)} is not known; list columns")
-                table = one.table if isinstance(one, exp.Column) else ""
-                for found in self._scope.stars(table):
-                    node = exp.column(found.column.name, found.source.name or None, quoted=True)
-                    shown.append((found.column.name, node))
-            elif isinstance(one, exp.Alias):
-                shown.append((one.alias, one.this))
-            else:
-                shown.append((one.name if isinstance(one, exp.Column) else "", one))
-        return shown
-
-    def _keys(self) -> list[Any]:
-        group = self._node.args.get("group")
-        if group is None:
-            return []
-        sets = (exp.Rollup, exp.Cube, exp.GroupingSets)
-        more = any(value for name, value in group.args.items() if name != "expressions")
-        if more or any(isinstance(key, sets) for key in group.expressions):
-            raise QueryRefused("group-sets", f"{quoted(group)}: list the columns to group by")
-        return [self._key(key) for key in group.expressions]
-
-    def _key(self, key: Any) -> Any:
-        plain = key.unnest()
-        if isinstance(plain, exp.Literal) and not plain.is_string:
-            place = int(Decimal(plain.this))
-            if not 1 <= place <= len(self._shown):
-                raise QueryRefused("group", f"GROUP BY {place} names no column of the list")
-            return self._shown[place - 1][1]
-        if isinstance(plain, exp.Column) and not plain.table:
-            try:
-                self._scope.find(plain)
-            except QueryRefused:
-                aliased = [n for name, n in self._shown if name.casefold() == plain.name.casefold()]
-                if len(aliased) == 1:
-                    return aliased[0]
-                raise
-        return key
-
-    def _aggregates(self, node: Any) -> list[Any]:
-        if isinstance(node, exp.Window):
-            inside = [*(node.args.get("partition_by") or []), node.args.get("order")]
-            return [one for part in inside if part is not None for one in self._aggregates(part)]
-        if isinstance(node, AGGREGATES):
-            return [node]
-        if not isinstance(node, exp.Expression):
-            return []
-        return [one for child in node.iter_expressions() for one in self._aggregates(child)]
-
     def _expressions(self, stage: Stage) -> Expressions:
         def special(node: Any) -> Typed | None:
             if not isinstance(node, exp.Expression) or isinstance(node, exp.Literal):
                 return None
-            held = stage.meaning.get(self._canonical(node))
+            held = stage.meaning.get(self._list.canonical(node))
             if held is not None:
                 return Typed(held.at(stage.alias, self._dialect), held.sort)
             if isinstance(node, exp.Column) and self._scope.find(node) is not None:
@@ -352,42 +291,6 @@ class SelectList:
         inner = Scope(self._dialect, self._scope)
         inner.own = owner(stage.alias) if stage.relation.private else None
         return Expressions(inner, special)
-
-    def _canonical(self, node: Any) -> str:
-        """The expression's text with each column replaced by the one that it means."""
-
-        def replaced(one: Any) -> Any:
-            if isinstance(one, exp.Column) and not isinstance(one.this, exp.Star):
-                found = self._scope.find(one)
-                if found is None:
-                    return exp.column("own", "own")
-                return exp.column(found.column.ident, found.source.alias)
-            return one
-
-        text: str = node.unnest().copy().transform(replaced).sql()
-        return text
-
-    def _described(self, node: Any, ident: str, sort: str, name: str = "") -> RelationColumn:
-        plain = node.unnest()
-        tag: Tag | None = None
-        origin = None
-        if isinstance(plain, exp.Column):
-            tag = tag_of(plain, self._scope)
-            found = self._scope.find(plain)
-            if found is not None and not found.source.optional:
-                origin = found.column.origin
-        person = self._names_person(node)
-        return RelationColumn(name, ident, sort, tag, person, origin)
-
-    def _names_person(self, node: Any) -> bool:
-        """Counts name nobody; everything else made from a person's column does."""
-        if isinstance(node, exp.Count | exp.Window):
-            return False
-        if isinstance(node, exp.Column):
-            return names_person(node, self._scope)
-        if not isinstance(node, exp.Expression):
-            return False
-        return any(self._names_person(child) for child in node.iter_expressions())
 
     def _settled(self, node: Any, typed: Typed) -> Typed:
         """A literal as a value of a kind that a column can have."""
