@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import Number
 from topsecret.questions.answer import Answer, answer
-from topsecret.questions.payment import purse
 from topsecret.questions.question import Groups, Question
+from topsecret.questions.top_k import purse_of
 from topsecret.results.release import Release
 from topsecret.sources.relations.open_query import Privacy, open_query
 from topsecret.sources.relations.query_source import QuerySource
@@ -60,7 +60,7 @@ def sql(
     assigns them, is protected with (``epsilon``, ``delta``).
     """
     opened, asked = open_query(query, source, privacy=privacy, person=person, dialect=dialect)
-    pays = purse(ledger, dataset, analyst, request_id)
+    pays = purse_of(ledger, dataset, analyst, request_id)
     keywords = _keywords(opened, asked)
     keywords |= {
         "epsilon": _given("epsilon", epsilon, asked.epsilon),
