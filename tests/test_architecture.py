@@ -64,6 +64,7 @@ MAY_USE: dict[str, set[str]] = {
         "planning",
         "accounting",
         "sources.demo_data",
+        "sources.relations",  # a privacy file is proposed from a schema, which is public
         "service",
         "verify",
         "pate",
