@@ -65,7 +65,12 @@ def top(
         str | None, typer.Option(help="The column of the domain's file.", metavar="COLUMN")
     ] = None,
     counts: Annotated[bool, typer.Option("--counts", help="Release noisy counts, too.")] = False,
-    counts_share: Annotated[float, typer.Option(help="Their share of epsilon.")] = 0.25,
+    counts_part: Annotated[
+        float | None, typer.Option(help="Their part of the budget; 0.15 is usual.")
+    ] = None,
+    counts_share: Annotated[
+        float | None, typer.Option(help="Older: their share of epsilon.", hidden=True)
+    ] = None,
     by: Annotated[
         str | None, typer.Option(help="One list for each --group of this column.", metavar="COLUMN")
     ] = None,
@@ -120,6 +125,7 @@ def top(
         "max_items": max_items,
         "domain": _domain(domain, domain_column, table),
         "counts": counts,
+        "counts_part": counts_part,
         "counts_share": counts_share,
     }
     if not accept_weak_privacy and epsilon is not None:
@@ -138,13 +144,30 @@ def top(
         release = top_k(place, **asked)
         if plot is not None:
             release.plot().savefig(plot)
-        _print([release], release, json, csv)
+        print_answer(release, json, csv)
         return
     _refuse_together(plot=plot)
     from topsecret.questions.top_k import top_k_by
 
     releases = top_k_by(place, by=by, groups=group or [], disjoint=disjoint, **asked)
-    _print(list(releases.values()), releases, json, csv)
+    print_answer(releases, json, csv)
+
+
+def print_answer(whole: Any, json: bool, csv: bool) -> None:
+    """One list, or one for each group, as a person or a machine wants it."""
+    if json:
+        typer.echo(whole.to_json())
+    elif csv:
+        typer.echo(whole.to_csv(), nl=False)
+    else:
+        from topsecret.cli.render import show, show_together
+
+        if not hasattr(whole, "together"):
+            show(whole)
+            return
+        for release in whole.values():
+            show(release)
+        show_together(whole.together)
 
 
 def _source(source: str, *options: str | None) -> Any:
@@ -160,20 +183,6 @@ def _warn(epsilon: float, delta: float) -> None:
     weak = weakness(epsilon, delta)
     if weak is not None:
         typer.echo(f"topsecret: warning: {weak} (--accept-weak-privacy silences this)", err=True)
-
-
-def _print(lists: list[Any], whole: Any, json: bool, csv: bool) -> None:
-    if json:
-        typer.echo(whole.to_json())
-    elif csv:
-        typer.echo(whole.to_csv(), nl=False)
-    else:
-        from topsecret.cli.render import show, show_together
-
-        for release in lists:
-            show(release)
-        if len(lists) > 1:
-            show_together(whole.together)
 
 
 def _refuse_together(**options: object) -> None:
