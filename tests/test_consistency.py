@@ -200,9 +200,10 @@ TEXTS = [
     if Path(name).suffix in {".py", ".md", ".toml", ".yml", ".ipynb", ".html", ".js", ".css"}
     or Path(name).name == "Makefile"
 ]
+GENERATED = {"docs/commands.md"}  # as long as there are commands
 
 
-@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("name", [name for name in TEXTS if name not in GENERATED])
 def test_a_file_has_at_most_500_lines(name: str) -> None:
     path = ROOT / name
     if path.exists() and path.suffix != ".ipynb":

@@ -82,8 +82,8 @@ def doctor(
 def _examine(file: str, *options: str | None) -> None:
     from itertools import islice
 
-    from topsecret.cli.examine import MOST, SECRET, examine
     from topsecret.cli.file_options import as_file
+    from topsecret.sources.examine_file import MOST, SECRET, examine
 
     typer.echo(SECRET.format(file))
     found = list(islice(examine(as_file(file, *options)), MOST + 1))

@@ -178,10 +178,10 @@ def _source(source: str, *options: str | None) -> Any:
 
 
 def _warn(epsilon: float, delta: float) -> None:
-    from topsecret.accounting.weak_privacy import weakness
+    from topsecret.accounting.weak_privacy import VOID_DELTA, weakness
 
     weak = weakness(epsilon, delta)
-    if weak is not None:
+    if weak is not None and delta < VOID_DELTA:  # from there on it is refused
         typer.echo(f"topsecret: warning: {weak} (--accept-weak-privacy silences this)", err=True)
 
 
