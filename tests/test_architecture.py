@@ -70,7 +70,7 @@ MAY_USE: dict[str, set[str]] = {
         "planning",
         "accounting",
         "sources.demo_data",
-        "sources.engines.file_form",  # how a file is read, in public words
+        "sources.file_form",  # how a file is read, in public words
         "sources.examine_file",  # for the owner of the data
         "sources.relations",  # a privacy file is proposed from a schema, which is public
         "service",
@@ -93,7 +93,7 @@ MAY_USE: dict[str, set[str]] = {
         "",
     },
     "__main__": {"cli"},
-    "": {"counts", "mechanisms.selection", "planning", "questions", "sources.engines.file_form"},
+    "": {"counts", "mechanisms.selection", "planning", "questions", "sources.file_form"},
 }
 ONLY_IN = {
     "duckdb": {"sources"},

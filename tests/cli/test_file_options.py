@@ -14,7 +14,7 @@ from topsecret import top_k
 from topsecret.errors import InvalidParameter, MissingExtra, SourceError
 from topsecret.sources import CountQuery
 from topsecret.sources.engines.duckdb import FileSource
-from topsecret.sources.engines.file_form import File
+from topsecret.sources.file_form import File
 
 QUERY = CountQuery("place", "user", 10)
 ROWS = [("u1", "café"), ("u2", "café"), ("u3", "pier")]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from topsecret.sources.engines.file_form import File
+    from topsecret.sources.file_form import File
 
 FormatOption = Annotated[
     str | None,
@@ -33,7 +33,7 @@ def as_file(
     header: str | None = None,
 ) -> File:
     """The file with what the options say."""
-    from topsecret.sources.engines.file_form import File
+    from topsecret.sources.file_form import File
 
     names = None if header is None else [name.strip() for name in header.split(",")]
     return File(path, format=form, delimiter=delimiter, encoding=encoding, header=names)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from topsecret.errors import InvalidParameter
-from topsecret.sources.engines.file_form import File
+from topsecret.sources.file_form import File
 from topsecret.sources.memory import VARIABLE, memory
 from topsecret.sources.source import Source
 

@@ -27,7 +27,6 @@ from topsecret.errors import DataIndependentFailure, InvalidParameter, SourceErr
 from topsecret.sources import session as asking
 from topsecret.sources.domains.domain import Column, FileColumn
 from topsecret.sources.domains.items_file import is_plain, plain_items
-from topsecret.sources.engines.file_form import File
 from topsecret.sources.engines.files import (
     EventFile,
     FilesToRead,
@@ -36,6 +35,7 @@ from topsecret.sources.engines.files import (
     files_at,
     literal_pattern,
 )
+from topsecret.sources.file_form import File
 from topsecret.sources.fingerprints import Fingerprint
 from topsecret.sources.memory import VARIABLE, memory
 from topsecret.sources.progress import watch

@@ -32,7 +32,7 @@ from topsecret.errors import (
     SourceError,
     UnknownColumn,
 )
-from topsecret.sources.engines.file_form import (
+from topsecret.sources.file_form import (
     COMPRESSIONS,
     STANDARD_INPUT,
     UTF8,
