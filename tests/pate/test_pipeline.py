@@ -61,7 +61,9 @@ def test_a_pickled_model_holds_no_teacher() -> None:
 
 
 def test_a_student_of_no_answers_predicts_nothing() -> None:
-    model = PateClassifier(RidgeClassifier(), teachers=10, queries=20, epsilon=0.01)
+    model = PateClassifier(
+        RidgeClassifier(), teachers=10, queries=20, epsilon=0.01, method="stable"
+    )
     model.fit(X[PRIVATE], Y[PRIVATE], public=X[PUBLIC])
     assert model.answered_ == 0
     assert not model.predict(X[TEST]).any()
