@@ -64,9 +64,9 @@ class PateClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
     recommends, perhaps for ``expected_labels`` labels per row.
 
     The student of shares is `ShareRidge`, or ``student``: any regressor, or a classifier that takes
-    sample weights; ``threshold`` says how its shares become labels (``students.py``). The student of
-    label sets is a clone of ``estimator`` unless ``student`` is given. ``queries`` public rows are
-    asked about; by default as many as the rule recommends. ``n_jobs`` is joblib's.
+    sample weights; ``threshold`` says how its shares become labels (``students.py``). The student
+    of label sets is a clone of ``estimator`` unless ``student`` is given. ``queries`` public rows
+    are asked about; by default as many as the rule recommends. ``n_jobs`` is joblib's.
 
     Guarantee: ``student_``, ``answers_`` and all predictions are together (epsilon, delta)-DP
     under replacing one private row (or one group's rows, with ``groups``).
@@ -233,6 +233,12 @@ class PateClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         if self.student_ is None:
             return np.zeros((features.shape[0], self.n_labels_), dtype=np.int64)
         return np.asarray(self.student_.predict(features)).astype(np.int64)
+
+    def predict_shares(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
+        """The shares of the teachers that the student expects; for soft methods only."""
+        if not isinstance(self.student_, SoftStudent):
+            raise InvalidParameter("only students of shares know shares; use method='auto'")
+        return self.student_.shares(_matrix(X))
 
     def score(self, X: Any, y: Any) -> float:  # noqa: N803
         """The share of labels that the student gets right."""

@@ -75,9 +75,8 @@ class PatePlan:
         ]
         for row in self.rows:
             answers = "/".join(f"{chance:4.0%}" for chance in row.stable_answers)
-            lines.append(
-                f"  {row.queries:7}  {row.share_deviation:7.3f}  {row.whole_deviation:9.3f}  {answers}"
-            )
+            noise = f"{row.share_deviation:7.3f}  {row.whole_deviation:9.3f}"
+            lines.append(f"  {row.queries:7}  {noise}  {answers}")
         return "\n".join(lines)
 
 
