@@ -55,7 +55,12 @@ def top(
         str | None, typer.Option(help="The column of the domain's file.", metavar="COLUMN")
     ] = None,
     counts: Annotated[bool, typer.Option("--counts", help="Release noisy counts, too.")] = False,
-    counts_share: Annotated[float, typer.Option(help="Their share of epsilon.")] = 0.25,
+    counts_part: Annotated[
+        float | None, typer.Option(help="Their part of the budget; 0.15 is usual.")
+    ] = None,
+    counts_share: Annotated[
+        float | None, typer.Option(help="Older: their share of epsilon.", hidden=True)
+    ] = None,
     by: Annotated[
         str | None, typer.Option(help="One list for each --group of this column.", metavar="COLUMN")
     ] = None,
@@ -103,6 +108,7 @@ def top(
         "max_items": max_items,
         "domain": _domain(domain, domain_column, table),
         "counts": counts,
+        "counts_part": counts_part,
         "counts_share": counts_share,
     }
     if dataset is not None or ledger is not None:

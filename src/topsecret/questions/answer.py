@@ -7,19 +7,20 @@ answer with what it cost; show it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from topsecret.calibration.calibrated import Calibrated, calibrated
+from topsecret.calibration.calibrated import calibrated
+from topsecret.calibration.counts import CountsBudget
+from topsecret.calibration.prepared import Calibrated
 from topsecret.calibration.question import Question as Numbers
 from topsecret.counts.histogram import Histogram
 from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import down, exact, up
-from topsecret.questions.payment import Answer, Bill, Purse
 from topsecret.questions.question import Question
 from topsecret.results.group_releases import Releases
 from topsecret.results.release import Release
@@ -29,8 +30,45 @@ if TYPE_CHECKING:
     from topsecret.ledger import Flexible, Metered
     from topsecret.sources.session import Engine
 
+Answer = Release | Releases
+Draws = Callable[[], tuple[Answer, int]]
+"""Reads and draws: the answer, and how many symbols were released."""
+
 STEPS = 6
 """How often the price of one group is bisected."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bill:
+    """What is to be paid for: a question, calibrated, about a source. All public."""
+
+    question: Question
+    plan: Plan
+    source: Source
+
+
+class Purse(Protocol):
+    """What a question is paid from."""
+
+    @property
+    def terms(self) -> Metered | Flexible | None:
+        """The budget's public terms; None where nobody keeps one."""
+        ...
+
+    def pay(self, bill: Bill, read_and_draw: Draws) -> Answer:
+        """Reserve the price, read and draw, store; or the answer that was paid for before."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Free:
+    """Nobody keeps a budget: every answer is drawn anew."""
+
+    terms: None = None
+
+    def pay(self, bill: Bill, read_and_draw: Draws) -> Answer:
+        """Read and draw."""
+        return read_and_draw()[0]
 
 
 def answer(question: Question, source: Source, purse: Purse) -> Answer:
@@ -45,7 +83,7 @@ def answer(question: Question, source: Source, purse: Purse) -> Answer:
         with counted(source, question.queries(plan.each.rows)) as histograms:
             return _released(question, plan, source.name, histograms)
 
-    return purse.pay(Bill(question, plan.each, plan.lists, source), read_and_draw)
+    return purse.pay(Bill(question, plan, source), read_and_draw)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +104,14 @@ def planned(numbers: Numbers, question: Question, terms: Metered | Flexible | No
     at = None
     if terms is not None and terms.kind == "metered":
         at = down(terms.price), down(terms.query_delta)
-    return _planned(numbers, question.mechanism, question.counts_share, at, lists)
+    return _planned(numbers, question.mechanism, question.counts, at, lists)
 
 
 @lru_cache(maxsize=256)
 def _planned(
     numbers: Numbers,
     mechanism: str,
-    counts_share: float | None,
+    counts: CountsBudget | None,
     at: tuple[float, float] | None,
     lists: int,
 ) -> Plan:
@@ -85,7 +123,7 @@ def _planned(
 
     def each_at(epsilon: float, delta: float) -> Calibrated:
         asked = replace(numbers, epsilon=epsilon, delta=delta)
-        return calibrated(_named(mechanism, asked, at), asked, counts_share, at)
+        return calibrated(_named(mechanism, asked, at), asked, counts, at)
 
     epsilon, delta = numbers.epsilon, numbers.delta
     if lists == 1:
@@ -184,7 +222,7 @@ def _release(
 ) -> tuple[Release, int]:
     from topsecret import __version__
 
-    drawn, counted, counts = each.draw(histogram), question.counted, each.counts
+    drawn, counted = each.draw(histogram), question.counted
     release = Release(
         items=drawn.items,
         complete=drawn.complete,
@@ -204,7 +242,8 @@ def _release(
         chosen=drawn.chosen,
         told=drawn.ending,
         counts=drawn.counts,
-        half_width=None if counts is None else counts.half_width,
+        half_width=None if drawn.intervals is None else drawn.intervals.half_width(),
+        intervals=drawn.intervals,
         group=group,
         where=" and ".join(map(str, counted.where)),
         domain="" if counted.domain is None else counted.domain.described,

@@ -12,11 +12,14 @@ parameter once, before a source is opened; ``answer`` takes it from there.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, Required, TypedDict
 
 from topsecret.accounting.privacy_unit import PrivacyUnit
+from topsecret.calibration.counts import CountsBudget
 from topsecret.calibration.question import Question as Numbers
 from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import Number, down
@@ -54,7 +57,8 @@ class Keywords(TypedDict, total=False):
     max_items: int | None
     domain: DomainLike | None
     counts: bool
-    counts_share: float
+    counts_part: float | None
+    counts_share: float | None
     salt: bytes
     version: str | None
 
@@ -84,6 +88,22 @@ class Groups:
         return {"by": self.by, "values": list(self.values), "disjoint": self.disjoint}
 
 
+@lru_cache(maxsize=256, typed=True)
+def _numbers(
+    k: int | Literal["auto"],
+    epsilon: Number,
+    delta: Number,
+    k_bar: int | None,
+    max_items: int | None,
+) -> Numbers:
+    return Numbers.of(k=k, epsilon=epsilon, delta=delta, k_bar=k_bar, max_items=max_items)
+
+
+@lru_cache(maxsize=256)
+def _unit(person: str, max_items: int | None) -> PrivacyUnit:
+    return PrivacyUnit(person, max_items=max_items)
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """Everything that is asked. Make one with :meth:`of`, which checks it."""
@@ -93,8 +113,8 @@ class Question:
     numbers: Numbers
     """How many items, and the budget of the whole question."""
     mechanism: str = "auto"
-    counts_share: float | None = None
-    """The part of epsilon that noisy counts get; None for no counts."""
+    counts: CountsBudget | None = None
+    """What noisy counts get of the budget; None for no counts."""
     groups: Groups | None = None
     version: str | None = None
     """Which data it is, in the caller's words, where the source does not say."""
@@ -116,14 +136,16 @@ class Question:
         max_items: int | None = None,
         domain: DomainLike | None = None,
         counts: bool = False,
-        counts_share: float = 0.25,
+        counts_part: float | None = None,
+        counts_share: float | None = None,
         salt: bytes = b"",
         version: str | None = None,
     ) -> Question:
         """The question with these keywords, asked under these terms of a budget."""
         named = item if isinstance(item, str | Expression) else tuple(item)
         public = None if domain is None else domain_of(domain)
-        counted = CountQuery(named, person, 1, conditions(where), max_items, public, salt=salt)
+        kept = conditions(where) if where else ()
+        counted = CountQuery(named, person, 1, kept, max_items, public, salt=salt)
         if terms is not None and terms.kind == "metered":
             if groups is not None:
                 raise InvalidParameter(
@@ -142,14 +164,17 @@ class Question:
             epsilon, delta = down(terms.epsilon), down(terms.delta)
         if epsilon is None:
             raise InvalidParameter("epsilon is missing; 1 is a common choice")
-        numbers = Numbers.of(k=k, epsilon=epsilon, delta=delta, k_bar=k_bar, max_items=max_items)
-        share = counts_share if counts else None
-        return cls(counted, numbers, mechanism, share, groups, version)
+        try:
+            numbers = _numbers(k, epsilon, delta, k_bar, max_items)
+        except TypeError:  # no key of a cache: a list, say; the checks find the words
+            numbers = _numbers.__wrapped__(k, epsilon, delta, k_bar, max_items)
+        noisy = _counts_budget(counts_part, counts_share) if counts else None
+        return cls(counted, numbers, mechanism, noisy, groups, version)
 
     @property
     def unit(self) -> PrivacyUnit:
         """Who is protected."""
-        return PrivacyUnit(self.counted.person, max_items=self.counted.max_items)
+        return _unit(self.counted.person, self.counted.max_items)
 
     @property
     def item(self) -> str:
@@ -187,7 +212,22 @@ class Question:
             "epsilon": numbers["epsilon"],
             "delta": numbers["delta"],
             "mechanism": self.mechanism,
-            "counts_share": self.counts_share,
+            "counts_share": None if self.counts is None else self.counts.fingerprint(),
             "groups": None if self.groups is None else self.groups.fingerprint(),
             "adjacency": self.unit.adjacency,
         }
+
+
+def _counts_budget(part: float | None, share: float | None) -> CountsBudget:
+    """The counts' part of the budget, by its new name or by the old one."""
+    if share is None:
+        return CountsBudget(part)
+    if part is not None:
+        raise InvalidParameter("pass counts_part alone: counts_share is its older form")
+    warnings.warn(
+        "counts_share, a share of epsilon, will be dropped; pass counts_part, a part of the "
+        "budget in which 0.15 is usual, or leave it out",
+        DeprecationWarning,
+        stacklevel=4,
+    )
+    return CountsBudget(share, of_epsilon=True)
