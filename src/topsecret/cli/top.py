@@ -124,16 +124,17 @@ def top(
         release = top_k(source, **asked)
         if plot is not None:
             release.plot().savefig(plot)
-        _print([release], release, json, csv)
+        print_answer(release, json, csv)
         return
     _refuse_together(plot=plot)
     from topsecret.questions.top_k import top_k_by
 
     releases = top_k_by(source, by=by, groups=group or [], disjoint=disjoint, **asked)
-    _print(list(releases.values()), releases, json, csv)
+    print_answer(releases, json, csv)
 
 
-def _print(lists: list[Any], whole: Any, json: bool, csv: bool) -> None:
+def print_answer(whole: Any, json: bool, csv: bool) -> None:
+    """One list, or one for each group, as a person or a machine wants it."""
     if json:
         typer.echo(whole.to_json())
     elif csv:
@@ -141,10 +142,12 @@ def _print(lists: list[Any], whole: Any, json: bool, csv: bool) -> None:
     else:
         from topsecret.cli.render import show, show_together
 
-        for release in lists:
+        if not hasattr(whole, "together"):
+            show(whole)
+            return
+        for release in whole.values():
             show(release)
-        if len(lists) > 1:
-            show_together(whole.together)
+        show_together(whole.together)
 
 
 def _refuse_together(**options: object) -> None:
