@@ -135,7 +135,7 @@ def test_mistakes_are_named() -> None:
 
     with pytest.raises(InvalidParameter, match="max_votes=3 does not go with method='stable'"):
         fit(max_votes=3, method="stable")
-    with pytest.raises(InvalidParameter, match="method='best' must be 'auto' or 'shares' or 'stable'"):
+    with pytest.raises(InvalidParameter, match="method='best' must be 'auto' or 'shares'"):
         fit(method="best")
     with pytest.raises(InvalidParameter, match=r"y has the shape \(3000,\)"):
         PateClassifier(RidgeClassifier()).fit(X[PRIVATE], Y[PRIVATE][:, 0], public=X[PUBLIC])
