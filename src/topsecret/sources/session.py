@@ -16,6 +16,7 @@ from sqlglot import exp
 from topsecret.errors import DataIndependentFailure, SourceError
 from topsecret.sources.domains.domain import Column, FileColumn
 from topsecret.sources.source import CountQuery, LeadingCounts, Schema
+from topsecret.sources.sql.groups import counts_by_group, label, leading_by_group
 from topsecret.sources.sql.statements import leading_counts as ranking
 
 Rows = list[tuple[Any, ...]]
@@ -55,6 +56,10 @@ class Session(Protocol):
         """A table of the statement's result, to be read more than once."""
         ...
 
+    def once(self, select: exp.Select) -> exp.Select:
+        """The same rows, for a statement that uses them twice and must read them once."""
+        ...
+
 
 @runtime_checkable
 class Engine(Protocol):
@@ -73,23 +78,73 @@ class Engine(Protocol):
 def statement(session: Session, query: CountQuery) -> exp.Select:
     """The leading counts as a statement for this session's engine."""
     events, schema = session.events(query.columns)
-    return ranking(events, query, schema, session.dialect)
+    if query.home is None:
+        return ranking(events, query, schema, session.dialect)
+    counts = counts_by_group(events, query, schema, session.dialect, once=session.once)
+    return leading_by_group(counts.subquery(), query, session.dialect)
 
 
 def leading_counts(engine: Engine, query: CountQuery) -> LeadingCounts:
     """Count distinct persons per item in one statement and return the leading rows."""
-    with engine.session(query) as session:
-        return query.items(session.run(statement(session, query)))
+    return leading_counts_of(engine, [query])[0]
 
 
 def leading_counts_of(engine: Engine, queries: Sequence[CountQuery]) -> list[LeadingCounts]:
-    """The leading counts of several questions about one moment of the data."""
+    """The leading counts of several questions about one moment of the data.
+
+    Groups that each person is in one of are counted together, by one statement.
+    """
     found: list[LeadingCounts] = []
     with engine.session(queries[0]) as session:
+        if queries[0].home is not None:
+            return _of_groups(session, queries)
         for query in queries:
             with charged(after_rows=bool(found)):
-                found.append(query.items(session.run(statement(session, query))))
+                rows = session.run(statement(session, query))
+                found.append(items_of(session, query, rows))
     return found
+
+
+def _of_groups(session: Session, queries: Sequence[CountQuery]) -> list[LeadingCounts]:
+    rows = session.run(statement(session, queries[0]))
+    lists: dict[str, Rows] = {}
+    for home, *row in rows:
+        lists.setdefault(home, []).append(tuple(row))
+    return [
+        items_of(session, query, lists.get(label(query.home.group), []))
+        for query in queries
+        if query.home is not None
+    ]
+
+
+def items_of(session: Session, query: CountQuery, rows: Rows) -> LeadingCounts:
+    """An engine's rows (item, …, count) as pairs, with truth values where it has numbers."""
+    if session.dialect == "sqlite":
+        _, schema = session.events(query.columns)
+        kinds = [schema.get(str(part), "other") for part in query.item_columns]
+        truths = {place for place, kind in enumerate(kinds) if kind == "boolean"}
+        if truths:
+            rows = [
+                tuple(bool(part) if place in truths else part for place, part in enumerate(row))
+                for row in rows
+            ]
+    return query.items(rows)
+
+
+def check(engine: Engine, query: CountQuery) -> None:
+    """Refuse, before anything is paid, what the schema alone shows to be wrong.
+
+    No row is read. Where the schema is not known without rows there is nothing to check.
+    """
+    with engine.session(query) as session:
+        schema = session.schema(query.columns)
+        if schema is None:
+            return
+        events, _ = nothing(query.columns)
+        if query.home is not None:
+            counts_by_group(events, query, schema, session.dialect)
+        else:
+            ranking(events, query, schema, session.dialect)
 
 
 @contextmanager

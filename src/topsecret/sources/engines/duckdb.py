@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,9 @@ from topsecret.sources.domains.items_file import is_plain, plain_items
 from topsecret.sources.engines.files import (
     EventFile,
     check_columns,
+    check_types,
     common_columns,
+    exact_persons,
     files_at,
     literal_pattern,
 )
@@ -120,6 +122,10 @@ class DuckSession:
         """A temporary table of the result: read once, the same for all that follows."""
         return self._create(select, [])
 
+    def once(self, select: exp.Select) -> exp.Select:
+        """The select itself: the statement says that it is read once."""
+        return select
+
     def run(self, select: exp.Expression) -> Rows:
         """The rows; a progress bar appears on a terminal when it takes long."""
         return self.ask(select.sql("duckdb"), [])
@@ -192,13 +198,24 @@ class DuckSession:
         return table("temp", "main", name)
 
 
-def kinds(types: dict[str, str]) -> Schema:
+CANONICAL = re.compile(
+    r"VARCHAR|BOOLEAN|U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|DECIMAL\(\d+,\d+\)|FLOAT|DOUBLE|DATE|TIME|"
+    r"TIMESTAMP(_S|_MS|_NS| WITH TIME ZONE)?|UUID|BLOB|BIT|ENUM\(.*\)",
+    re.DOTALL,
+)
+"""Types where different values have different texts and equal ones the same (of floats once zeros
+have no sign). Not lists or structs, not JSON, and not UNION or VARIANT, where 1 and '1' look alike.
+"""
+
+
+def kinds(types: Mapping[str, str]) -> Schema:
     """What columns of these DuckDB types hold."""
-    floats = {name for name, type_name in types.items() if type_name in {"FLOAT", "DOUBLE"}}
-    # Also within a list or a struct.
-    unclear = {n for n, t in types.items() if re.search(r"\b(INTERVAL|FLOAT|DOUBLE)\b", t)}
-    held = {name: _kind(type_name) for name, type_name in types.items()}
-    return Columns(held, zeros=floats, unclear=unclear - floats)
+    return Columns(
+        {name: _kind(type_name) for name, type_name in types.items()},
+        zeros={name for name, type_name in types.items() if type_name in {"FLOAT", "DOUBLE"}},
+        unclear={n for n, type_name in types.items() if not CANONICAL.fullmatch(type_name)},
+        zoned={n for n, type_name in types.items() if type_name == "TIMESTAMP WITH TIME ZONE"},
+    )
 
 
 def _kind(type_name: str) -> Kind:
@@ -263,7 +280,7 @@ class FileSource:
                 )
 
         def events(session: DuckSession, columns: Sequence[str]) -> Relation:
-            return file_relation(session, self._files, columns)
+            return file_relation(session, self._files, columns, query.person)
 
         def schema(session: DuckSession, columns: Sequence[str]) -> Schema:
             # Of a text file nothing is read: its start holds persons' rows.
@@ -292,20 +309,27 @@ def translated(kind: type[duckdb.Error], name: str) -> SourceError | None:
 
 
 def file_relation(
-    session: DuckSession, files: Sequence[EventFile], columns: Sequence[str]
+    session: DuckSession,
+    files: Sequence[EventFile],
+    columns: Sequence[str],
+    person: str | None = None,
 ) -> Relation:
     """The table function over these files, with the columns wanted."""
     first, more = files[0], files[1:]
     if first.format == "Parquet":
-        scan = first.scan(columns, (), more)
-        types = session.types(scan) or {}
-        check_columns(first, columns, tuple(types))
-        return scan, kinds(types)
+        found = [session.types(file.scan((), ())) or {} for file in files]
+        check_columns(first, columns, tuple(found[0]))
+        check_types(files, [{n: t for n, t in types.items() if n in columns} for types in found])
+        return first.scan(columns, (), more), kinds(found[0])
     header = common_columns(files)
     if header is None:
         return asking.nothing(columns)
     check_columns(first, columns, header)
-    return first.scan(columns, header, more), dict.fromkeys(columns, "text")
+    texts = dict.fromkeys(columns, "text")
+    if first.format != "JSON lines" or person not in columns:
+        return first.scan(columns, header, more), texts
+    scan = first.scan(columns, header, more, person)
+    return exact_persons(scan, columns, person), Columns(texts, marked={person})
 
 
 def domain_paths(query: CountQuery) -> list[Path]:

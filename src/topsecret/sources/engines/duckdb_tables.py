@@ -33,8 +33,9 @@ from topsecret.sources.engines.duckdb import (
     kinds,
     translated,
 )
+from topsecret.sources.engines.frames import declared, names_of
 from topsecret.sources.session import Relation
-from topsecret.sources.source import CountQuery, LeadingCounts, Schema
+from topsecret.sources.source import Columns, CountQuery, LeadingCounts, Schema
 from topsecret.sources.sql.statements import table
 
 DATABASES = {".duckdb", ".ddb", ".db"}
@@ -223,11 +224,13 @@ class FrameSource(_Asked):
 
     @contextmanager
     def session(self, query: CountQuery) -> Iterator[DuckSession]:
-        """A closed engine that sees the frame."""
+        """A closed engine that sees the frame's columns."""
+        check_columns("the data frame", query.columns, names_of(self._frame))
+        frame = declared(self._frame, query.columns, query.person)
         with closed_engine(*domain_paths(query)) as engine:
             failed: type[SourceError] | None = None
             try:
-                engine.register("frame", self._frame)
+                engine.register("frame", frame)
             except (ImportError, duckdb.InvalidInputException, duckdb.NotImplementedException):
                 failed = DataIndependentFailure  # a missing package, an unknown type of a column
             except duckdb.Error:
@@ -240,7 +243,11 @@ class FrameSource(_Asked):
             yield DuckSession(engine, self._events, self._failed)
 
     def _events(self, session: DuckSession, columns: Sequence[str]) -> Relation:
-        return _described(session, table("frame"), columns, "the data frame", apart=True)
+        relation, schema = _described(
+            session, table("frame"), columns, "the data frame", apart=True
+        )
+        # An object of pandas that is no text has a mark as a person.
+        return relation, Columns.marking(schema, "text")
 
     def _failed(self, kind: type[duckdb.Error]) -> SourceError:
         return _failure(kind, "the data frame")

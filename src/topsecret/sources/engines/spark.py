@@ -127,7 +127,6 @@ class SparkStatements:
         self._spark = frame.sparkSession
         self._label = f"topsecret_{secrets.token_hex(16)}"
         self._views: list[str] = []
-        self._kept: list[DataFrame] = []
         self._events: exp.Expression | None = None
 
     def events(self, columns: Sequence[str]) -> Relation:
@@ -163,15 +162,25 @@ class SparkStatements:
         return self._view(frame)
 
     def keep(self, select: exp.Select) -> exp.Expression:
-        """A view of the result, which the executors hold from its first use on."""
+        """A view of the result, which the executors hold.
+
+        A checkpoint and not a cache: of what an executor has lost a cache would be computed
+        again, perhaps from other rows; a checkpoint fails.
+        """
         text, values = worded(select)
 
         def kept() -> DataFrame:
-            return self._spark.sql(text, args=values).persist()
+            return run(
+                self._spark,
+                lambda: self._spark.sql(text, args=values).localCheckpoint(eager=True),
+                self._label,
+            )
 
-        frame = attempt(kept, self._failure())
-        self._kept.append(frame)
-        return self._view(frame)
+        return self._view(attempt(kept, self._failure()))
+
+    def once(self, select: exp.Select) -> exp.Select:
+        """The rows of a checkpoint."""
+        return exp.select("*").from_(self.keep(select))
 
     def run(self, select: exp.Expression) -> Rows:
         """The rows; a progress bar appears on a terminal when it takes long."""
@@ -191,9 +200,6 @@ class SparkStatements:
         """Drop the views and let go of the kept tables, whatever has happened."""
 
         def drop() -> None:
-            # Kept tables first: a remote session finds them by the views that they are made of.
-            for frame in reversed(self._kept):
-                frame.unpersist()
             for name in self._views:
                 self._spark.catalog.dropTempView(name)
 

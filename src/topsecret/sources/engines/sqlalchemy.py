@@ -200,6 +200,10 @@ class SqlSession:
         """The statement itself: the transaction sees the same data whenever it runs."""
         return select.subquery()
 
+    def once(self, select: exp.Select) -> exp.Select:
+        """The select itself: the statement says that it is read once."""
+        return select
+
     def run(self, select: exp.Expression) -> Rows:
         """The rows."""
         sql = select.sql(self.dialect)

@@ -144,10 +144,10 @@ def _type_of(value: Scalar) -> str:
     return "date" if isinstance(value, datetime.date) else "text"
 
 
-def rebuilt(expression: Expression, schema: Schema, dialect: str) -> exp.Expression:
-    """The checked tree for an engine: no row makes it fail."""
+def rebuilt(expression: Expression, schema: Schema, dialect: str) -> Typed:
+    """The checked tree for an engine, and what it holds: no row makes it fail."""
     try:
-        return Total(schema, dialect).typed(expression.tree).node
+        return Total(schema, dialect).typed(expression.tree)
     except RecursionError:
         pass
     raise _too_deep()
