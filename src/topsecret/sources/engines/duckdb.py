@@ -145,20 +145,6 @@ class DuckSession:
             self._types[describe] = {str(row[0]): str(row[1]) for row in found}
         return self._types[describe]
 
-    def named(self, relation: exp.Table) -> tuple[int, int]:
-        """How many tables have this name, and how many views anywhere."""
-        found = []
-        for kind in ("table", "view"):
-            where = f"lower({kind}_name) = ?"
-            values = [relation.name.lower()]
-            for column, part in (("schema_name", relation.db), ("database_name", relation.catalog)):
-                if part and kind == "table":
-                    where += f" AND lower({column}) = ?"
-                    values.append(part.lower())
-            rows = self.ask(f"SELECT count(*) FROM duckdb_{kind}s() WHERE {where}", values)
-            found.append(int(rows[0][0]))
-        return found[0], found[1]
-
     def ask(self, sql: str, values: list[Any]) -> Rows:
         """Run a statement; DuckDB's errors become ours."""
         found = self._attempt(sql, values)
@@ -325,8 +311,8 @@ def file_relation(
     if header is None:
         return asking.nothing(columns)
     check_columns(first, columns, header)
-    texts = dict.fromkeys(columns, "text")
-    if first.format != "JSON lines" or person not in columns:
+    texts: dict[str, Kind] = dict.fromkeys(columns, "text")
+    if first.format != "JSON lines" or person is None or person not in columns:
         return first.scan(columns, header, more), texts
     scan = first.scan(columns, header, more, person)
     return exact_persons(scan, columns, person), Columns(texts, marked={person})

@@ -29,7 +29,8 @@ from sqlglot import exp
 
 from topsecret.errors import DataIndependentFailure, NotInSchema, SourceError, UnknownColumn
 from topsecret.sources.sql.dialects import MARK
-from topsecret.sources.sql.statements import call, column, named, record
+from topsecret.sources.sql.statements import call, named, record
+from topsecret.sources.sql.statements import column as column_of
 
 FORMATS = {
     ".csv": "CSV",
@@ -263,7 +264,7 @@ def exact_persons(scan: exp.Table, wanted: Sequence[str], person: str) -> exp.Ex
     1 and "1" are two persons. A number with a fraction or an exponent is none: DuckDB reads it as
     a float, and two of them may become one.
     """
-    value = column(person, "lines")
+    value = column_of(person, "lines")
     written = exp.cast(value.copy(), exp.DataType.Type.VARCHAR)
     text = exp.Anonymous(
         this="JSON_EXTRACT_STRING", expressions=[value.copy(), exp.Literal.string("$")]
@@ -286,10 +287,9 @@ def exact_persons(scan: exp.Table, wanted: Sequence[str], person: str) -> exp.Ex
         .when(whole, marked("number", written))
         .when(is_a("BOOLEAN"), marked("boolean", written))
     )
-    shown = [named(kept if n == person else column(n, "lines"), n) for n in wanted]
+    shown = [named(kept if n == person else column_of(n, "lines"), n) for n in wanted]
     lines: Any = exp.alias_(scan, "lines", table=True, quoted=True)
     return exp.select(*shown).from_(lines).subquery()
-
 
 
 def literal_pattern(path: str) -> str:

@@ -10,13 +10,15 @@ whole numbers, for everybody. Frames that are loaded with declared dtypes have n
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 from topsecret.errors import DataIndependentFailure, SourceError
+from topsecret.sources.engines.sqlite import name_of
 from topsecret.sources.sql.dialects import MARK
 
-UNTOLD = "the dtypes of the data frame were declared, not inferred from its rows"
+INFERRED = "the dtypes of the data frame were declared, not inferred from its rows"
 """What the guarantee rests on, for a frame whose making nobody saw."""
 
 
@@ -36,20 +38,16 @@ def declared(frame: Any, columns: Sequence[str], person: str) -> Any:
             )
     if type(frame).__module__.split(".")[0] != "pandas":
         return frame.select(list(columns))  # polars and pyarrow declare all types
-    import pandas
-
+    pandas = _pandas()
     places = [names.index(name) for name in columns]
     series = [frame.iloc[:, place] for place in places]
-    read = {
-        name: _column(one, name == person) for name, one in zip(columns, series, strict=True)
-    }
+    read = {name: _column(one, name == person) for name, one in zip(columns, series, strict=True)}
     return pandas.DataFrame(read, index=pandas.RangeIndex(len(frame)))
 
 
 def _column(series: Any, is_person: bool) -> Any:
     """The values with a type of their own: of their categories, or text for objects."""
-    import pandas
-
+    pandas = _pandas()
     dtype = series.dtype
     if isinstance(dtype, pandas.CategoricalDtype):
         dtype = dtype.categories.dtype
@@ -75,6 +73,11 @@ def _column(series: Any, is_person: bool) -> Any:
     return pandas.Series(texts, dtype=object).array
 
 
+def _pandas() -> Any:
+    """The package, which whoever has a frame has imported."""
+    return sys.modules["pandas"]
+
+
 def _is_python_text(dtype: Any) -> bool:
     """Text kept as Python's own objects, which may hold what is no Unicode."""
     return getattr(dtype, "storage", None) == "python"
@@ -87,14 +90,13 @@ def _text(value: Any, is_person: bool) -> str:
         if is_person and text.startswith(MARK):
             text = f"{MARK}text:{text}"
     else:
-        text = f"{MARK}{type(value).__name__}:{value}" if is_person else str(value)
+        text = f"{MARK}{type(value).__name__}:{_shown(value)}" if is_person else _shown(value)
     # Half of a surrogate pair is no character: DuckDB would fail on it, in whosever row it is.
-    return text if _is_unicode(text) else text.encode("utf-8", "backslashreplace").decode()
+    return name_of(text.encode("utf-8", "surrogatepass"))
 
 
-def _is_unicode(text: str) -> bool:
+def _shown(value: Any) -> str:
     try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+        return str(value)
+    except Exception:  # an object's own code, which one row must not fail by
+        return type(value).__name__

@@ -1,8 +1,8 @@
 """Any database with an SQLAlchemy URL or engine, tested on PostgreSQL and SQLite.
 
-The statements run in one read-only transaction that sees one moment of the data, where the
-database has such (PostgreSQL, MySQL: REPEATABLE READ; SQLite: any transaction). Nothing is
-written, no temporary table is made.
+The statements run in one transaction that sees one moment of the data, where the database has such
+(PostgreSQL, MySQL: REPEATABLE READ; SQLite: any transaction). It is read-only, and nothing is
+written but a temporary table of counts for a public domain, which is gone when it ends.
 
 A driver's error texts may quote rows and passwords. They end here: an error of ours is made from
 the kind of the failure and the moment when it happened.
@@ -11,9 +11,9 @@ the kind of the failure and the moment when it happened.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlglot import exp
 
@@ -21,14 +21,20 @@ from topsecret.errors import DataIndependentFailure, InvalidParameter, MissingEx
 from topsecret.sources import session as asking
 from topsecret.sources.domains.domain import Column, FileColumn
 from topsecret.sources.engines import sqlite
-from topsecret.sources.engines.duckdb_tables import check_columns, table_parts
+from topsecret.sources.engines.duckdb_relations import private_domain, trusted
+from topsecret.sources.engines.settings import POSTGRES_PATH
+from topsecret.sources.engines.sql_catalogues import catalogue_of
+from topsecret.sources.engines.sql_settings import hardened, may_keep, path_of, raw, softened
+from topsecret.sources.engines.sql_types import columns_of
+from topsecret.sources.engines.table_names import check_columns, table_parts
 from topsecret.sources.session import Relation, Rows
-from topsecret.sources.source import Columns, CountQuery, Kind, LeadingCounts, Schema
+from topsecret.sources.source import CountQuery, LeadingCounts, Schema
+from topsecret.sources.sql.relations import Stored, base_tables, check_relation
 from topsecret.sources.sql.statements import named, table
 
 try:
     import sqlalchemy
-    from sqlalchemy import exc, types
+    from sqlalchemy import exc
     from sqlalchemy.engine import Connection
     from sqlalchemy.engine import Engine as Database
 except ImportError:
@@ -50,6 +56,8 @@ DIALECTS = {
 }
 """SQLAlchemy's names of databases, and sqlglot's."""
 
+T = TypeVar("T")
+
 REPEATABLE = {"postgresql", "mysql", "mariadb"}
 
 SYSTEM = {"information_schema", "mysql", "performance_schema", "sys", "pg_catalog"}
@@ -66,8 +74,15 @@ class SqlSource:
     SqlSource('visits of sqlite')
     """
 
-    def __init__(self, database: str | Database, name: str | tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        database: str | Database,
+        name: str | tuple[str, ...],
+        *,
+        trust_view: bool = False,
+    ) -> None:
         self._parts = table_parts(name)
+        self._trusted = trust_view
         self._engine, self._mine = _engine(database)
         backend = self._engine.dialect.name
         if backend not in DIALECTS:
@@ -86,6 +101,11 @@ class SqlSource:
     def __repr__(self) -> str:
         return f"SqlSource({self.name!r})"
 
+    @property
+    def assumes(self) -> tuple[str, ...]:
+        """What the guarantee rests on beside the data. Public."""
+        return (trusted(self.name),) if self._trusted else ()
+
     def leading_counts(self, query: CountQuery) -> LeadingCounts:
         """Count distinct persons per item in one query and return the leading rows."""
         return asking.leading_counts(self, query)
@@ -97,7 +117,7 @@ class SqlSource:
     def columns(self) -> tuple[str, ...]:
         """The names of the columns, in their order, of a table that this user may read."""
         with self._opened() as session:
-            relation, schema = session.events(())
+            relation, schema = session.table(self._parts, ())
             # Asks for no row. A user without the right would learn of it only once a question is
             # paid for: what goes wrong while counting is charged.
             session.run(exp.select("1").from_(relation).where(exp.false()))
@@ -105,48 +125,47 @@ class SqlSource:
 
     @contextmanager
     def session(self, query: CountQuery) -> Iterator[SqlSession]:
-        """A connection in one read-only transaction."""
-        with self._opened() as session:
+        """A connection in one transaction, in which only temporary tables can be written."""
+        with self._opened(query) as session:
             yield session
 
     @contextmanager
-    def _opened(self) -> Iterator[SqlSession]:
+    def _opened(self, query: CountQuery | None = None) -> Iterator[SqlSession]:
+        # Only the counts of a domain are kept, in a table that must be made.
+        keeps = query is not None and query.domain is not None
         connection = self._connected()
+        keeps = keeps and may_keep(connection, self._dialect)
+        if self._dialect == "postgres" and not keeps:
+            connection.exec_driver_sql("SET TRANSACTION READ ONLY")
+        person = None if query is None or self._trusted else query.person
         try:
-            yield SqlSession(connection, self._dialect, self._parts, self.name)
+            yield SqlSession(connection, self._dialect, self._parts, self.name, person, keeps)
         finally:
             with contextlib.suppress(exc.SQLAlchemyError):
                 connection.rollback()
-                if self._dialect == "sqlite":
-                    connection.exec_driver_sql("PRAGMA case_sensitive_like = OFF")
+                softened(connection, self._dialect)
                 connection.close()
             if self._mine:
                 self._engine.dispose()
 
     def _connected(self) -> Connection:
         backend = self._engine.dialect.name
-        encoding = sqlite.ENCODING
+        why = ""
         try:
             connection = self._engine.connect()
             if backend in REPEATABLE:
                 connection = connection.execution_options(isolation_level="REPEATABLE READ")
             connection = connection.execution_options(no_parameters=True)
-            if backend == "postgresql":
-                connection.exec_driver_sql("SET TRANSACTION READ ONLY")
-            if backend == "sqlite":
-                encoding = str(connection.exec_driver_sql("PRAGMA encoding").scalar())
-                sqlite.give_functions(_raw(connection))
-                connection.exec_driver_sql("PRAGMA case_sensitive_like = ON")
-                connection.exec_driver_sql("BEGIN")  # Python's driver begins with writes only
-            if encoding == sqlite.ENCODING:
+            why = hardened(connection, self._dialect)
+            if not why:
                 return connection
             connection.close()
         except (exc.SQLAlchemyError, OSError):
-            encoding = sqlite.ENCODING
-        sqlite.check_encoding(encoding)
+            pass
         raise DataIndependentFailure(
-            f"the database of {self.name} cannot be reached; check its address, that it runs, and "
-            "the user and password"
+            why
+            or f"the database of {self.name} cannot be reached; check its address, that it runs, "
+            "and the user and password"
         )
 
 
@@ -154,17 +173,38 @@ class SqlSession:
     """Statements within one transaction."""
 
     def __init__(
-        self, connection: Connection, dialect: str, parts: tuple[str, ...], name: str
+        self,
+        connection: Connection,
+        dialect: str,
+        parts: tuple[str, ...],
+        name: str,
+        person: str | None = None,
+        keeps: bool = False,
     ) -> None:
         self.dialect = dialect
         self._connection = connection
         self._parts = parts
         self._name = name
+        self._person = person
+        self._analysed = person is not None
+        self._keeps = keeps
+        self._kept = 0
+        self._stored: dict[tuple[str, ...], Stored] = {}
         self._schemas: dict[tuple[str, ...], Schema] = {}
+        self._paths = (path_of(connection), POSTGRES_PATH) if dialect == "postgres" else ("", "")
+        self._catalogue = catalogue_of(connection, dialect)
 
     def events(self, columns: Sequence[str]) -> Relation:
-        """The table of events."""
-        return self._table(self._parts, columns)
+        """The table of events. A view must pass the analysis, unless it is trusted."""
+        relation = self.table(self._parts, columns)
+        if self._person is not None:
+            self._asked(
+                lambda: check_relation(
+                    self._stored[self._parts], str(self._person), self._catalogue, self.dialect
+                )
+            )
+            self._person = None  # once
+        return relation
 
     def schema(self, columns: Sequence[str]) -> Schema:
         """What the columns of the events hold, which the catalogue knows."""
@@ -173,7 +213,18 @@ class SqlSession:
     def other(self, domain: Column | FileColumn, columns: Sequence[str]) -> Relation:
         """Another table, or a file whose items are written into the statement."""
         if isinstance(domain, Column):
-            return self._table(table_parts(domain.table), columns)
+            parts = table_parts(domain.table)
+            relation = self.table(parts, columns)
+            self.table(self._parts, ())
+            private, public = self._asked(
+                lambda: [
+                    base_tables(self._stored[one], self._catalogue, self.dialect)
+                    for one in (self._parts, parts)
+                ]
+            )
+            if private & public:
+                raise InvalidParameter(private_domain(".".join(parts)))
+            return relation
         from topsecret.sources.domains.file_items import items_of
 
         rows = items_of(domain, columns)
@@ -197,7 +248,27 @@ class SqlSession:
         return exp.select(*shown).from_(values).subquery()
 
     def keep(self, select: exp.Select) -> exp.Expression:
-        """The statement itself: the transaction sees the same data whenever it runs."""
+        """A temporary table, or where there can be none the statement itself.
+
+        The transaction sees the same tables whenever the statement runs, and a view that passed
+        the analysis gives the same rows. One that is trusted may not: it must be read once.
+        """
+        if not self._keeps:
+            if self._is_trusted_view():
+                raise DataIndependentFailure(
+                    f"{self._name} is a trusted view, which must be read once, and this user may "
+                    "not make a temporary table; grant it, or pass a table"
+                )
+            return select.subquery()
+        self._kept += 1
+        name = f"topsecret_kept_{self._kept}"
+        if self.dialect == "sqlite":
+            self._run(f"CREATE TEMP TABLE {name} AS {select.sql(self.dialect)}")
+            return table("temp", name)
+        if self.dialect == "postgres":
+            made = f"CREATE TEMP TABLE {name} ON COMMIT DROP AS {select.sql(self.dialect)}"
+            self._run(made)
+            return table("pg_temp", name)
         return select.subquery()
 
     def once(self, select: exp.Select) -> exp.Select:
@@ -206,10 +277,13 @@ class SqlSession:
 
     def run(self, select: exp.Expression) -> Rows:
         """The rows."""
-        sql = select.sql(self.dialect)
+        return self._run(select.sql(self.dialect))
+
+    def _run(self, sql: str) -> Rows:
         try:
-            with self._texts():
-                return [tuple(row) for row in self._connection.exec_driver_sql(sql).fetchall()]
+            with self._texts(), self._path(1):
+                result = self._connection.exec_driver_sql(sql)
+                return [tuple(row) for row in result.fetchall()] if result.returns_rows else []
         except (exc.SQLAlchemyError, OSError, ValueError):
             pass
         raise SourceError(
@@ -217,9 +291,20 @@ class SqlSession:
             "filter suits the types of the columns"
         )
 
+    def _is_trusted_view(self) -> bool:
+        found = self._stored.get(self._parts)
+        return found is not None and found.definition is not None and not self._analysed
+
+    @contextmanager
+    def _path(self, which: int) -> Iterator[None]:
+        """Where PostgreSQL looks for names: the caller's places for tables, its own for rows."""
+        if self.dialect == "postgres":
+            self._connection.exec_driver_sql(f"SET LOCAL search_path = {self._paths[which]}")
+        yield
+
     def _texts(self) -> AbstractContextManager[None]:
         if self.dialect == "sqlite":
-            return sqlite.reading(_raw(self._connection))
+            return sqlite.reading(raw(self._connection))
         return contextlib.nullcontext()
 
     def tables(self) -> tuple[str, ...]:
@@ -244,98 +329,54 @@ class SqlSession:
             pass
         raise DataIndependentFailure("the database's tables cannot be listed; check the user")
 
-    def _table(self, parts: tuple[str, ...], columns: Sequence[str]) -> Relation:
+    def table(self, parts: tuple[str, ...], columns: Sequence[str]) -> Relation:
+        """A table or view by its full name, with what its columns hold."""
         schema = self._schema(parts)
         check_columns(".".join(parts), columns, list(schema))
-        return table(*parts), schema
+        full = self._stored[parts].name
+        return table(*(full if self.dialect in {"postgres", "sqlite"} else parts)), schema
 
     def _schema(self, parts: tuple[str, ...]) -> Schema:
         """What the table's columns hold, read once."""
         if parts in self._schemas:
             return self._schemas[parts]
-        found = None
-        error: type[SourceError] = DataIndependentFailure
-        try:
-            inspector = sqlalchemy.inspect(self._connection)
-            namespace = ".".join(parts[:-1]) or None
-            found = inspector.get_columns(parts[-1], schema=namespace)
-        except exc.NoSuchTableError:
-            pass
-        except (exc.SQLAlchemyError, OSError):
-            error = SourceError  # a lost connection, a lock: not certain to be free of rows
-        if not found:
-            raise error(
-                f"the table {'.'.join(parts)} does not exist or may not be read; check its name"
-            )
+
+        def read() -> tuple[Stored | None, list[Any]]:
+            stored = self._catalogue.find(parts, None)
+            if stored is None:
+                return None, []
+            inspector: Any = sqlalchemy.inspect(self._connection)
+            namespace = ".".join(stored.name[:-1]) or None
+            with contextlib.suppress(exc.NoSuchTableError):
+                return stored, inspector.get_columns(stored.name[-1], schema=namespace)
+            return None, []
+
+        stored, found = self._asked(read)
+        if stored is None or not found:
+            raise DataIndependentFailure(_missing(parts))
         held = {str(entry["name"]): entry["type"] for entry in found}
+        self._stored[parts] = stored
         self._schemas[parts] = columns_of(held, self.dialect)
         return self._schemas[parts]
 
+    def _asked(self, read: Callable[[], T]) -> T:
+        """What the catalogue says; a failure is not certain to be free of rows."""
+        try:
+            with self._path(0):
+                return read()
+        except (exc.SQLAlchemyError, OSError):  # a lost connection, a lock
+            pass
+        raise SourceError(_missing(self._parts))
 
-def _raw(connection: Connection) -> Any:
-    """The driver's own connection."""
-    return connection.connection.dbapi_connection
+
+def _missing(parts: tuple[str, ...]) -> str:
+    return f"the table {'.'.join(parts)} does not exist or may not be read; check its name"
 
 
 def tables(database: str | Database) -> tuple[str, ...]:
     """The tables and views of a database: its schema, and none of its rows."""
     with SqlSource(database, "any")._opened() as session:
         return session.tables()
-
-
-OTHER_KINDS: tuple[tuple[Any, Kind], ...] = (
-    (types.DateTime, "timestamp"),
-    (types.Date, "date"),
-    (types.Float, "float"),
-    (types.Numeric, "decimal"),
-)
-
-
-CANONICAL = (
-    types.Integer,
-    types.Boolean,
-    types.String,  # told apart by code point, whatever the collation
-    types.Enum,
-    types.Uuid,
-    types.Date,
-    types.DateTime,
-    types.Time,
-    types.LargeBinary,
-)
-"""Types whose equal values have equal texts."""
-
-
-def columns_of(held: Mapping[str, Any], dialect: str) -> Columns:
-    """What columns of these SQLAlchemy types hold.
-
-    SQLite is left out: there a column's type does not say what it holds, and ``person`` does
-    not need to know.
-    """
-    zeros: set[str] = set()
-    unclear: set[str] = set()
-    for name, given in held.items():
-        type_ = getattr(given, "data_type", given)  # a domain of PostgreSQL
-        if dialect == "postgres" and isinstance(type_, types.Numeric):
-            (unclear if isinstance(type_, types.Float) else zeros).add(name)
-        elif dialect == "postgres" and not isinstance(type_, CANONICAL):
-            unclear.add(name)
-    return Columns(
-        {name: kind_of(type_) for name, type_ in held.items()}, zeros=zeros, unclear=unclear
-    )
-
-
-def kind_of(type_: Any) -> Kind:
-    """What a column of this SQLAlchemy type holds."""
-    if isinstance(type_, types.Boolean):
-        return "boolean"
-    if isinstance(type_, types.Integer):
-        return "integer"
-    if isinstance(type_, types.Enum):
-        return "other"
-    for parent, kind in OTHER_KINDS:
-        if isinstance(type_, parent):
-            return kind
-    return "text" if isinstance(type_, types.String) else "other"
 
 
 def _engine(database: str | Database) -> tuple[Database, bool]:

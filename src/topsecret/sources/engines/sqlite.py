@@ -11,22 +11,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from topsecret.errors import DataIndependentFailure
-
 ENCODING = "UTF-8"
 
 MARK = "\ufffd\\x"
 """In front of the hexadecimal digits of bytes that are not UTF-8."""
 
 
-def check_encoding(encoding: str) -> None:
-    """The database's text is kept as UTF-8."""
-    if encoding != ENCODING:
-        # Neither equal nor in the order of code points, as everywhere else.
-        raise DataIndependentFailure(
-            f"the SQLite database is encoded in {encoding}; copy it into one with UTF-8 "
-            "(sqlite3 old.db .dump | sqlite3 new.db)"
-        )
+def wrong_encoding(encoding: str) -> str:
+    """Why a database whose text is not UTF-8 is refused."""
+    # Text would be neither equal nor in the order of code points, as everywhere else.
+    return (
+        f"the SQLite database is encoded in {encoding}; copy it into one with UTF-8 "
+        "(sqlite3 old.db .dump | sqlite3 new.db)"
+    )
 
 
 def give_functions(raw: Any) -> None:

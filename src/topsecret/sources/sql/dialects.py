@@ -207,9 +207,7 @@ def unmarked(text: exp.Expression, dialect: str) -> exp.Expression:
     mark = f"{MARK}text:"
     length = exp.Literal.number(len(mark))
     substring = "SUBSTR" if dialect == "sqlite" else "SUBSTRING"
-    start = exp.Anonymous(
-        this=substring, expressions=[text.copy(), exp.Literal.number(1), length]
-    )
+    start = exp.Anonymous(this=substring, expressions=[text.copy(), exp.Literal.number(1), length])
     rest = exp.Anonymous(
         this=substring, expressions=[text.copy(), exp.Literal.number(len(mark) + 1)]
     )

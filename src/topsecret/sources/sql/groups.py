@@ -17,7 +17,7 @@ from topsecret.errors import InvalidParameter
 from topsecret.sources.domains.domain import Value
 from topsecret.sources.source import CountQuery, GroupAssignment, Kind, Schema
 from topsecret.sources.sql.conditions import Condition
-from topsecret.sources.sql.dialects import ascending, as_text, counted, digest
+from topsecret.sources.sql.dialects import as_text, ascending, counted, digest
 from topsecret.sources.sql.filters import holds
 from topsecret.sources.sql.statements import (
     EVENTS,

@@ -272,9 +272,7 @@ def _numbered(
     number = exp.Window(
         this=exp.RowNumber(),
         partition_by=[column("person", "pairs")],
-        order=exp.Order(
-            expressions=[ascending(part.copy(), dialect) for part in (hashed, *items)]
-        ),
+        order=exp.Order(expressions=[ascending(part.copy(), dialect) for part in (hashed, *items)]),
     )
     shown = [column(name, "pairs") for name in (*more, *names)]
     return exp.select(*shown, named(number, "choice")).from_(derived(kept, "pairs"))
@@ -287,7 +285,7 @@ def message(
 
     The lengths make it one-to-one: no other person and item give the same text.
     """
-    texts = [exp.cast(column("person", "pairs"), exp.DataType.Type.TEXT)]
+    texts: list[exp.Expression] = [exp.cast(column("person", "pairs"), exp.DataType.Type.TEXT)]
     if dialect == "sqlite" or (isinstance(schema, Columns) and query.person in schema.marked):
         texts[0] = unmarked(texts[0], dialect)
     kinds: list[str] = [schema.get(str(part), "text") for part in query.item_columns]
