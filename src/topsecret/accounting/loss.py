@@ -108,6 +108,17 @@ class Loss:
         """
         return _delta(self, _price(epsilon, "epsilon"))
 
+    def keeps_to(self, epsilon: Number, delta: Number) -> bool:
+        """Whether a valid bound is at most ``epsilon`` at ``delta``, the closed form asked first.
+
+        The same answer as ``self.epsilon(delta) <= epsilon``, often in a thousandth of the time.
+
+        >>> picks(1000, 0.01).keeps_to(0.65, 1e-6)
+        True
+        """
+        target, left = _price(epsilon, "epsilon"), _price(delta, "delta")
+        return bool(bounds.keeps_to(self, target, left)) or self.epsilon(left) <= target
+
     def rho(self) -> float | None:
         """The zCDP of the sequence, rounded up; None if a part is known by a Rényi curve only.
 

@@ -41,6 +41,12 @@ def top(
         str, typer.Option(help="How to choose; auto follows the public rule of topsecret plan.")
     ] = "auto",
     table: Annotated[str | None, typer.Option(help="The table of a database.")] = None,
+    trust_view: Annotated[
+        bool,
+        typer.Option(
+            "--trust-view", help="The table is a view that mixes no persons: take my word for it."
+        ),
+    ] = False,
     where: Annotated[
         list[str] | None, typer.Option(help="Count these rows only, an SQL condition.")
     ] = None,
@@ -99,6 +105,7 @@ def top(
         "k_bar": k_bar,
         "mechanism": mechanism,
         "table": table,
+        "trust_view": trust_view,
         "where": where or (),
         "max_items": max_items,
         "domain": _domain(domain, domain_column, table),
@@ -121,7 +128,7 @@ def top(
         _print([release], release, json, csv)
         return
     _refuse_together(plot=plot)
-    from topsecret.questions.groups import top_k_by
+    from topsecret.questions.top_k import top_k_by
 
     releases = top_k_by(source, by=by, groups=group or [], disjoint=disjoint, **asked)
     _print(list(releases.values()), releases, json, csv)

@@ -1,5 +1,6 @@
 """The mechanisms: each a pure function of a histogram and random bits, with its proof."""
 
+from topsecret.mechanisms.canonical_set import CanonicalSet
 from topsecret.mechanisms.fixed_threshold import FixedThreshold
 from topsecret.mechanisms.gumbel import GumbelTopK
 from topsecret.mechanisms.laplace_ranking import LaplaceRanking
@@ -9,6 +10,7 @@ from topsecret.mechanisms.mechanism import Mechanism
 from topsecret.mechanisms.noisy_counts import NoisyCounts
 from topsecret.mechanisms.oneshot_exponential import OneshotExponential
 from topsecret.mechanisms.oneshot_laplace import OneshotLaplace
+from topsecret.mechanisms.oneshot_private_length import OneshotPrivateLength
 from topsecret.mechanisms.optimal_threshold import OptimalThreshold
 from topsecret.mechanisms.permute_and_flip import PermuteAndFlip
 from topsecret.mechanisms.pruned_top_k import PrunedTopK
@@ -18,6 +20,7 @@ from topsecret.mechanisms.tested_top_k import TestedTopK
 from topsecret.mechanisms.top_stable import TopStable
 
 __all__ = [
+    "CanonicalSet",
     "FixedThreshold",
     "GumbelTopK",
     "LaplaceRanking",
@@ -27,6 +30,7 @@ __all__ = [
     "NoisyCounts",
     "OneshotExponential",
     "OneshotLaplace",
+    "OneshotPrivateLength",
     "OptimalThreshold",
     "PermuteAndFlip",
     "PrunedTopK",

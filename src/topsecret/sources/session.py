@@ -13,7 +13,12 @@ from typing import Any, Protocol, runtime_checkable
 
 from sqlglot import exp
 
-from topsecret.errors import DataIndependentFailure, SourceError
+from topsecret.errors import (
+    DataIndependentFailure,
+    InvalidParameter,
+    SourceError,
+    WrongForSchema,
+)
 from topsecret.sources.domains.domain import Column, FileColumn
 from topsecret.sources.source import CountQuery, LeadingCounts, Schema
 from topsecret.sources.sql.groups import counts_by_group, label, leading_by_group
@@ -96,6 +101,7 @@ def leading_counts_of(engine: Engine, queries: Sequence[CountQuery]) -> list[Lea
     """
     found: list[LeadingCounts] = []
     with engine.session(queries[0]) as session:
+        check(session, queries[0])
         if queries[0].home is not None:
             return _of_groups(session, queries)
         for query in queries:
@@ -131,20 +137,26 @@ def items_of(session: Session, query: CountQuery, rows: Rows) -> LeadingCounts:
     return query.items(rows)
 
 
-def check(engine: Engine, query: CountQuery) -> None:
-    """Refuse, before anything is paid, what the schema alone shows to be wrong.
+def check(session: Session, query: CountQuery) -> None:
+    """Refuse, for nothing, what the schema alone shows to be wrong.
 
     No row is read. Where the schema is not known without rows there is nothing to check.
     """
-    with engine.session(query) as session:
-        schema = session.schema(query.columns)
-        if schema is None:
-            return
-        events, _ = nothing(query.columns)
+    schema = session.schema(query.columns)
+    if schema is None:
+        return
+    events, _ = nothing(query.columns)
+    try:
         if query.home is not None:
             counts_by_group(events, query, schema, session.dialect)
         else:
             ranking(events, query, schema, session.dialect)
+        return
+    except WrongForSchema:
+        raise
+    except InvalidParameter as error:
+        message = str(error)
+    raise WrongForSchema(message)
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from sqlglot import exp
 from topsecret.errors import SourceError
 from topsecret.sources.domains.domain import Interval, Listed
 from topsecret.sources.domains.domain_items import members
-from topsecret.sources.session import Engine, Session, charged, items_of
+from topsecret.sources.session import Engine, Session, charged, check, items_of
 from topsecret.sources.source import CountQuery, Item, LeadingCounts
 from topsecret.sources.sql.dialects import ascending
 from topsecret.sources.sql.groups import counts_by_group, label
@@ -178,6 +178,7 @@ def counted_domains(engine: Engine, queries: Sequence[CountQuery]) -> Iterator[l
     """Count the public domain of each query, all in one session."""
     found: list[CountedDomain] = []
     with engine.session(queries[0]) as session:
+        check(session, queries[0])
         if queries[0].home is not None:
             yield _counted_groups(session, queries)
             return

@@ -33,6 +33,7 @@ from topsecret.sources.engines.duckdb import (
 from topsecret.sources.engines.duckdb_relations import Tables, failure, hardened, trusted
 from topsecret.sources.engines.frames import INFERRED, declared, names_of
 from topsecret.sources.engines.table_names import check_columns, table_parts
+from topsecret.sources.fingerprints import Fingerprint, file_version
 from topsecret.sources.session import Relation
 from topsecret.sources.source import Columns, CountQuery, LeadingCounts
 from topsecret.sources.sql.statements import table
@@ -85,7 +86,13 @@ class DatabaseFile(_Asked):
     @property
     def version(self) -> str:
         """Changes when the file is written."""
-        return str(self._path.stat().st_mtime_ns) if self._path.is_file() else ""
+        return file_version(self._path)
+
+    def fingerprint(self) -> Fingerprint:
+        """Where the file is, its table, and when it was written."""
+        where = {"path": str(self._path.resolve()), "table": list(self._parts)}
+        trusted = {"trust_view": True} if self._trusted else {}
+        return {"kind": "duckdb", **where, "version": self.version, **trusted}
 
     def __repr__(self) -> str:
         return f"DatabaseFile({str(self._path)!r}, {'.'.join(self._parts)!r})"

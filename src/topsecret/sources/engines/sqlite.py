@@ -9,7 +9,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
+
+from topsecret.errors import DataIndependentFailure
 
 ENCODING = "UTF-8"
 
@@ -24,6 +27,12 @@ def wrong_encoding(encoding: str) -> str:
         f"the SQLite database is encoded in {encoding}; copy it into one with UTF-8 "
         "(sqlite3 old.db .dump | sqlite3 new.db)"
     )
+
+
+def check_file(path: str | None) -> None:
+    """The database is there: SQLite would make an empty one under a mistyped name."""
+    if path and path != ":memory:" and not path.startswith("file:") and not Path(path).is_file():
+        raise DataIndependentFailure(f"there is no SQLite database {path}; check the path")
 
 
 def give_functions(raw: Any) -> None:

@@ -115,7 +115,7 @@ class _Analysis:
     def stored(self, one: Stored, person: str | None, scope: _Scope) -> None:
         """Check a table or view that is asked for within this scope."""
         if one.refused:
-            raise _refused(scope.start, one.refused, "cannot be looked into")
+            raise refused(scope.start, one.refused, "cannot be looked into")
         if one.definition is None:
             if scope.grouped and (person is None or person.casefold() not in one.identical):
                 raise _mixes(
@@ -124,7 +124,7 @@ class _Analysis:
             return
         tree = _parsed(one, self._dialect)
         if tree is None or scope.depth > DEEPEST:
-            raise _refused(scope.start, "its definition", "cannot be read")
+            raise refused(scope.start, "its definition", "cannot be read")
         inner = _Scope(one, scope.start, scope.depth + 1, {}, scope.grouped)
         self._query(tree, person, inner)
 
@@ -139,18 +139,18 @@ class _Analysis:
         elif isinstance(node, exp.Select):
             self._select(node, person, self._with(node, scope))
         else:
-            raise _refused(scope.start, _clause(node), "is not a SELECT of one table")
+            raise refused(scope.start, _clause(node), "is not a SELECT of one table")
 
     def _with(self, node: Any, scope: _Scope) -> _Scope:
         with_ = node.args.get("with_") or node.args.get("with")
         if with_ is None:
             return scope
         if with_.args.get("recursive"):
-            raise _refused(scope.start, "WITH RECURSIVE", "reads rows again and again")
+            raise refused(scope.start, "WITH RECURSIVE", "reads rows again and again")
         inner = scope
         for cte in with_.expressions:  # each sees those before it
             if cte.args["alias"].columns:
-                raise _refused(scope.start, _clause(cte), "renames columns; name them by AS")
+                raise refused(scope.start, _clause(cte), "renames columns; name them by AS")
             inner = inner.knowing(cte.alias.casefold(), (cte.this, inner))
         return inner
 
@@ -161,7 +161,7 @@ class _Analysis:
 
     def _union(self, node: Any, person: str | None, scope: _Scope) -> None:
         if node.args.get("by_name") or node.args.get("on"):
-            raise _refused(scope.start, "UNION BY NAME", "is not known to keep rows apart")
+            raise refused(scope.start, "UNION BY NAME", "is not known to keep rows apart")
         names = [name.casefold() for name in node.left.named_selects]
         theirs: list[str] = list(node.right.named_selects)
         other: str | None = None
@@ -171,7 +171,7 @@ class _Analysis:
         elif names == [name.casefold() for name in theirs]:  # stars, of tables alike
             other = person
         if node.args.get("distinct") and (person is None or other is None):
-            raise _refused(scope.start, "UNION", "drops rows; write UNION ALL")
+            raise refused(scope.start, "UNION", "drops rows; write UNION ALL")
         scope = scope.grouping(bool(node.args.get("distinct")))
         self._query(node.left, person, scope)
         self._query(node.right, other, scope)
@@ -180,7 +180,7 @@ class _Analysis:
         self._clauses(node, scope)
         from_ = node.args.get("from_") or node.args.get("from")
         if from_ is None:
-            raise _refused(scope.start, _clause(node), "reads no table")
+            raise refused(scope.start, _clause(node), "reads no table")
         expression = _projection(node, person)
         group = node.args.get("group")
         distinct = node.args.get("distinct")
@@ -222,23 +222,23 @@ class _Analysis:
             raise _mixes(scope.start, f"{_clause(group)} without the person")
         for part in node.expressions:
             if not _is_of_group(part.unalias(), keys):
-                raise _refused(scope.start, _clause(part), "is of any row of its group")
+                raise refused(scope.start, _clause(part), "is of any row of its group")
 
     def _from(self, node: Any, person: str | None, scope: _Scope) -> None:
         if isinstance(node, exp.Subquery):
             self._clauses(node, scope)
             alias = node.args.get("alias")
             if alias is not None and alias.columns:
-                raise _refused(scope.start, _clause(node), "renames columns; name them by AS")
+                raise refused(scope.start, _clause(node), "renames columns; name them by AS")
             self._query(node.this, person, scope)
             return
         if not isinstance(node, exp.Table) or not _is_name(node):
-            raise _refused(scope.start, _clause(node), "is no table of the database")
+            raise refused(scope.start, _clause(node), "is no table of the database")
         if any(node.args.get(name) for name in ("joins", "laterals", "pivots", "sample", "when")):
             raise _mixes(scope.start, _clause(node))
         alias = node.args.get("alias")
         if alias is not None and alias.columns:
-            raise _refused(scope.start, _clause(node), "renames columns; name them by AS")
+            raise refused(scope.start, _clause(node), "renames columns; name them by AS")
         parts = _parts(node)
         known = scope.known.get(parts[0].casefold()) if len(parts) == 1 else None
         if known is not None:
@@ -246,7 +246,7 @@ class _Analysis:
             return
         found = self._catalogue.find(parts, scope.view)
         if found is None:
-            raise _refused(scope.start, ".".join(parts), "is no table of the database")
+            raise refused(scope.start, ".".join(parts), "is no table of the database")
         self.stored(found, person, scope)
 
     def _row_wise(self, expression: Any, scope: _Scope, *, aggregates: bool) -> None:
@@ -262,11 +262,11 @@ class _Analysis:
             if aggregates and isinstance(node, exp.Distinct):
                 continue  # COUNT(DISTINCT …)
             if not isinstance(node, ROW_WISE):
-                raise _refused(
+                raise refused(
                     scope.start, _clause(node), "is not known to keep to one row and not to fail"
                 )
             if isinstance(node, exp.Cast) and not _is_total(node):
-                raise _refused(scope.start, _clause(node), "may fail on one person's row")
+                raise refused(scope.start, _clause(node), "may fail on one person's row")
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,10 +356,11 @@ def _clause(node: Any) -> str:
 
 
 def _mixes(start: Stored, clause: str) -> DataIndependentFailure:
-    return _refused(start, clause, "makes a row depend on other rows")
+    return refused(start, clause, "makes a row depend on other rows")
 
 
-def _refused(start: Stored, clause: str, why: str) -> DataIndependentFailure:
+def refused(start: Stored, clause: str, why: str) -> DataIndependentFailure:
+    """Our error, which names the clause."""
     return DataIndependentFailure(
         f"{'.'.join(start.name)} may mix persons: {clause} {why}; pass its table and use where=, "
         "or pass trust_view=True if you know that each row depends on its own person alone"
