@@ -114,7 +114,9 @@ FROM (
     END) IS NULL
     AND NOT "events"."user" IS NULL
     AND (
-      LOWER(CAST("events"."city" AS TEXT) COLLATE "C") = 'bonn'
+      LOWER((
+        CAST("events"."city" AS TEXT) COLLATE "C"
+      ) COLLATE "und-x-icu") COLLATE "C" = 'bonn'
       AND (
         "events"."age" BETWEEN 18 AND 65 OR "events"."age" IS NULL
       )

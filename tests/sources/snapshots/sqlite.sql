@@ -180,7 +180,7 @@ FROM (
     ) IS NULL
     AND NOT "events"."user" IS NULL
     AND (
-      LOWER(CAST("events"."city" AS TEXT) COLLATE BINARY) = 'bonn'
+      TOPSECRET_LOWER(CAST(CAST("events"."city" AS TEXT) COLLATE BINARY AS BLOB)) = 'bonn'
       AND (
         "events"."age" BETWEEN 18 AND 65 OR "events"."age" IS NULL
       )

@@ -27,6 +27,7 @@ from topsecret.sources.engines.sql_types import columns_of
 from topsecret.sources.engines.table_names import check_columns, table_parts
 from topsecret.sources.session import Relation, Rows
 from topsecret.sources.source import Schema
+from topsecret.sources.sql.dialects import LETTERS
 from topsecret.sources.sql.relations import Stored, base_tables, check_relation
 from topsecret.sources.sql.statements import named, table
 
@@ -147,7 +148,17 @@ class SqlSession:
 
     def run(self, select: exp.Expression) -> Rows:
         """The rows."""
-        return self._run(select.sql(self.dialect))
+        sql = select.sql(self.dialect)
+        if self.dialect == "postgres" and LETTERS in sql and not self._knows_letters():
+            raise DataIndependentFailure(
+                "LOWER and UPPER need PostgreSQL with ICU, and this one has none; leave them out"
+            )
+        return self._run(sql)
+
+    def _knows_letters(self) -> bool:
+        """Whether PostgreSQL knows letters beyond A to Z."""
+        query = sqlalchemy.text("SELECT count(*) FROM pg_catalog.pg_collation WHERE collname = :n")
+        return self._asked(lambda: bool(self._connection.execute(query, {"n": LETTERS}).scalar()))
 
     def _run(self, sql: str) -> Rows:
         try:

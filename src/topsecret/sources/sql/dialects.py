@@ -8,6 +8,7 @@ spelling of the functions; what it cannot know (collations, encodings) is here.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from sqlglot import Dialect, exp
 
@@ -59,6 +60,9 @@ _ENCODED: dict[str, Rewrite] = {
 # It is given the salt, so nobody else's function of that name may stand in: named in full, or our
 # own (SQLite has none).
 _HASHES = {"postgres": "PG_CATALOG.MD5", "sqlite": "TOPSECRET_MD5"}
+
+LETTERS = "und-x-icu"
+"""PostgreSQL's collation that knows all letters, where it was built with ICU."""
 
 MARK = "\x01"
 """In front of a person's value that is not text where a column may hold both. Text that begins
@@ -200,6 +204,24 @@ def truth_text(value: exp.Expression) -> exp.Expression:
     """The text of a truth value where the engine has none, as others write it."""
     true, false = exp.Literal.string("true"), exp.Literal.string("false")
     return exp.case().when(value.copy(), true).when(exp.not_(value.copy()), false)
+
+
+def in_case(function: Any, text: exp.Expression, dialect: str) -> exp.Expression:
+    """LOWER or UPPER of all letters, not of A to Z alone.
+
+    The collation by which PostgreSQL compares text knows no other letters; SQLite's functions
+    know none at all.
+    """
+    if dialect == "sqlite":
+        own = "TOPSECRET_LOWER" if function is exp.Lower else "TOPSECRET_UPPER"
+        return exp.Anonymous(this=own, expressions=[exp.cast(text, exp.DataType.Type.BLOB)])
+    if dialect == "postgres":
+        every = exp.Collate(
+            this=exp.paren(text), expression=exp.to_identifier(LETTERS, quoted=True)
+        )
+        return _BY_CODE_POINT[dialect](function(this=every))
+    changed: exp.Expression = function(this=text)
+    return changed
 
 
 def unmarked(text: exp.Expression, dialect: str) -> exp.Expression:
