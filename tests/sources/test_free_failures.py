@@ -159,8 +159,8 @@ def test_a_view_with_listed_items_is_paid_for_before_it_is_described(
     with duckdb.connect() as connection:
         connection.execute(f"CREATE VIEW t AS SELECT user, place FROM read_json('{path}')")
         path.write_text(GOOD["json"] + '{"user": "zoe", "place":\n')
+        asked = {"table": "t", "trust_view": True, "domain": ["tea"]} | ASKED
         with pytest.raises(SourceError):
-            asked = {"table": "t", "trust_view": True, "domain": ["tea"]} | ASKED
             top_k(connection, ledger=ledger, dataset="x", **asked)
     assert last(ledger) == "failed"
 

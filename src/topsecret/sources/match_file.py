@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from topsecret.errors import InvalidParameter, SourceError
-from topsecret.sources.engines.duckdb import closed_engine
+from topsecret.sources.engines.closed_duckdb import closed_engine
 from topsecret.sources.engines.files import EventFile, check_columns
 from topsecret.sources.progress import watch
 from topsecret.sources.sql.statements import column

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from topsecret.errors import DataIndependentFailure, InvalidParameter, SourceErr
 from topsecret.sources import session as asking
 from topsecret.sources.domains.domain import Column, FileColumn
 from topsecret.sources.domains.items_file import is_plain, plain_items
+from topsecret.sources.engines.closed_duckdb import closed_engine
 from topsecret.sources.engines.files import (
     EventFile,
     check_columns,
@@ -31,7 +31,6 @@ from topsecret.sources.engines.files import (
     common_columns,
     exact_persons,
     files_at,
-    literal_pattern,
 )
 from topsecret.sources.fingerprints import Fingerprint, digest, file_version
 from topsecret.sources.progress import watch
@@ -129,7 +128,7 @@ class DuckSession:
 
     def run(self, select: exp.Expression) -> Rows:
         """The rows; a progress bar appears on a terminal when it takes long."""
-        return self.ask(select.sql("duckdb"), [])
+        return self._ask_by_one_thread_too(select, [])
 
     def types(self, relation: exp.Expression) -> dict[str, str] | None:
         """The columns of a table and DuckDB's names of their types, read once in a session.
@@ -173,7 +172,7 @@ class DuckSession:
         """Drop the temporary tables: needed only where the connection goes on."""
         for number in range(1, self._kept + 1):
             name = table("temp", "main", f"topsecret kept {number}")
-            self.ask(exp.Drop(this=name, kind="TABLE", exists=True).sql("duckdb"), [])
+            self.ask(f"DROP TABLE IF EXISTS {name.sql('duckdb')}", [])
         self._kept = 0
 
     def _create(self, select: exp.Select, values: list[Any]) -> exp.Expression:
@@ -181,8 +180,23 @@ class DuckSession:
         name = f"topsecret kept {self._kept}"
         temporary = exp.Properties(expressions=[exp.TemporaryProperty()])
         create = exp.Create(this=table(name), kind="TABLE", expression=select, properties=temporary)
-        self.ask(create.sql("duckdb"), values)
+        self._ask_by_one_thread_too(create, values)
         return table("temp", "main", name)
+
+    def _ask_by_one_thread_too(self, statement: exp.Expression, values: list[Any]) -> Rows:
+        """Run a statement; where several threads fail over a CSV file, one thread reads it again.
+
+        A thread that starts within a quoted field of many lines may take them for rows.
+        """
+        found = self._attempt(statement.sql("duckdb"), values)
+        scans = [node for node in statement.find_all(exp.Anonymous) if node.this == "READ_CSV"]
+        if isinstance(found, type) and scans:
+            for scan in scans:
+                scan.append("expressions", exp.EQ(this=exp.var("parallel"), expression=exp.false()))
+            found = self._attempt(statement.sql("duckdb"), values)
+        if isinstance(found, type):
+            raise self._failed(found)
+        return found
 
 
 CANONICAL = re.compile(
@@ -278,6 +292,8 @@ class FileSource:
             return dict.fromkeys(columns, "text") if text else events(session, columns)[1]
 
         paths = [file.path for file in self._files]
+        if isinstance(query.domain, FileColumn):
+            check_apart(paths, query.domain)
         with closed_engine(*paths, *domain_paths(query)) as engine:
             yield DuckSession(engine, events, self._failed, schema=schema)
 
@@ -322,59 +338,25 @@ def file_relation(
     return exact_persons(scan, columns, person), Columns(texts, marked={person})
 
 
+def check_apart(paths: Sequence[Path], domain: FileColumn) -> None:
+    """A domain's file is none of the events' files, by whatever name."""
+    plain = is_plain(domain.path)
+    public = [domain.path] if plain else [file.path for file in files_at(domain.path)]
+    with suppress(OSError):  # a missing file is found, and named, when it is read
+        if any(one.samefile(other) for one in paths for other in public):
+            raise InvalidParameter(private_domain(domain.path.name))
+
+
+def private_domain(name: str) -> str:
+    """Why a domain is refused."""
+    return (
+        f"the domain {name} is made of the events themselves: which items they hold is what must "
+        "not be published; pass a list that is public without them, or leave domain out"
+    )
+
+
 def domain_paths(query: CountQuery) -> list[Path]:
     """The files that a query's domain is read from."""
     if not isinstance(query.domain, FileColumn) or is_plain(query.domain.path):
         return []
     return [file.path for file in files_at(query.domain.path)]
-
-
-def _memory() -> dict[str, str]:
-    """How much memory the engine may use before it spills to disk, where TOPSECRET_MEMORY says."""
-    from topsecret.sources.memory import memory
-
-    named = memory()
-    return {} if named is None else {"memory_limit": named}
-
-
-@contextmanager
-def closed_engine(
-    *paths: Path, attached: Path | None = None
-) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A DuckDB that can read these files and nothing else, anywhere.
-
-    ``attached`` is a database file, opened for reading under the name ``source``.
-    """
-    with tempfile.TemporaryDirectory(prefix="topsecret-") as spill:
-        engine = duckdb.connect(
-            config={
-                "autoinstall_known_extensions": False,
-                "autoload_known_extensions": False,
-                "allow_community_extensions": False,
-                "allow_persistent_secrets": False,
-                "preserve_insertion_order": False,
-                "temp_directory": spill,
-                **_memory(),
-                # A sample of the rows would decide the type of a pandas column: all are text.
-                "pandas_analyze_sample": 0,
-            }
-        )
-        try:
-            names = {name for path in paths for name in (str(path), literal_pattern(str(path)))}
-            allowed = exp.Array(expressions=[exp.Literal.string(name) for name in sorted(names)])
-            if names:
-                engine.execute(f"SET allowed_paths = {allowed.sql('duckdb')}")
-            if attached is not None:
-                literal = exp.Literal.string(str(attached)).sql("duckdb")
-                engine.execute(f"ATTACH {literal} AS source (READ_ONLY)")
-            for name, value in (
-                ("TimeZone", "UTC"),
-                ("enable_progress_bar_print", False),
-                ("enable_progress_bar", True),  # measures progress; the line above silences it
-                ("enable_external_access", False),
-                ("lock_configuration", True),
-            ):
-                engine.execute(f"SET {name} = {exp.convert(value).sql('duckdb')}")
-            yield engine
-        finally:
-            engine.close()

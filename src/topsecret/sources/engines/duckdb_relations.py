@@ -18,7 +18,7 @@ from sqlglot import exp
 
 from topsecret.errors import DataIndependentFailure, InvalidParameter, SourceError
 from topsecret.sources.domains.domain import Column
-from topsecret.sources.engines.duckdb import DuckSession, kinds, translated
+from topsecret.sources.engines.duckdb import DuckSession, kinds, private_domain, translated
 from topsecret.sources.engines.duckdb_catalogue import DuckCatalogue
 from topsecret.sources.engines.settings import DUCKDB
 from topsecret.sources.engines.table_names import check_columns
@@ -138,14 +138,6 @@ def trusted(name: str) -> str:
     """What is believed of a view, for the receipt."""
     return (
         f"each row of {name} depends on its own person alone: declared by trust_view, not checked"
-    )
-
-
-def private_domain(name: str) -> str:
-    """Why a domain is refused."""
-    return (
-        f"the domain {name} is made of the events themselves: which items they hold is what must "
-        "not be published; pass a list that is public without them, or leave domain out"
     )
 
 

@@ -24,9 +24,9 @@ from topsecret.errors import (
     SourceError,
 )
 from topsecret.sources import session as asking
+from topsecret.sources.engines.closed_duckdb import closed_engine
 from topsecret.sources.engines.duckdb import (
     DuckSession,
-    closed_engine,
     domain_paths,
     kinds,
 )

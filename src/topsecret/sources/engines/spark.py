@@ -26,7 +26,8 @@ from topsecret.errors import (
 )
 from topsecret.sources import session as asking
 from topsecret.sources.domains.domain import Column, FileColumn
-from topsecret.sources.engines.duckdb_relations import private_domain, trusted
+from topsecret.sources.engines.duckdb import private_domain
+from topsecret.sources.engines.duckdb_relations import trusted
 from topsecret.sources.engines.spark_jobs import attempt, run
 from topsecret.sources.engines.spark_plans import check_plan, leaves
 from topsecret.sources.engines.spark_text import plain, worded

@@ -16,10 +16,15 @@ from sqlalchemy import exc
 from sqlalchemy.engine import Connection
 from sqlglot import exp
 
-from topsecret.errors import DataIndependentFailure, InvalidParameter, SourceError
+from topsecret.errors import (
+    DataIndependentFailure,
+    InvalidParameter,
+    SourceError,
+    TopSecretError,
+)
 from topsecret.sources.domains.domain import Column, FileColumn
 from topsecret.sources.engines import sqlite
-from topsecret.sources.engines.duckdb_relations import private_domain
+from topsecret.sources.engines.duckdb import private_domain
 from topsecret.sources.engines.settings import POSTGRES_PATH
 from topsecret.sources.engines.sql_catalogues import catalogue_of
 from topsecret.sources.engines.sql_settings import path_of, raw
@@ -245,6 +250,8 @@ class SqlSession:
         try:
             with self._path(0):
                 return read()
+        except TopSecretError:
+            raise
         except (exc.SQLAlchemyError, OSError):  # a lost connection, a lock
             pass
         raise SourceError(_missing(self._parts))
