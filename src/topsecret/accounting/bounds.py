@@ -34,6 +34,7 @@ RENYI = "tight Rényi curves, converted by Canonne et al. 2020, Prop. 12"
 OPTIMAL = "optimal adaptive composition, after Dong, Durfee & Rogers 2020"
 PURE = "Kairouz, Oh & Viswanathan 2015, Thm 3.3"
 GAUSSIAN = "Balle & Wang 2018, Thm 8"
+JOINT = "noise and threshold of one release together, docs/proofs/weighted-histogram.md"
 ABSORBED = "picks absorbed by Gaussians, in closed form (docs/proofs/absorption.md)"
 
 CLOSE = Fraction(4, 1000)
@@ -44,9 +45,12 @@ variance by no more: it could lower epsilon by a fifth of a percent, and takes s
 def epsilons(loss: Loss, delta: Fraction) -> tuple[Bound, ...]:
     """Every bound that is valid for the loss, as a total epsilon at ``delta``."""
     left = delta - loss.failures
-    if left < 0:
-        return (Bound("failures", math.inf, "delta is below the probability of failure"),)
     found: list[Bound] = []
+    if loss.joint is not None and not loss.slack:
+        found.append(Bound("joint", loss.joint.epsilon(delta), JOINT))
+    if left < 0:
+        failures = Bound("failures", math.inf, "delta is below the probability of failure")
+        return (*found, failures)
 
     def add(name: str, epsilon: float, source: str) -> None:
         total = up(Fraction(epsilon) + loss.slack) if math.isfinite(epsilon) else math.inf
@@ -134,7 +138,10 @@ def smallest_delta(loss: Loss, epsilon: Fraction) -> float:
             found.append(optimal_delta(steps, x, min(found)))
         elif (tested := _tested_profile(loss, Fraction(min(found)))) is not None:
             found.append(tested.delta(x))
-    return min(1.0, up(Fraction(max(0.0, min(found))) + loss.failures))
+    total = min(1.0, up(Fraction(max(0.0, min(found))) + loss.failures))
+    if loss.joint is not None and not loss.slack:
+        return min(total, loss.joint.delta(epsilon))
+    return total
 
 
 def rho_of(loss: Loss) -> float | None:

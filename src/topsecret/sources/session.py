@@ -22,6 +22,7 @@ from topsecret.errors import (
 from topsecret.sources.domains.domain import Column, FileColumn
 from topsecret.sources.source import CountQuery, LeadingCounts, Schema
 from topsecret.sources.sql.groups import counts_by_group, label, leading_by_group
+from topsecret.sources.sql.rendering import rendered
 from topsecret.sources.sql.statements import leading_counts as ranking
 
 Rows = list[tuple[Any, ...]]
@@ -146,11 +147,18 @@ def check(session: Session, query: CountQuery) -> None:
     if schema is None:
         return
     events, _ = nothing(query.columns)
-    try:
+    with refusing():
         if query.home is not None:
             counts_by_group(events, query, schema, session.dialect)
         else:
             ranking(events, query, schema, session.dialect)
+
+
+@contextmanager
+def refusing() -> Iterator[None]:
+    """A parameter that does not suit the schema is free, since no row was read."""
+    try:
+        yield
         return
     except WrongForSchema:
         raise
@@ -176,7 +184,7 @@ def charged(*, after_rows: bool) -> Iterator[None]:
 def sql(engine: Engine, query: CountQuery) -> str:
     """The statement that the engine is asked, for reading."""
     with engine.session(query) as session:
-        return statement(session, query).sql(session.dialect, pretty=True)
+        return rendered(statement(session, query), session.dialect, pretty=True)
 
 
 def nothing(columns: Sequence[str]) -> Relation:

@@ -5,22 +5,23 @@ No extension is loaded or fetched, no network is used; it spills to a private di
 
 from __future__ import annotations
 
+import os
+import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import duckdb
 from sqlglot import exp
 
 from topsecret.sources.engines.files import literal_pattern
+from topsecret.sources.memory import VARIABLE, memory
 
 
 def _memory() -> dict[str, str]:
     """How much memory the engine may use before it spills to disk, where TOPSECRET_MEMORY says."""
-    from topsecret.sources.memory import memory
-
-    named = memory()
+    named = memory() if VARIABLE in os.environ else None
     return {} if named is None else {"memory_limit": named}
 
 
@@ -54,10 +55,13 @@ def closed_engine(
             if attached is not None:
                 literal = exp.Literal.string(str(attached)).sql("duckdb")
                 engine.execute(f"ATTACH {literal} AS source (READ_ONLY)")
+            # Measures progress for the bar that is ours, on a terminal; never draws its own. In a
+            # Jupyter kernel it asks for ipywidgets: without a bar a query is as good.
+            with suppress(duckdb.Error):
+                engine.execute("SET enable_progress_bar_print = false")
+                engine.execute(f"SET enable_progress_bar = {str(sys.stderr.isatty()).lower()}")
             for name, value in (
                 ("TimeZone", "UTC"),
-                ("enable_progress_bar_print", False),
-                ("enable_progress_bar", True),  # measures progress; the line above silences it
                 ("enable_external_access", False),
                 ("lock_configuration", True),
             ):

@@ -162,7 +162,7 @@ class OpenConnection(_Asked):
         compiled: Any = sqlglot.parse_one(str(backend.compile(expression)), read="duckdb")
         opened._meant = compiled
         opened._frames = _in_memory(expression)
-        opened.name = str(getattr(expression.op(), "name", "ibis"))
+        opened.name = str(getattr(expression.op(), "name", "ibis table"))
         return opened
 
     def __repr__(self) -> str:
@@ -199,13 +199,29 @@ class FrameSource(_Asked):
 
     @contextmanager
     def session(self, query: CountQuery) -> Iterator[DuckSession]:
-        """A closed engine that sees the frame's columns."""
-        check_columns("the data frame", query.columns, names_of(self._frame))
-        frame = declared(self._frame, query.columns, query.person)
+        """A closed engine that sees the columns that are asked for."""
         with closed_engine(*domain_paths(query)) as engine:
+
+            def events(session: DuckSession, columns: Sequence[str]) -> Relation:
+                return self._events(engine, session, columns, query.person)
+
+            yield DuckSession(engine, events, self._failed)
+
+    def _events(
+        self,
+        engine: duckdb.DuckDBPyConnection,
+        session: DuckSession,
+        columns: Sequence[str],
+        person: str,
+    ) -> Relation:
+        check_columns("the data frame", columns, names_of(self._frame))
+        name = "frame " + " ".join(columns)
+        relation = table(name)
+        if name not in session.registered:
             failed: type[SourceError] | None = None
             try:
-                engine.register("frame", frame)
+                engine.register(name, declared(self._frame, columns, person))
+                session.registered.add(name)
             except (ImportError, duckdb.InvalidInputException, duckdb.NotImplementedException):
                 failed = DataIndependentFailure  # a missing package, an unknown type of a column
             except duckdb.Error:
@@ -215,13 +231,10 @@ class FrameSource(_Asked):
                     "the data frame cannot be read by DuckDB; install pyarrow, or write the frame "
                     "to a Parquet file"
                 )
-            yield DuckSession(engine, self._events, self._failed)
-
-    def _events(self, session: DuckSession, columns: Sequence[str]) -> Relation:
-        types = session.types(table("frame")) or {}
+        types = session.types(relation) or {}
         check_columns("the data frame", columns, list(types))
         # An object of pandas that is no text has a mark as a person.
-        return table("frame"), Columns.marking(kinds(types), "text")
+        return relation, Columns.marking(kinds(types), "text")
 
     def _failed(self, kind: type[duckdb.Error]) -> SourceError:
         return failure(kind, "the data frame")

@@ -34,6 +34,7 @@ from topsecret.sources.session import Relation, Rows
 from topsecret.sources.source import Schema
 from topsecret.sources.sql.dialects import LETTERS
 from topsecret.sources.sql.relations import Stored, base_tables, check_relation
+from topsecret.sources.sql.rendering import rendered
 from topsecret.sources.sql.statements import named, table
 
 T = TypeVar("T")
@@ -139,10 +140,10 @@ class SqlSession:
         self._kept += 1
         name = f"topsecret_kept_{self._kept}"
         if self.dialect == "sqlite":
-            self._run(f"CREATE TEMP TABLE {name} AS {select.sql(self.dialect)}")
+            self._run(f"CREATE TEMP TABLE {name} AS {rendered(select, self.dialect)}")
             return table("temp", name)
         if self.dialect == "postgres":
-            made = f"CREATE TEMP TABLE {name} ON COMMIT DROP AS {select.sql(self.dialect)}"
+            made = f"CREATE TEMP TABLE {name} ON COMMIT DROP AS {rendered(select, self.dialect)}"
             self._run(made)
             return table("pg_temp", name)
         return select.subquery()
@@ -153,7 +154,7 @@ class SqlSession:
 
     def run(self, select: exp.Expression) -> Rows:
         """The rows."""
-        sql = select.sql(self.dialect)
+        sql = rendered(select, self.dialect)
         if self.dialect == "postgres" and LETTERS in sql and not self._knows_letters():
             raise DataIndependentFailure(
                 "LOWER and UPPER need PostgreSQL with ICU, and this one has none; leave them out"
