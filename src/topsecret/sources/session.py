@@ -21,6 +21,7 @@ from topsecret.errors import (
 )
 from topsecret.sources.domains.domain import Column, FileColumn
 from topsecret.sources.source import CountQuery, LeadingCounts, Schema
+from topsecret.sources.sql.dialects import check_dialect
 from topsecret.sources.sql.groups import counts_by_group, label, leading_by_group
 from topsecret.sources.sql.rendering import rendered
 from topsecret.sources.sql.statements import leading_counts as ranking
@@ -83,11 +84,12 @@ class Engine(Protocol):
 
 def statement(session: Session, query: CountQuery) -> exp.Select:
     """The leading counts as a statement for this session's engine."""
+    dialect = check_dialect(session.dialect)
     events, schema = session.events(query.columns)
     if query.home is None:
-        return ranking(events, query, schema, session.dialect)
-    counts = counts_by_group(events, query, schema, session.dialect, once=session.once)
-    return leading_by_group(counts.subquery(), query, session.dialect)
+        return ranking(events, query, schema, dialect)
+    counts = counts_by_group(events, query, schema, dialect, once=session.once)
+    return leading_by_group(counts.subquery(), query, dialect)
 
 
 def leading_counts(engine: Engine, query: CountQuery) -> LeadingCounts:

@@ -71,6 +71,11 @@ class SqlSession:
         self._paths = (path_of(connection), POSTGRES_PATH) if dialect == "postgres" else ("", "")
         self._catalogue = catalogue_of(connection, dialect)
 
+    @property
+    def connection(self) -> Connection:
+        """For the catalogue, which is read on the same moment of the data."""
+        return self._connection
+
     def events(self, columns: Sequence[str]) -> Relation:
         """The table of events. A view must pass the analysis, unless it is trusted."""
         relation = self.table(self._parts, columns)
