@@ -42,7 +42,7 @@ ROW_WISE = {
 }
 """Operators whose rows each come of one row."""
 
-BY_PERSON = {"Aggregate", "Distinct"}
+BY_PERSON = {"Aggregate", "Deduplicate", "Distinct"}
 AGGREGATES = {"Count", "Max", "Min"}
 CODE = {"ScalaUDF", "PythonUDF", "PythonUDAF", "ScalaUDAF", "WindowExpression"}
 IDENTICAL = {"string", "boolean", "tinyint", "smallint", "int", "bigint", "date", "timestamp_ntz"}
@@ -108,8 +108,13 @@ def _each(sequence: Any) -> list[Any]:
 
 def _check_person(node: Any, operator: str, own: str, start: Stored) -> None:
     """The keys hold the person, under the name that the frame has it."""
-    keys = node.groupingExpressions() if operator == "Aggregate" else node.child().output()
-    mine = [one for one in _each(keys) if str(one) == own]
+    if operator == "Aggregate":
+        keys = _each(node.groupingExpressions())
+    else:
+        keys = _each(node.child().output())
+    if operator == "Deduplicate" and node.keys().size() < len(keys):
+        raise refused(start, operator, "makes a row depend on other rows")
+    mine = [one for one in keys if str(one) == own]
     if not mine or str(mine[0].dataType().simpleString()) not in IDENTICAL:
         raise refused(start, f"{operator} without the person", "makes a row depend on other rows")
 
