@@ -59,7 +59,7 @@ _ENCODED: dict[str, Rewrite] = {
 }
 # It is given the salt, so nobody else's function of that name may stand in: named in full, or our
 # own (SQLite has none).
-_HASHES = {"postgres": "PG_CATALOG.MD5", "sqlite": "TOPSECRET_MD5"}
+_HASHES = {"postgres": "PG_CATALOG.MD5", "sqlite": "topsecret_md5"}
 
 LETTERS = "und-x-icu"
 """PostgreSQL's collation that knows all letters, where it was built with ICU."""
@@ -140,7 +140,7 @@ def _sqlite_person(value: exp.Expression, kind: Kind) -> exp.Expression:
     )
     exact = (
         exp.case(type_of.copy())
-        .when(exp.Literal.string("real"), _call("TOPSECRET_FLOAT_HEX", value))
+        .when(exp.Literal.string("real"), _call("topsecret_float_hex", value))
         .when(exp.Literal.string("blob"), _call("HEX", value))
         .else_(text.copy())
     )
@@ -213,7 +213,7 @@ def in_case(function: Any, text: exp.Expression, dialect: str) -> exp.Expression
     know none at all.
     """
     if dialect == "sqlite":
-        own = "TOPSECRET_LOWER" if function is exp.Lower else "TOPSECRET_UPPER"
+        own = "topsecret_lower" if function is exp.Lower else "topsecret_upper"
         return exp.Anonymous(this=own, expressions=[exp.cast(text, exp.DataType.Type.BLOB)])
     if dialect == "postgres":
         every = exp.Collate(
