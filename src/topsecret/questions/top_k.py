@@ -84,8 +84,8 @@ def top_k(
     their rows, however many. The release states what is proven, never more than was asked for.
     """
     pays = purse_of(ledger, dataset, analyst, request_id)
-    opened = open_source(source, table, trust_view=trust_view)
-    release = answer(Question.of(pays.terms, **asked), opened, pays)
+    question = Question.of(pays.terms, **asked)
+    release = answer(question, open_source(source, table, trust_view=trust_view), pays)
     assert isinstance(release, Release)  # one list was asked for
     return release
 
@@ -122,7 +122,7 @@ def top_k_by(
     """
     wanted = Groups(by, tuple(groups) if not isinstance(groups, str) else (), disjoint)
     pays = purse_of(ledger, dataset, analyst, request_id)
-    opened = open_source(source, table, trust_view=trust_view)
-    releases = answer(Question.of(pays.terms, wanted, **asked), opened, pays)
+    question = Question.of(pays.terms, wanted, **asked)
+    releases = answer(question, open_source(source, table, trust_view=trust_view), pays)
     assert isinstance(releases, Releases)  # groups were asked for
     return releases
