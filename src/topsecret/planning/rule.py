@@ -82,9 +82,9 @@ def _why(question: Question, winner: str, lead: int, others: list[str]) -> str:
 
 def _least_lead_of_tested(question: Question) -> int:
     """A lead below which the test alone passes with less than 95%: Φ((lead − 1)/σ − z)."""
-    schedule = rough_schedule(question.length, question.epsilon, question.delta)
-    # The rough sigma is within 1% of the calibrated one; 1.64 is below Φ⁻¹(.95).
-    return math.floor(0.99 * float(schedule.sigma) * (float(schedule.quantile) + 1.64))
+    test = rough_schedule(question.length, question.epsilon, question.delta).lengths[0].test
+    # 1.64 is below Φ⁻¹(.95).
+    return math.floor(float(test.sigma) * (float(test.quantile) + 1.64))
 
 
 def rough_lead(name: str, question: Question) -> int | None:
