@@ -12,7 +12,16 @@ from rich.table import Table
 from benchmarks.row import measured
 
 # Each module has run() -> list[Row].
-MODULES = ["accounting", "selection", "pure", "query", "ledger", "applications", "service"]
+MODULES = [
+    "start",
+    "accounting",
+    "selection",
+    "pure",
+    "query",
+    "ledger",
+    "applications",
+    "service",
+]
 
 
 def main() -> None:

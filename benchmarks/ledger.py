@@ -10,8 +10,8 @@ from pathlib import Path
 
 from benchmarks.row import Row, interleaved
 from topsecret.accounting import limited_domain_loss
+from topsecret.accounting.privacy_unit import PrivacyUnit
 from topsecret.ledger import Flexible, Ledger, Picks, Price, Request, Reservation
-from topsecret.questions.privacy_unit import PrivacyUnit
 
 PAIRS = 20  # few at a time, in many turns: a shared disk is ten times slower at some moments
 STEP, SHARE = Fraction(1, 2**16), Fraction(1, 2**60)

@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 DEBIAN = Path("/usr/lib/postgresql")
-PATIENCE = 60.0
+PATIENCE = 600.0
 SETTINGS = {
     "listen_addresses": "",  # its socket is its only door
     "max_connections": "120",
@@ -83,7 +83,7 @@ class Server:
         import psycopg
 
         try:
-            psycopg.connect(self.conninfo("postgres"), connect_timeout=5).close()
+            psycopg.connect(self.conninfo("postgres"), connect_timeout=60).close()
         except psycopg.OperationalError:
             return False
         return True

@@ -16,10 +16,11 @@ MAY_USE: dict[str, set[str]] = {
     "accounting": {"errors", "exact"},
     # Names of a histogram that an engine keeps are fetched; by whom is not known here.
     "counts": {"errors", "exact", "noise"},
-    "mechanisms": {"errors", "exact", "noise", "accounting", "counts", "questions.privacy_unit"},
-    "sources": {"errors", "questions.privacy_unit"},
-    "results": {"errors", "exact", "mechanisms.selection", "questions.privacy_unit"},
-    "ledger": {"errors", "exact", "accounting", "questions.privacy_unit"},
+    "mechanisms": {"errors", "exact", "noise", "accounting", "counts"},
+    "sources": {"errors"},
+    # Who is protected and what was charged are part of every receipt.
+    "results": {"errors", "exact", "accounting.privacy_unit", "accounting.charge"},
+    "ledger": {"errors", "exact", "accounting"},
     # What can answer a question and at what price: public numbers only, hence no sources.
     "calibration": {"errors", "exact", "noise", "accounting", "counts", "mechanisms", "results"},
     # Plans simulate on made-up counts, hence noise and histograms, and never on a source.
@@ -54,6 +55,7 @@ MAY_USE: dict[str, set[str]] = {
     },
     "cli": {
         "errors",
+        "exact",
         "noise",
         "ledger",
         "results",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from topsecret.questions.privacy_unit import PrivacyUnit
+from topsecret.accounting.privacy_unit import PrivacyUnit
 from topsecret.results.release import Release
 
 RELEASE = Release(
@@ -91,7 +91,7 @@ def test_json_holds_everything() -> None:
             "parameters",
         ),
         *("bound", "threshold", "source", "item", "person", "adjacency", "max_items"),
-        *("counts", "half_width", "where", "group", "domain"),
+        *("counts", "half_width", "where", "group", "domain", "charge"),
         *("receipt", "version", "time"),
     }
 

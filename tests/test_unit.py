@@ -1,7 +1,7 @@
 import pytest
 
+from topsecret.accounting.privacy_unit import PrivacyUnit
 from topsecret.errors import InvalidParameter
-from topsecret.questions.privacy_unit import PrivacyUnit
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,7 @@
 from topsecret.counts.histogram import Histogram
 from topsecret.mechanisms.selection import NOTHING
 from topsecret.planning import Zipf, plan
-from topsecret.questions.groups import top_k_by
-from topsecret.questions.top_k import Column, Expression, top_k
+from topsecret.questions.top_k import Column, Expression, top_k, top_k_by
 
 __version__ = "0.1.0.dev0"
 

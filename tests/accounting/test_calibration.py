@@ -27,7 +27,7 @@ def test_reference_values(n, largest):
     assert picks(n, found).epsilon(1e-6) <= 1
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(
     n=st.integers(min_value=1, max_value=30),
     epsilon=st.floats(min_value=0.05, max_value=8),
@@ -39,7 +39,7 @@ def test_the_target_is_met_and_nearly_spent(n, epsilon, delta):
     assert picks(n, price * 1.005).epsilon(delta) > epsilon
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(
     epsilon=st.floats(min_value=0.01, max_value=20),
     delta=st.floats(min_value=1e-12, max_value=0.1),

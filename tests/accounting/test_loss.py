@@ -77,7 +77,7 @@ def test_addition_is_associative_and_nothing_is_neutral(a, b, c):
     assert a + NO_LOSS == NO_LOSS + a == a
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     loss=st.sampled_from(
         [picks(3, 0.5), pure(0.7), gaussian(0.2), zcdp(0.1), picks(2, 0.4) + gaussian(0.1)]
@@ -276,7 +276,7 @@ def test_wrong_parameters_say_the_rule(make, message):
     n=st.integers(min_value=1, max_value=10**7),
     delta=st.floats(min_value=1e-12, max_value=0.5),
 )
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_any_size_has_a_finite_answer_between_zero_and_the_sum(epsilon, n, delta):
     loss = Loss(zcdp_rho=Fraction(n) * Fraction(epsilon) ** 2 / 8)
     assert 0 <= loss.epsilon(delta) < math.inf

@@ -85,7 +85,7 @@ def two_point_supremum(epsilons, x, points=60):
     return best
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     epsilons=st.lists(st.floats(min_value=0.02, max_value=3), min_size=1, max_size=2),
     part=st.floats(min_value=0, max_value=0.99),

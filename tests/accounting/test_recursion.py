@@ -47,7 +47,7 @@ steep_values = st.tuples(
 ).map(lambda pair: [pair[0] * float(np.exp(-pair[1] * i)) for i in range(10)])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     values=st.one_of(falling_values, steep_values),
     spacing=st.fractions(min_value=Fraction(1, 10**6), max_value=Fraction(1, 2)),
@@ -102,7 +102,7 @@ def test_leaving_out_the_interior_of_cells_would_be_caught():
     assert stepped(values, spacing, cells)[2] > wrong
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     values=falling_values,
     spacing=st.fractions(min_value=Fraction(1, 1000), max_value=Fraction(1, 2)),

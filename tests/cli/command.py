@@ -18,6 +18,6 @@ def run(
         encoding="utf-8",
         cwd=cwd,
         env=os.environ | environment,
-        timeout=120,
+        timeout=600,
         check=False,
     )

@@ -4,7 +4,6 @@ import contextlib
 import json
 import os
 import pty
-import resource
 import signal
 import subprocess
 import sys
@@ -188,10 +187,12 @@ def test_progress_on_a_terminal_and_ctrl_c(tmp_path: Path) -> None:
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=theirs)
     os.close(theirs)
     shown = b""
-    while b"counting" not in shown:
-        shown += os.read(terminal, 1024)
+    with contextlib.suppress(OSError):  # it ended, which the next line reports
+        while b"counting" not in shown:
+            shown += os.read(terminal, 1024)
+    assert b"counting" in shown, shown
     process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=600)
     os.set_blocking(terminal, False)
     with contextlib.suppress(OSError):  # the other end is closed, or there is nothing more
         while more := os.read(terminal, 1024):
@@ -199,24 +200,6 @@ def test_progress_on_a_terminal_and_ctrl_c(tmp_path: Path) -> None:
     assert process.returncode == 130
     assert output == b""
     assert b"Traceback" not in shown
-
-
-@pytest.mark.parametrize(
-    ("code", "seconds"),
-    [
-        ("import topsecret", 0.4),
-        ("from topsecret.cli import main; main(['--help'])", 0.6),
-    ],
-)
-def test_start_is_quick(code: str, seconds: float) -> None:
-    def once() -> float:
-        """Processor seconds: the time on an idle machine, whatever else runs on this one."""
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run([sys.executable, "-c", code], stdout=subprocess.DEVNULL, check=True)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-    assert min(once() for _ in range(5)) < seconds
 
 
 def test_engines_are_imported_only_when_used() -> None:

@@ -3,8 +3,8 @@
 from fractions import Fraction
 
 from topsecret.accounting import limited_domain_loss
+from topsecret.accounting.privacy_unit import PrivacyUnit
 from topsecret.ledger import Flexible, Metered, Picks, Price, Request
-from topsecret.questions.privacy_unit import PrivacyUnit
 
 USER = PrivacyUnit("user")
 PRICE = Fraction(1, 2**12)

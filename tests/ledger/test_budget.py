@@ -128,7 +128,7 @@ def end(ledger: Ledger, held: Reservation, how: str, symbols: int) -> bool:
 
 
 @given(st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_a_metered_sequence_loses_at_most_what_is_shown(data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:
         ledger = Ledger(Path(folder) / "ledger.db")
@@ -178,7 +178,7 @@ def offered(kind: str, size: float) -> tuple[Price, int]:
 
 
 @given(st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_a_flexible_sequence_loses_at_most_what_is_shown(data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:
         ledger = Ledger(Path(folder) / "ledger.db")

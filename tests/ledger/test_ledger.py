@@ -7,9 +7,9 @@ import pytest
 from asking import flexible, limited, metered, request
 
 from topsecret.accounting import GaussianSelection, approximate, pure, rdp
+from topsecret.accounting.privacy_unit import PrivacyUnit
 from topsecret.errors import BudgetExceeded, InDoubt, InvalidParameter
 from topsecret.ledger import Ledger, Price, Reservation, Stored
-from topsecret.questions.privacy_unit import PrivacyUnit
 
 ANSWER = {"items": ["park", "pier"]}
 

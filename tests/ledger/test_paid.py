@@ -276,9 +276,10 @@ def test_a_flexible_budget_pays_for_every_mechanism(
     asked = {"dataset": "f", "k": k, "epsilon": 0.2, "delta": 1e-7, "mechanism": mechanism}
     first = ask(ledger, **asked)  # type: ignore[arg-type]
     again = ask(ledger, **asked)  # type: ignore[arg-type]
-    assert first.charge.startswith("rho 0.0")
-    assert again.charge.startswith("nothing: this is the stored answer")
-    assert again.to_dict() | {"receipt": None} == first.to_dict() | {"receipt": None}
+    assert str(first.charge).startswith("rho 0.0")
+    assert str(again.charge).startswith("nothing: this is the stored answer")
+    changed = {"receipt": None, "charge": None}
+    assert again.to_dict() | changed == first.to_dict() | changed
     spent = ledger.account("f").spent
     assert 0 < spent["rho"] < FLEXIBLE.rho
     assert 0 < spent["delta"] <= Fraction(1e-7)

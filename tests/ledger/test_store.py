@@ -1,5 +1,7 @@
 """What goes wrong below the ledger: a clear error, nothing unrecorded, no answer shown."""
 
+import contextlib
+import gc
 import os
 import sqlite3
 import stat
@@ -291,3 +293,22 @@ except MissingExtra as error:
         [sys.executable, "-c", hidden], capture_output=True, text=True, check=True
     )
     assert done.stdout == f"{message}\n"
+
+
+def test_a_ledger_that_nobody_closes_leaves_no_file_open(tmp_path: Path) -> None:
+    place = tmp_path / "dropped.db"
+    ledger = Ledger(place)
+    ledger.open_budget("d", metered(), person="user")
+    assert opened(place)
+    del ledger
+    gc.collect()
+    assert not opened(place)
+
+
+def opened(place: Path) -> list[str]:
+    """Which files of this name this process holds."""
+    links = []
+    for entry in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(OSError):
+            links.append(os.readlink(entry))
+    return [link for link in links if link.startswith(str(place))]

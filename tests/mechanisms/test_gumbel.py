@@ -30,7 +30,7 @@ def test_law_of_one_pick_is_the_exponential_mechanism():
         assert law[(item,)] == pytest.approx(weight / sum(weights), rel=1e-12)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=5), st.data())
 def test_the_law_sums_to_one_and_the_first_picks_are_the_shorter_list(counts, data):
     k = data.draw(st.integers(1, len(counts)))
@@ -45,7 +45,7 @@ def test_the_law_sums_to_one_and_the_first_picks_are_the_shorter_list(counts, da
         assert first[outcome] == pytest.approx(chance, rel=1e-9, abs=1e-15)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(COUNTS, SCALES, st.data())
 def test_no_item_twice_and_always_k(counts, scale, data):
     k = data.draw(st.integers(1, len(counts)))
@@ -54,7 +54,7 @@ def test_no_item_twice_and_always_k(counts, scale, data):
     assert len(set(answer.items)) == len(answer.items) == k
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.integers(0, 2**62), min_size=1, max_size=8), SCALES, st.integers(0, 2**62))
 def test_a_common_shift_changes_nothing(counts, scale, shift):
     """Same bits, same answer: the law of the shifted scores is the same law."""
@@ -66,7 +66,7 @@ def test_a_common_shift_changes_nothing(counts, scale, shift):
     assert plain == moved
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=6), st.randoms())
 def test_renaming_the_items_renames_the_answer(counts, random):
     names = list(range(len(counts)))

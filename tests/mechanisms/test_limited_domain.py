@@ -53,7 +53,7 @@ def test_strict_drops_ties_with_the_edge():
     assert not any("b" in outcome for outcome in mechanism(k_bar=2, strict=True).distribution(h))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(COUNTS, st.integers(1, 4), st.integers(0, 6), st.sampled_from([1e-9, 3 / 7, 50.0]))
 def test_ordinary_answers_on_all_inputs(counts, k, more, epsilon):
     answer = mechanism(k=k, k_bar=k + more, epsilon_per_pick=epsilon).select(Histogram.of(counts))

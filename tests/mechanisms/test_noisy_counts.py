@@ -160,7 +160,7 @@ def test_the_half_width_is_public_and_covers():
     assert counts.half_width(4, confidence=0.5) < width
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     st.dictionaries(st.text(max_size=2), st.integers(0, 2**66), max_size=6),
     st.sampled_from([{"epsilon": 0.3}, {"rho": 0.3}, {"epsilon": 1e-6}, {"rho": 50.0}]),

@@ -108,7 +108,7 @@ def test_the_domain_must_be_public_and_large_enough(kind):
 # Properties.
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     COUNTS,
     st.integers(1, 4),
@@ -124,7 +124,7 @@ def test_no_item_comes_twice(counts, k, epsilon, smallest, kind):
     assert set(answer.items) <= set(range(len(counts)))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(COUNTS, st.permutations("wxyz"), st.integers(-5, 2**70), st.sampled_from(KINDS))
 def test_the_law_follows_names_and_ignores_shifts(counts, names, shift, kind):
     names = names[: len(counts)]

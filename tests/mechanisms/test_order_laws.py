@@ -115,7 +115,7 @@ def test_nothing_ends_the_list_at_an_irrational_place():
         assert alone["a",].overlaps(arb(1).exp() / 10)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.lists(st.fractions(0, 6, max_denominator=7), min_size=1, max_size=4),
     st.integers(1, 5),

@@ -190,7 +190,7 @@ def test_a_wrong_draw_is_rejected(defect):
 # Properties.
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(COUNTS, st.integers(1, 4), st.sampled_from([1e-9, 2 / 3, 1e9]), st.booleans())
 def test_no_item_comes_twice(counts, k, scale, smallest):
     k = min(k, len(counts))
@@ -201,7 +201,7 @@ def test_no_item_comes_twice(counts, k, scale, smallest):
     assert set(answer.items) <= set(range(len(counts)))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(COUNTS, st.permutations("wxyz"), st.integers(1, 2), st.integers(-5, 2**70))
 def test_the_law_follows_names_and_ignores_shifts(counts, names, k, shift):
     k = min(k, len(counts))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from fractions import Fraction
 
@@ -15,6 +16,21 @@ from topsecret.noise.integers import below, below_many, distinct_below
 from topsecret.noise.reals import Log, Rational, Shifted, bernoulli, is_less
 
 
+@pytest.mark.system_randomness
+def test_system_bits_come_from_the_system(monkeypatch):
+    asked = []
+    monkeypatch.setattr(os, "urandom", lambda size: asked.append(size) or bytes(size))
+    bits = SystemBits()
+    assert bits.take(8) == bytes(8)
+    assert bits.take(5000) == bytes(5000)
+    assert asked == [512, 5000]
+
+
+def test_in_tests_they_are_the_same_on_every_run():
+    assert SystemBits().take(4).hex() == "2019c7fa"
+
+
+@pytest.mark.system_randomness
 def test_system_bits_do_not_repeat():
     bits = SystemBits()
     seen = {bits.take(16) for _ in range(1000)}

@@ -87,7 +87,7 @@ def test_bernoulli_of_an_exponential(gamma):
     assert abs(heads - 20_000 * p) <= 6.5 * math.sqrt(20_000 * p * (1 - p))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.fractions(Fraction(1, 20), 50, max_denominator=40),
     st.sampled_from([Fraction(1, 2), Fraction(19, 20), Fraction(999, 1000)]),

@@ -109,7 +109,7 @@ def test_gumbel_rounds_have_the_law_of_one_race():
         assert abs(fresh[cell] - once[cell]) < 6.5 * math.sqrt(fresh[cell] + once[cell]) + 15
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     st.lists(st.tuples(st.integers(-(2**63), 2**63), st.integers(1, 3)), max_size=20),
     st.integers(1, 30),

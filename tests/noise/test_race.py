@@ -167,7 +167,7 @@ def test_the_extra_runner_ends_the_race():
     assert agrees(seen, law, 20_000)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.integers(-(2**63), 2**63), max_size=30),
     st.integers(1, 35),

@@ -14,8 +14,8 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 from serving import PASSWORD, PLACES, SHOP, Server, write_events, write_table
 
 from topsecret.accounting import zcdp
+from topsecret.accounting.privacy_unit import PrivacyUnit
 from topsecret.ledger import Ledger, Price, Request
-from topsecret.questions.privacy_unit import PrivacyUnit
 
 expect.set_options(timeout=30_000)
 SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"

@@ -74,7 +74,7 @@ class Asker:
 
     def __init__(self, server: Server, key: str) -> None:
         self.client = httpx.Client(
-            base_url=server.address, headers={"authorization": f"Bearer {key}"}, timeout=30
+            base_url=server.address, headers={"authorization": f"Bearer {key}"}, timeout=PATIENCE
         )
         self.seen: dict[str, list[object]] = {}
         """Every answer that was ever shown, by request: items, receipt and all."""

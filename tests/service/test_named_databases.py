@@ -1,11 +1,12 @@
 """Data sets in databases that the operator named: asked like files, and their address is secret."""
 
+import contextlib
 import sqlite3
 from pathlib import Path
 
 import httpx
 import pytest
-from serving import PASSWORD, PLACES, SHOP, Here, Server, here, settings, write_table
+from serving import PASSWORD, PATIENCE, PLACES, SHOP, Here, Server, here, settings, write_table
 from sqlalchemy import create_engine, inspect, text
 
 from topsecret.errors import InvalidParameter
@@ -51,7 +52,7 @@ def test_a_table_is_registered_and_asked_and_its_address_is_nowhere(
     server = Server(tmp_path, "--tick", "0.1", environment=environment)
     seen = []
     try:
-        with httpx.Client(base_url=server.address, timeout=60) as client:
+        with httpx.Client(base_url=server.address, timeout=PATIENCE) as client:
             service = Here(client, parts, keys)
 
             def call(who: str, method: str, path: str, body: object = None) -> httpx.Response:
@@ -96,7 +97,9 @@ def test_a_table_is_registered_and_asked_and_its_address_is_nowhere(
             assert parts.ledger.account("stored").spent == spent
     finally:
         server.stop()
-    with sqlite3.connect(parts.settings.place) as kept:
+    parts.store.close()
+    parts.ledger.close()
+    with contextlib.closing(sqlite3.connect(parts.settings.place)) as kept:
         jobs = kept.execute("SELECT * FROM service_jobs").fetchall()
         registered = kept.execute("SELECT * FROM service_datasets").fetchall()
     for found in (*seen, server.log.read_text(encoding="utf-8"), str(jobs), str(registered)):

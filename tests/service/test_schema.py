@@ -27,9 +27,6 @@ def test_the_api_keeps_to_its_schema(service: Here) -> None:
 
             @settings(
                 max_examples=12,
-                deadline=None,
-                derandomize=True,
-                database=None,
                 suppress_health_check=list(HealthCheck),
             )
             @operation_cases(operation)

@@ -7,7 +7,7 @@ the service writes is searched: its log, its answers, its errors, its metrics, i
 from pathlib import Path
 
 import httpx
-from serving import PASSWORD, PLACES, SHOP, Server, settings, write_events, write_table
+from serving import PASSWORD, PATIENCE, PLACES, SHOP, Server, settings, write_events, write_table
 
 from topsecret.service.datasets import NewDataset
 from topsecret.service.state import Parts
@@ -39,7 +39,7 @@ def test_a_canary_is_nowhere_to_be_seen(tmp_path: Path) -> None:
     seen: list[str] = []
     try:
         with httpx.Client(
-            base_url=server.address, headers={"authorization": f"Bearer {key}"}, timeout=60
+            base_url=server.address, headers={"authorization": f"Bearer {key}"}, timeout=PATIENCE
         ) as client:
 
             def get(path: str, **more: object) -> httpx.Response:
@@ -97,10 +97,11 @@ def test_a_mistake_is_not_repeated(service) -> None:  # type: ignore[no-untyped-
 
 
 def test_only_hashes_are_kept(service) -> None:  # type: ignore[no-untyped-def]
+    import contextlib
     import sqlite3
 
     place = service.parts.settings.place
-    with sqlite3.connect(place) as connection:
+    with contextlib.closing(sqlite3.connect(place)) as connection:
         dump = "\n".join(connection.iterdump())
     assert PASSWORD not in dump
     for key in service.keys.values():

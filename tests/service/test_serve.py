@@ -11,7 +11,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from serving import PASSWORD, SOURCES, Here, Server, settings
+from serving import PASSWORD, PATIENCE, SOURCES, Here, Server, settings
 
 from topsecret.service.auth import rate_limits as limits
 from topsecret.service.serve import share_memory
@@ -24,7 +24,7 @@ def run(*arguments: str, folder: Path, **environment: str) -> subprocess.Complet
         command,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
         env={"PYTHONPATH": str(SOURCES), "PATH": "/usr/bin"} | environment,
     )
@@ -45,13 +45,15 @@ def test_a_port_in_use_is_one_clear_line(tmp_path: Path) -> None:
 
 def test_answers_do_not_wait_for_acknowledgements(service: Here) -> None:
     service.client.get("/api/health")
-    took = []
-    for _ in range(15):  # on one connection, one after the other
+
+    def took() -> float:
         begun = time.perf_counter()
         service.client.get("/static/icon.svg")
-        took.append(time.perf_counter() - begun)
-    # Linux waits 40 ms; the quickest of many requests is far below on any machine.
-    assert min(took[1:]) < 0.03
+        return time.perf_counter() - begun
+
+    # Linux waits 40 ms each time, on one connection. Without that wait one of many requests is far
+    # below, however busy the machine is.
+    assert any(took() < 0.03 for _ in range(300))
 
 
 def test_wrong_options_are_one_line(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from topsecret.sources import CountQuery, Source
@@ -25,9 +25,7 @@ text = st.text(
 ).filter(lambda value: value.strip() != "")
 people = st.sampled_from(["ann", "bob", "cy", "Bob", "dé", "e", "1", "01"])
 tables = st.lists(st.tuples(people, text), max_size=25)
-RELAXED = settings(
-    max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+RELAXED = settings(max_examples=6)
 
 
 def choice_key(salt: bytes, person: object, item: object) -> str:

@@ -1,11 +1,12 @@
 import _thread
 import signal
 import threading
-import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
+from topsecret.sources import progress
 from topsecret.sources.progress import watch
 
 
@@ -30,13 +31,20 @@ def usual_ctrl_c() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("usual_ctrl_c")
-def test_ctrl_c_stops_the_query_and_waits_for_it() -> None:
-    stop, stopped = threading.Event(), threading.Event()
+def test_ctrl_c_stops_the_query_and_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    waiting, stop, stopped = threading.Event(), threading.Event(), threading.Event()
+    wait = progress.wait
+
+    def announced(*arguments: Any, **more: Any) -> Any:
+        waiting.set()
+        return wait(*arguments, **more)
+
+    monkeypatch.setattr(progress, "wait", announced)
 
     def query() -> None:
-        time.sleep(0.1)  # the main thread waits by now
+        waiting.wait(600)
         _thread.interrupt_main()
-        stop.wait(60)
+        stop.wait(600)
         stopped.set()
 
     with pytest.raises(KeyboardInterrupt):

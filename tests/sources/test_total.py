@@ -200,9 +200,7 @@ def never_fails(sources: Sequence[Any], query: CountQuery) -> bool:
 def check(table: Any, sources: Sequence[Any], examples: int) -> None:
     answered = []
 
-    @settings(
-        max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck), database=None
-    )
+    @settings(max_examples=examples, suppress_health_check=list(HealthCheck))
     @given(data=st.data())
     def run(data: st.DataObject) -> None:
         which = data.draw(st.sampled_from(["condition", "expression", "expression", "item"]))

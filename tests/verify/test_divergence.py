@@ -47,7 +47,7 @@ def as_law(numbers: list[int]) -> dict[str, arb]:
 
 
 @given(weights, weights, st.floats(-20, 20))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_float_bounds_enclose_the_exact_divergence(
     first: list[int], second: list[int], epsilon: float
 ) -> None:
@@ -62,7 +62,7 @@ def test_float_bounds_enclose_the_exact_divergence(
 
 
 @given(weights, weights, st.floats(0, 20))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_a_negative_epsilon_says_what_the_mirror_says(
     first: list[int], second: list[int], epsilon: float
 ) -> None:

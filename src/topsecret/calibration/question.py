@@ -61,13 +61,17 @@ class Question:
         cap = None if max_items is None else whole("max_items", max_items)
         if cap is not None and cap < 1:
             raise InvalidParameter(f"max_items={cap} must be at least 1; raise it or leave it out")
-        size = None if domain_size is None else whole("domain_size", domain_size)
-        least = 2 if length == "auto" else length
-        if size is not None and size < least:
+        asked = cls(length, budget, failure, depth, cap)
+        return asked if domain_size is None else asked.within(whole("domain_size", domain_size))
+
+    def within(self, domain_size: int) -> Question:
+        """The same question about a public domain of so many items."""
+        least = 2 if self.k == "auto" else self.k
+        if domain_size < least:
             raise InvalidParameter(
-                f"domain_size={size} must be at least {least}; lower k or leave it out"
+                f"domain_size={domain_size} must be at least {least}; lower k or leave it out"
             )
-        return cls(length, budget, failure, depth, cap, size)
+        return replace(self, domain_size=domain_size)
 
     @property
     def length(self) -> int:

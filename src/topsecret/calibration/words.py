@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from topsecret.calibration.question import Question
 from topsecret.errors import InvalidParameter
-from topsecret.results.release import rounded_up
+from topsecret.exact.rounding import rounded_up
 
 
 def about(value: float) -> str:

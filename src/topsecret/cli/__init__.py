@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.stdout.flush()
     except OSError as error:  # the reader of a pipe has left, or the disk is full
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = _refused(error)
+        code = code or _refused(error)  # a command that met it has said so
     sys.exit(code)
 
 

@@ -9,11 +9,13 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from topsecret.accounting.charge import in_words
 from topsecret.cli.terminal import terminal
+from topsecret.exact.rounding import rounded_up
 from topsecret.ledger import Account, Entry
-from topsecret.ledger.account import in_words, what_is_left
+from topsecret.ledger.account import what_is_left
 from topsecret.ledger.amounts import from_text
-from topsecret.results.release import printable, rounded_up
+from topsecret.results.release import printable
 
 WIDEST = 40
 HIDDEN = {"slack"}

@@ -132,7 +132,8 @@ def _json_lines(aggregator: Aggregator, stored: StoredVotes, asked: int) -> None
 
 
 def _plain_lines(aggregator: Aggregator, stored: StoredVotes, asked: int) -> None:
-    from topsecret.results.release import printable, rounded_up
+    from topsecret.exact.rounding import rounded_up
+    from topsecret.results.release import printable
 
     for answer in _answers(aggregator, stored, asked):
         chosen = "nothing: too close to call"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 import sys
 from typing import IO, cast
@@ -10,8 +9,11 @@ from typing import IO, cast
 from rich.console import Console
 
 
-class Plain(io.TextIOBase):
-    """Standard output without the spaces with which a table fills its lines."""
+class Plain:
+    """Standard output without the spaces with which a table fills its lines.
+
+    No ``io.TextIOBase``: that flushes when it is collected, and a full disk would be told twice.
+    """
 
     def write(self, text: str) -> int:
         """The text, its lines cut after their last letter."""

@@ -121,7 +121,7 @@ def top(
         _print([release], release, json, csv)
         return
     _refuse_together(plot=plot)
-    from topsecret.questions.groups import top_k_by
+    from topsecret.questions.top_k import top_k_by
 
     releases = top_k_by(source, by=by, groups=group or [], disjoint=disjoint, **asked)
     _print(list(releases.values()), releases, json, csv)

@@ -17,6 +17,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
 from flint import arb, ctx, fmpq
@@ -101,6 +102,28 @@ def up(value: arb | Fraction) -> float:
 def down(value: arb | Fraction) -> float:
     """The largest float, or nearly, that is at most every number of the ball."""
     return -up(-value)
+
+
+def rounded_up(value: float | Fraction, digits: int = 6) -> str:
+    """A number with few digits, rounded up.
+
+    >>> rounded_up(0.33333333, 3), rounded_up(0.9999), rounded_up(1.0), rounded_up(1e-06)
+    ('0.334', '0.9999', '1', '1e-06')
+    """
+    return _short(up(value) if isinstance(value, Fraction) else value, digits, ROUND_CEILING)
+
+
+def rounded_down(value: float | Fraction, digits: int = 6) -> str:
+    """A number with few digits, rounded down.
+
+    >>> rounded_down(Fraction(2, 3), 3)
+    '0.666'
+    """
+    return _short(down(value) if isinstance(value, Fraction) else value, digits, ROUND_FLOOR)
+
+
+def _short(value: float, digits: int, rounding: str) -> str:
+    return f"{float(Context(prec=digits, rounding=rounding).plus(Decimal(repr(value)))):.{digits}g}"
 
 
 def root_up(value: Fraction) -> Fraction:

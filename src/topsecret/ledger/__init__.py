@@ -18,7 +18,7 @@ from topsecret.ledger.budget import Flexible, Metered, Picks, Price, PriceAtEpsi
 from topsecret.ledger.chain import Entry
 from topsecret.ledger.ledger import Ledger
 from topsecret.ledger.payment import paid
-from topsecret.ledger.request import Request, Reservation, Stored
+from topsecret.ledger.request import FirstForm, Request, Reservation, Stored
 from topsecret.ledger.settlement_time import SettlementTime
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "Allowance",
     "Entry",
     "Fault",
+    "FirstForm",
     "Flexible",
     "Ledger",
     "Metered",

@@ -1,23 +1,13 @@
-"""What is left of a budget, for people: an ``Account`` and its words.
-
->>> from fractions import Fraction
->>> described("picks", Fraction(37), needed=False), described("queries", Fraction(1), needed=True)
-('37 items', '1 query')
->>> described("rho", Fraction(1, 3), needed=True), described("rho", Fraction(1, 3), needed=False)
-('rho 0.334', 'rho 0.333')
-"""
+"""What is left of a budget, for people: an ``Account`` and its words."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
-from fractions import Fraction
 
-from topsecret.exact.rounding import down, up
+from topsecret.accounting.charge import NOUNS, described
+from topsecret.exact.rounding import rounded_down
 from topsecret.ledger.amounts import Amounts, as_text, minus
 from topsecret.ledger.budget import Flexible, Metered
-
-NOUNS = {"picks": ("item", "items"), "queries": ("query", "queries")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,24 +103,6 @@ def what_is_left(left: Amounts, limits: Amounts) -> str:
     return ", ".join(
         f"{int(left[name])} of {described(name, limit, needed=False)} left"
         if name in NOUNS
-        else f"{name} {_number(left[name], ROUND_FLOOR)} of {_number(limit, ROUND_FLOOR)} left"
+        else f"{name} {rounded_down(left[name], 3)} of {rounded_down(limit, 3)} left"
         for name, limit in limits.items()
     )
-
-
-def in_words(amounts: Amounts) -> str:
-    """What was spent, rounded up."""
-    return " and ".join(described(name, value, needed=True) for name, value in amounts.items())
-
-
-def described(name: str, value: Fraction, *, needed: bool) -> str:
-    """An amount in words: what is needed is rounded up, what is left down."""
-    if name in NOUNS:
-        return f"{int(value)} {NOUNS[name][value != 1]}"
-    return f"{name} {_number(value, ROUND_CEILING if needed else ROUND_FLOOR)}"
-
-
-def _number(value: Fraction, rounding: str) -> str:
-    nearest = up(value) if rounding == ROUND_CEILING else down(value)
-    shown = Context(prec=3, rounding=rounding).plus(Decimal(repr(nearest)))
-    return f"{float(shown):.3g}"

@@ -17,13 +17,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from decimal import ROUND_FLOOR, Context
 from fractions import Fraction
 from typing import ClassVar, Literal, Protocol
 
 from topsecret.accounting import Loss, calibrate_picks, calibrate_zcdp, picks, zcdp
 from topsecret.errors import InvalidParameter
-from topsecret.exact.rounding import Number, ball, down, exact, precision, up
+from topsecret.exact.rounding import Number, ball, down, exact, precision, rounded_down, up
 from topsecret.ledger.amounts import Amounts, on_grid, shortages
 
 LONGEST_LIST = 1000
@@ -291,8 +290,7 @@ class Flexible:
         """The largest ε that would fit, within 1% and rounded down."""
         best = 0.0 if bargain is None else self._largest(left, bargain)
         if best > 0:
-            shown = Context(prec=3, rounding=ROUND_FLOOR).create_decimal_from_float(best)
-            return f"the largest epsilon that fits is {float(shown):g}"
+            return f"the largest epsilon that fits is {rounded_down(best, 3)}"
         if left.get("rho", Fraction(0)) > 0:
             return "no epsilon fits at this delta; lower delta or k"
         return "nothing more fits"

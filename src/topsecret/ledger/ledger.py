@@ -25,10 +25,13 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Connection, RowMapping, select
 
+from topsecret.accounting.charge import described
+from topsecret.accounting.privacy_unit import PrivacyUnit
 from topsecret.errors import BudgetExceeded, InDoubt, InvalidParameter, Taken
 from topsecret.ledger import rows, statements
-from topsecret.ledger.account import Account, Allowance, Pending, described
+from topsecret.ledger.account import Account, Allowance, Pending
 from topsecret.ledger.amounts import Amounts, as_text, least, minus, named, plus, shortages
+from topsecret.ledger.asked_before import asked_before, retried, stored
 from topsecret.ledger.audit import Report, audit
 from topsecret.ledger.budget import Flexible, Metered
 from topsecret.ledger.chain import GENESIS, Entry, canonical, digest
@@ -37,7 +40,6 @@ from topsecret.ledger.rows import DatasetRow, allowances, amounts
 from topsecret.ledger.schema import ALLOWANCES, DATASETS, ENTRIES, RESERVATIONS
 from topsecret.ledger.settlement_time import SettlementTime
 from topsecret.ledger.store import Store, default_place
-from topsecret.questions.privacy_unit import PrivacyUnit
 
 WAIT = 10.0
 """Seconds to wait for the same request or question that another client has under way."""
@@ -186,11 +188,10 @@ class Ledger:
             if request.request_id is not None:
                 mine = {**key, "the_request": request.request_id}
                 for earlier in connection.execute(statements.SAME_REQUEST, mine).mappings():
-                    return _retried(request, question, earlier, may_wait and self._young(earlier))
-            same = {"the_dataset": request.dataset, "the_question": question}
-            for earlier in connection.execute(statements.SAME_QUESTION, same).mappings():
+                    return retried(request, question, earlier, may_wait and self._young(earlier))
+            for earlier in asked_before(connection, request, question):
                 if earlier["state"] == rows.SETTLED:
-                    return _stored(earlier)
+                    return stored(earlier)
                 if may_wait and self._young(earlier):
                     return None
             worst, left = self._weighed(row, request, analyst)
@@ -349,28 +350,6 @@ class Ledger:
         """Verify the hash chain, and everything else against it."""
         with self._store.reading() as connection:
             return audit(connection)
-
-
-def _retried(request: Request, question: str, earlier: RowMapping, may_wait: bool) -> Stored | None:
-    name = f"request_id={request.request_id!r}"
-    if earlier["question"] != question:
-        raise InvalidParameter(f"{name} was used for another question; choose a new one")
-    if earlier["state"] == rows.SETTLED:
-        return _stored(earlier)
-    if earlier["state"] == rows.FAILED:
-        raise InvalidParameter(
-            f"{name} failed after it was charged; choose a new one to pay and ask again"
-        )
-    if may_wait:
-        return None
-    raise InDoubt(
-        f"{name} is under way elsewhere or was cut short (reservation {earlier['id']} of "
-        f"{earlier['time']}); try again later, or ask the owner to write it off"
-    )
-
-
-def _stored(row: RowMapping) -> Stored:
-    return Stored(json.loads(row["answer"]), amounts(row["cost"]), row["position"], row["time"])
 
 
 def _exceeded(

@@ -6,6 +6,7 @@ changed once it was released: a new form is a new migration.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 from sqlalchemy import (
@@ -23,6 +24,7 @@ from sqlalchemy import (
 )
 
 from topsecret.errors import LedgerError
+from topsecret.ledger.request import FirstForm
 
 METADATA = MetaData()
 
@@ -94,6 +96,19 @@ ANSWERS = Table(
 )
 
 
+FIRST_FORMS = Table(
+    "first_form_questions",
+    METADATA,
+    Column("reservation", Text, primary_key=True),
+    Column("dataset", Text, nullable=False),
+    Column("key", Text, nullable=False),
+    Column("mechanism", Text, nullable=False),
+    Index("first_form_questions_by_key", "dataset", "key"),
+    sqlite_with_rowid=False,
+)
+"""Questions that were asked before they had fingerprints, by what ``FirstForm`` keeps of them."""
+
+
 def _first_tables(connection: Connection) -> None:
     METADATA.create_all(connection)
     connection.execute(VERSIONS.insert().values(version=1))
@@ -118,7 +133,22 @@ def _append_only(connection: Connection) -> None:
         connection.execute(text(statement))
 
 
-MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_first_tables, _append_only)
+def _first_forms(connection: Connection) -> None:
+    """Read once, from the entries, what was asked before questions had fingerprints."""
+    FIRST_FORMS.create(connection, checkfirst=True)
+    query = select(ENTRIES.c.dataset, ENTRIES.c.body).where(ENTRIES.c.event == "reserved")
+    for dataset, body in connection.execute(query).all():
+        entry = json.loads(body)
+        first = FirstForm.of(entry["asked"], str(entry["asked"].get("mechanism")).split("(")[0])
+        values = {"dataset": dataset, "key": first.key, "mechanism": first.mechanism}
+        connection.execute(FIRST_FORMS.insert().values(reservation=entry["reservation"], **values))
+
+
+MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
+    _first_tables,
+    _append_only,
+    _first_forms,
+)
 """The migration at index n leads from version n to version n + 1."""
 
 CURRENT = len(MIGRATIONS)

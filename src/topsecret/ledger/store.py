@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
@@ -118,10 +119,12 @@ class Store:
                 connect_args={"connect_timeout": 10},
             )
             event.listen(engine, "connect", _prepare_postgres)
+        # A ledger that nobody closes is closed when nobody has it any more.
+        self._closing = weakref.finalize(self, _dispose, engine, os.getpid())
         try:
             self._migrate(engine)
         except BaseException:
-            engine.dispose()
+            self._closing()
             raise
         return engine
 
@@ -167,9 +170,13 @@ class Store:
     def close(self) -> None:
         """Close all connections."""
         with self._opening:
-            if self._engine is not None and self._pid == os.getpid():
-                self._engine.dispose()
+            if self._engine is not None:
+                self._closing()
             self._engine = None
+
+
+def _dispose(engine: Engine, process: int) -> None:
+    engine.dispose(close=process == os.getpid())  # a forked child's are its parent's
 
 
 def default_place() -> str:

@@ -9,10 +9,11 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from topsecret.calibration import Prepared, Question, prepare
+from topsecret.exact.rounding import rounded_up
 from topsecret.planning.leads import LIKELY, Leads, needed
 from topsecret.planning.rule import Recommendation
 from topsecret.planning.simulation import Recall
-from topsecret.results.release import Public, rounded_up
+from topsecret.results.release import Public
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -1,58 +1,57 @@
-"""Ask for the most common items: the one place where source, mechanism and ledger meet.
-
-The order of events is fixed: check the public parameters, calibrate the mechanism to the budget,
-pay for the worst case if a ledger keeps the budget, ask the source for the leading counts, select,
-store the answer with what it cost, and make the release.
-"""
+"""Ask for the most common items of a source: one list, or one for each public group of rows."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+import inspect
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeVar, Unpack
 
-from topsecret.exact.rounding import Number
-from topsecret.questions.payment import budget_of, paid_for, price_of, request_for
-from topsecret.questions.prepare import ask, histograms
-from topsecret.results.record import from_record, to_record
+from topsecret.questions.answer import answer
+from topsecret.questions.payment import purse
+from topsecret.questions.question import Groups, Keywords, Question
+from topsecret.results.group_releases import Group, Releases
 from topsecret.results.release import Release
 from topsecret.sources import Column, Expression, FileColumn
+from topsecret.sources.open_source import SourceLike, Table, open_source
 
 if TYPE_CHECKING:
     from topsecret.ledger import Ledger
 
-__all__ = ["Column", "Expression", "FileColumn", "top_k"]
+__all__ = ["Column", "Expression", "FileColumn", "top_k", "top_k_by"]
+
+Asks = TypeVar("Asks", bound=Callable[..., object])
 
 
+def _with_keywords(asks: Asks) -> Asks:
+    """Let ``help`` show the keywords of a question, which type checkers see in ``Keywords``."""
+    own = [p for p in inspect.signature(asks).parameters.values() if p.kind != p.VAR_KEYWORD]
+    more = [p for p in inspect.signature(Question.of).parameters.values() if p.name in KEYWORDS]
+    shown = sorted([*own, *more], key=lambda one: (one.kind, one.default is not one.empty))
+    asks.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
+    return asks
+
+
+KEYWORDS = Keywords.__annotations__
+
+
+@_with_keywords
 def top_k(
-    source: Any,
+    source: SourceLike,
     *,
-    item: str | Sequence[str] | Expression,
-    person: str,
-    k: int | Literal["auto"],
-    epsilon: Number | None = None,
-    delta: Number = 1e-6,
-    k_bar: int | None = None,
-    mechanism: str = "auto",
-    table: str | tuple[str, ...] | None = None,
-    where: Any = (),
-    max_items: int | None = None,
-    domain: Any = None,
-    counts: bool = False,
-    counts_share: float = 0.25,
-    salt: bytes = b"",
+    table: Table | None = None,
     ledger: Ledger | None = None,
     dataset: str | None = None,
     analyst: str | None = None,
     request_id: str | None = None,
+    **asked: Unpack[Keywords],
 ) -> Release:
     """Name the ``k`` items with the most distinct persons, with differential privacy.
 
     ``source`` has one row per event: a file or a pattern of files (CSV, TSV, JSON lines, Parquet),
     a database's URL or engine with its ``table``, a data frame. ``item`` is the column to rank, or
-    several, or an ``Expression``; ``person`` the column that tells persons apart. ``where`` keeps
-    rows by conditions ``(column, operator, value)``; ``max_items`` keeps that many items of each
-    person, chosen by a secret ``salt``. ``domain`` lists all items where they are public: no
+    several, or an ``Expression``; ``person`` the column that identifies each person. ``where``
+    keeps rows by conditions ``(column, operator, value)``; ``max_items`` keeps that many items of
+    each person, chosen by a secret ``salt``. ``domain`` lists all items where they are public: no
     threshold is needed then. ``counts=True`` adds noisy counts for ``counts_share`` of epsilon.
 
     ``k_bar`` is how many leading items may be looked at, ``20 * k`` by default. ``k="auto"`` names
@@ -61,45 +60,53 @@ def top_k(
 
     With a ``ledger`` the answer is paid for from the budget of ``dataset``, in the name of
     ``analyst`` if it has allowances. A metered budget sets the price: leave ``epsilon`` out. The
-    same question again returns the stored answer for nothing; a ``request_id`` of your choice
-    makes it safe to repeat a call whose outcome you did not see.
+    same question again returns the stored answer, which is free; a ``request_id`` of your choice
+    makes it safe to repeat a call whose outcome you did not see. Files are told apart by their
+    paths and the time of writing, databases by their addresses; of data frames and open
+    connections nothing is known, and each question is paid for unless ``version`` says, in your
+    words, which data it is about.
 
     *Guarantee.* The returned items, how the list ended and the counts are together
     (``epsilon``, ``delta``)-differentially private under adding or removing one person with all
     their rows, however many. The release states what is proven, never more than was asked for.
     """
-    budget = budget_of(ledger, dataset)
-    asked = ask(
-        source,
-        budget=budget,
-        item=item,
-        person=person,
-        k=k,
-        epsilon=epsilon,
-        delta=delta,
-        k_bar=k_bar,
-        mechanism=mechanism,
-        table=table,
-        where=where,
-        max_items=max_items,
-        domain=domain,
-        counts_share=counts_share if counts else None,
-        salt=salt,
-    )
+    pays = purse(ledger, dataset, analyst, request_id)
+    release = answer(Question.of(pays.terms, **asked), open_source(source, table), pays)
+    assert isinstance(release, Release)  # one list was asked for
+    return release
 
-    def read_and_draw() -> tuple[Release, int]:
-        with histograms(asked.opened, [asked.query]) as counted:
-            return asked.draw(counted[0])
 
-    if ledger is None or dataset is None:
-        return read_and_draw()[0]
-    request = request_for(
-        asked, dataset, price_of(asked.prepared, asked.counts), analyst, request_id
-    )
+@_with_keywords
+def top_k_by(
+    source: SourceLike,
+    *,
+    by: str,
+    groups: Sequence[Group],
+    disjoint: bool = False,
+    table: Table | None = None,
+    ledger: Ledger | None = None,
+    dataset: str | None = None,
+    analyst: str | None = None,
+    request_id: str | None = None,
+    **asked: Unpack[Keywords],
+) -> Releases:
+    """``top_k`` for each value of the column ``by`` that ``groups`` lists.
 
-    def drawn() -> tuple[dict[str, object], int]:
-        release, symbols = read_and_draw()
-        return to_record(release), symbols
+    The groups are named by the caller, never found in the data: that a group exists may give
+    somebody away.
 
-    answer, charge, when = paid_for(ledger, request, drawn)
-    return replace(from_record(answer), charge=charge, time=when)
+    With ``disjoint`` each person is kept in one group alone: with rows in several, in the one
+    that a secret hash chooses. Each group then has the whole budget. Without it a person counts
+    in all their groups and the budget is divided among them.
+
+    With a ``ledger`` all lists are one query of ``dataset``, which needs a flexible budget.
+
+    *Guarantee.* All lists together are (``epsilon``, ``delta``)-differentially private. With
+    ``disjoint`` one person more or less changes the counts of a single group, whichever it is
+    (parallel composition, enforced and not believed); otherwise by composition of all groups.
+    """
+    wanted = Groups(by, tuple(groups) if not isinstance(groups, str) else (), disjoint)
+    pays = purse(ledger, dataset, analyst, request_id)
+    releases = answer(Question.of(pays.terms, wanted, **asked), open_source(source, table), pays)
+    assert isinstance(releases, Releases)  # groups were asked for
+    return releases

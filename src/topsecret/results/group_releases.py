@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from topsecret.results.release import Release, printable, rounded_up
+from topsecret.exact.rounding import rounded_up
+from topsecret.results.release import Release, printable
 
 Group = str | int | bool
 

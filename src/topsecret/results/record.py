@@ -1,32 +1,57 @@
-"""A release as a record that a ledger keeps, and the release back from it, field by field."""
+"""An answer as a record that a ledger keeps, and the answer back from it, field by field."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, fields
 from datetime import datetime
 from typing import Any
 
-from topsecret.questions.privacy_unit import PrivacyUnit
+from topsecret.accounting.charge import Charge
+from topsecret.accounting.privacy_unit import PrivacyUnit
 from topsecret.results.group_releases import Releases
-from topsecret.results.release import Release
+from topsecret.results.release import Release, plain
+
+FORM = 2
+"""The version of a record; 1 had no number, and a charge in words."""
 
 
-def to_record(release: Release) -> dict[str, object]:
+def to_record(answer: Release | Releases) -> dict[str, object]:
     """Every field as a value that JSON can hold; items that are no JSON values become text."""
+    if isinstance(answer, Releases):
+        return {
+            "form": FORM,
+            "by": answer.by,
+            "composition": answer.composition,
+            "epsilon": answer.epsilon,
+            "delta": answer.delta,
+            "groups": [[group, to_record(release)] for group, release in answer.items()],
+        }
     record: dict[str, object] = {
-        field.name: getattr(release, field.name) for field in fields(Release)
+        field.name: getattr(answer, field.name) for field in fields(Release)
     }
-    record["items"] = [_plain(item) for item in release.items]
-    record["counts"] = None if release.counts is None else list(release.counts)
-    record["parameters"] = dict(release.parameters)
-    record["unit"] = asdict(release.unit)
-    record["time"] = release.time.isoformat()
-    return record
+    return record | {
+        "form": FORM,
+        "items": [plain(item) for item in answer.items],
+        "counts": None if answer.counts is None else list(answer.counts),
+        "parameters": dict(answer.parameters),
+        "unit": asdict(answer.unit),
+        "time": answer.time.isoformat(),
+        "charge": None if answer.charge is None else answer.charge.to_dict(),
+    }
 
 
-def from_record(record: Mapping[str, Any]) -> Release:
-    """The release that was stored; a field that is younger than the record has its default."""
+def from_record(record: Mapping[str, Any]) -> Release | Releases:
+    """The answer that was stored; a field that is younger than the record has its default."""
+    if "groups" in record:
+        groups = {group: release_from(release) for group, release in record["groups"]}
+        terms = record["composition"], record["epsilon"], record["delta"]
+        return Releases(record["by"], groups, *terms)
+    return release_from(record)
+
+
+def release_from(record: Mapping[str, Any]) -> Release:
+    """The one list that was stored."""
     known = {field.name for field in fields(Release)}
     values = {name: value for name, value in record.items() if name in known}
     values["items"] = tuple(
@@ -36,30 +61,6 @@ def from_record(record: Mapping[str, Any]) -> Release:
         values["counts"] = tuple(values["counts"])
     values["unit"] = PrivacyUnit(**values["unit"])
     values["time"] = datetime.fromisoformat(values["time"])
+    charge = values.get("charge")
+    values["charge"] = Charge.from_dict(charge) if charge else None
     return Release(**values)
-
-
-def to_records(releases: Releases) -> dict[str, object]:
-    """The same for the releases of several groups."""
-    return {
-        "by": releases.by,
-        "composition": releases.composition,
-        "epsilon": releases.epsilon,
-        "delta": releases.delta,
-        "groups": [[group, to_record(release)] for group, release in releases.items()],
-    }
-
-
-def from_records(record: Mapping[str, Any], charge: str, time: datetime) -> Releases:
-    """The releases that were stored, each with what they cost together and when."""
-    groups = {
-        group: replace(from_record(release), charge=charge, time=time)
-        for group, release in record["groups"]
-    }
-    return Releases(record["by"], groups, record["composition"], record["epsilon"], record["delta"])
-
-
-def _plain(item: Any) -> Any:
-    if isinstance(item, tuple):
-        return [_plain(part) for part in item]
-    return item if isinstance(item, str | int | float | None) else str(item)

@@ -15,11 +15,12 @@ import textwrap
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
-from decimal import ROUND_CEILING, Context, Decimal
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
-from topsecret.questions.privacy_unit import PrivacyUnit
+from topsecret.accounting.charge import Charge
+from topsecret.accounting.privacy_unit import PrivacyUnit
+from topsecret.exact.rounding import rounded_up
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -76,8 +77,8 @@ class Release:
     """Which rows were counted, in words; empty for all."""
     domain: str = ""
     """The public domain in words; empty when only observed items could be named."""
-    charge: str = ""
-    """What the answer took from a budget, in words; empty without a ledger."""
+    charge: Charge | None = None
+    """What the answer took from a budget; None without a ledger."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
@@ -220,7 +221,7 @@ class Release:
     def to_dict(self) -> dict[str, object]:
         """Everything as plain values that JSON can hold."""
         return {
-            "items": [_plain(item) for item in self.items],
+            "items": [plain(item) for item in self.items],
             "complete": self.complete,
             "ordered": self.ordered,
             "k": self.k,
@@ -241,6 +242,7 @@ class Release:
             "where": self.where,
             "group": self.group,
             "domain": self.domain,
+            "charge": None if self.charge is None else self.charge.to_dict(),
             "receipt": dict(self.receipt),
             "version": self.version,
             "time": self.time.isoformat(timespec="seconds"),
@@ -251,7 +253,7 @@ class Release:
         noisy = self.counts is not None
         lines: list[list[Public]] = [["rank", self.item, *(["persons", "within"] if noisy else [])]]
         for place, item in enumerate(self.items):
-            line: list[Public] = [place + 1 if self.ordered else None, _plain(item)]
+            line: list[Public] = [place + 1 if self.ordered else None, plain(item)]
             if self.counts is not None:
                 line += [self.counts[place], self.half_width]
             lines.append(line)
@@ -294,16 +296,6 @@ def printable(item: Hashable) -> str:
     )
 
 
-def rounded_up(value: float, digits: int = 6) -> str:
-    """A number with few digits, rounded up.
-
-    >>> rounded_up(0.33333333, 3), rounded_up(0.9999), rounded_up(1.0), rounded_up(1e-06)
-    ('0.334', '0.9999', '1', '1e-06')
-    """
-    context = Context(prec=digits, rounding=ROUND_CEILING)
-    return f"{float(context.plus(Decimal(repr(value)))):.{digits}g}"
-
-
 def _guarantee(epsilon: float, delta: float) -> str:
     factor = (
         rounded_up(math.nextafter(math.exp(epsilon), math.inf), 3) if epsilon < 20 else "e^epsilon"
@@ -315,9 +307,10 @@ def _guarantee(epsilon: float, delta: float) -> str:
     )
 
 
-def _plain(item: Hashable) -> Any:
+def plain(item: Hashable) -> Any:
+    """The item as a value that JSON can hold."""
     if isinstance(item, tuple):
-        return [_plain(part) for part in item]
+        return [plain(part) for part in item]
     return item if isinstance(item, str | int | float | None) else str(item)
 
 

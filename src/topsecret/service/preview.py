@@ -8,10 +8,9 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Literal
 
-from topsecret.exact.rounding import down
+from topsecret.exact.rounding import down, rounded_up
 from topsecret.ledger import Account, Allowance, Flexible, Metered, Price
 from topsecret.planning.summary import Summary, outlook, outlook_at
-from topsecret.results.release import rounded_up
 from topsecret.service.datasets import Dataset
 
 LARGEST_K = 100

@@ -4,12 +4,51 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from topsecret.errors import InvalidParameter
+from topsecret.sources.memory import memory
 from topsecret.sources.source import Source
 
 Table = str | tuple[str, ...]
+
+
+class Frame(Protocol):
+    """A data frame of pandas, polars, ibis or Spark."""
+
+    @property
+    def columns(self) -> Any:
+        """The names of its columns."""
+        ...
+
+
+class ArrowTable(Protocol):
+    """A table of pyarrow."""
+
+    @property
+    def column_names(self) -> list[str]:
+        """The names of its columns."""
+        ...
+
+
+class OpenDatabase(Protocol):
+    """An open DuckDB connection, or a Spark session."""
+
+    def sql(self, query: str, /) -> Any:
+        """Run a statement."""
+        ...
+
+
+class DatabaseEngine(Protocol):
+    """An engine of SQLAlchemy."""
+
+    def connect(self) -> Any:
+        """Open a connection."""
+        ...
+
+
+SourceLike = str | os.PathLike[str] | Source | Frame | ArrowTable | OpenDatabase | DatabaseEngine
+"""What a caller may pass as ``source``."""
 
 
 def open_source(source: Any, table: Table | None = None) -> Source:
@@ -17,6 +56,7 @@ def open_source(source: Any, table: Table | None = None) -> Source:
 
     Nothing but the schema is read. The engines' packages are imported only when they are needed.
     """
+    memory()  # a wrong one must not be found when the answer is paid for
     if isinstance(source, str) and "://" in source:
         from topsecret.sources.engines.sqlalchemy import SqlSource
 

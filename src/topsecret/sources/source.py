@@ -23,6 +23,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 from topsecret.errors import InvalidParameter
 from topsecret.sources.domains.domain import Domain, Value
+from topsecret.sources.fingerprints import Fingerprint
 from topsecret.sources.sql.conditions import Condition, Expression, Where, conditions
 
 Item = Value | tuple[Value, ...]
@@ -128,6 +129,20 @@ class CountQuery:
             shown.append(f"home={self.home!r}")
         return f"CountQuery({', '.join(shown)})"
 
+    def fingerprint(self) -> Fingerprint:
+        """What is counted of whom; how many rows are looked at is a matter of the mechanism."""
+        named = [
+            part.fingerprint() if isinstance(part, Expression) else part
+            for part in self.item_columns
+        ]
+        return {
+            "item": named if isinstance(self.item, tuple) else named[0],
+            "person": self.person,
+            "where": [one.fingerprint() for one in self.where],
+            "max_items": self.max_items,
+            "domain": None if self.domain is None else self.domain.fingerprint(),
+        }
+
     @property
     def item_columns(self) -> tuple[str | Expression, ...]:
         """What names the item: one column, several, or an expression."""
@@ -169,6 +184,31 @@ class Source(Protocol):
     def leading_counts(self, query: CountQuery) -> LeadingCounts:
         """The first ``query.rows`` rows of the ranked counts, fewer when there are fewer items."""
         ...
+
+
+@runtime_checkable
+class Fingerprinted(Protocol):
+    """A source that a ledger can recognise."""
+
+    def fingerprint(self) -> Fingerprint:
+        """Where the data are and, under ``version``, when they were written; None if unknown."""
+        ...
+
+
+def source_fingerprint(source: Source, version: str | None = None) -> tuple[Fingerprint, bool]:
+    """What tells the source's data from others', and whether it does.
+
+    Data frames and open connections have no name that lasts: two of them may have equal
+    fingerprints and different rows, unless the caller says which ``version`` of the data it is.
+    """
+    if isinstance(source, Fingerprinted):
+        known = source.fingerprint()
+    else:
+        known = {"kind": type(source).__name__, "name": source.name}
+        known["version"] = getattr(source, "version", None)
+    if version is not None:
+        known = known | {"version": version}
+    return known, known["version"] is not None
 
 
 def _check_item(item: object, person: str) -> None:

@@ -34,7 +34,7 @@ from topsecret.errors import (
 from topsecret.ledger import Ledger
 from topsecret.ledger.store import Store
 from topsecret.questions.top_k import top_k
-from topsecret.results.record import from_record, to_record
+from topsecret.results.record import release_from, to_record
 from topsecret.results.release import Release
 from topsecret.service.datasets import Datasets
 from topsecret.service.jobs.release_schedule import Turn, Turns
@@ -257,7 +257,7 @@ class Jobs:
         ended = row["shown"] is not None and row["shown"] <= time.time()
         release = None
         if ended and row["answer"] is not None:
-            release = from_record(json.loads(row["answer"]))
+            release = release_from(json.loads(row["answer"]))
         return Job(
             row["id"],
             row["user"],
@@ -286,6 +286,6 @@ def _timed(release: Release, asked: float) -> Release:
 
     The time of a stored answer is that of the question for which it was drawn.
     """
-    if release.charge.startswith("nothing"):
+    if release.charge is not None and release.charge.stored:
         return replace(release, time=release.time.replace(second=0, microsecond=0))
     return replace(release, time=datetime.fromtimestamp(asked, UTC))

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from topsecret.errors import InvalidParameter
+from topsecret.sources.fingerprints import Fingerprint, digest, file_version
 
 Value = str | int | bool
 FARTHEST = 2**62
@@ -32,8 +33,12 @@ class Listed:
 
     def __repr__(self) -> str:
         """How many, and a digest that tells two lists apart."""
-        digest = hashlib.sha256(repr(self.items).encode()).hexdigest()[:32]
-        return f"Listed({len(self.items)} items, {digest})"
+        told_apart = hashlib.sha256(repr(self.items).encode()).hexdigest()[:32]
+        return f"Listed({len(self.items)} items, {told_apart})"
+
+    def fingerprint(self) -> Fingerprint:
+        """The list, as short as it identifies it."""
+        return {"listed": len(self.items), "digest": digest(self.items)}
 
     @property
     def described(self) -> str:
@@ -51,6 +56,10 @@ class Interval:
 
     def __repr__(self) -> str:
         return f"Interval({range(self.low, self.low + self.size * self.step, self.step)!r})"
+
+    def fingerprint(self) -> Fingerprint:
+        """The three numbers."""
+        return {"low": self.low, "step": self.step, "size": self.size}
 
     @property
     def described(self) -> str:
@@ -81,6 +90,11 @@ class Column:
         object.__setattr__(self, "table", table)
         object.__setattr__(self, "columns", columns)
 
+    def fingerprint(self) -> Fingerprint:
+        """The table and its columns, whatever they hold."""
+        table = [self.table] if isinstance(self.table, str) else list(self.table)
+        return {"table": table, "columns": list(self.columns)}
+
     @property
     def described(self) -> str:
         """In words."""
@@ -96,6 +110,11 @@ class FileColumn:
     columns: tuple[str, ...] = ()
     """The columns; none for a text file, or to take the item's own column names."""
 
+    def fingerprint(self) -> Fingerprint:
+        """The file as it was written last."""
+        path = Path(os.path.abspath(self.path.expanduser()))
+        return {"file": str(path), "columns": list(self.columns), "version": file_version(path)}
+
     @property
     def described(self) -> str:
         """In words."""
@@ -104,8 +123,11 @@ class FileColumn:
 
 Domain = Listed | Interval | Column | FileColumn
 
+DomainLike = Domain | str | os.PathLike[str] | Iterable[Value | tuple[Value, ...] | list[Value]]
+"""What a caller may pass as ``domain``: also a range, or the path of a file."""
 
-def domain_of(given: Any) -> Domain:
+
+def domain_of(given: DomainLike) -> Domain:
     """What a caller may pass as ``domain``, checked."""
     if isinstance(given, Listed | Interval | Column | FileColumn):
         return given

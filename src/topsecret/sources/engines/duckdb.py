@@ -31,6 +31,7 @@ from topsecret.sources.engines.files import (
     files_at,
     literal_pattern,
 )
+from topsecret.sources.fingerprints import Fingerprint, digest, file_version
 from topsecret.sources.progress import watch
 from topsecret.sources.session import Relation, Rows
 from topsecret.sources.source import Columns, CountQuery, Kind, LeadingCounts, Schema
@@ -224,11 +225,14 @@ class FileSource:
 
     @property
     def version(self) -> str:
-        """Changes when a file is written anew: when, not what, so it is public."""
-        try:
-            return " ".join(str(file.path.stat().st_mtime_ns) for file in self._files)
-        except OSError:
-            return ""  # the missing file is found, and named, when it is read
+        """Changes when a file is written anew."""
+        return file_version(*(file.path for file in self._files))
+
+    def fingerprint(self) -> Fingerprint:
+        """Where the files are, and when they were written."""
+        paths = [str(file.path) for file in self._files]
+        where = {"path": paths[0]} if len(paths) == 1 else {"files": digest(paths)}
+        return {"kind": "file", **where, "version": self.version}
 
     def __repr__(self) -> str:
         path = self._given if len(self._files) > 1 else self._files[0].path

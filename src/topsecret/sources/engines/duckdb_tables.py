@@ -33,6 +33,7 @@ from topsecret.sources.engines.duckdb import (
     kinds,
     translated,
 )
+from topsecret.sources.fingerprints import Fingerprint, file_version
 from topsecret.sources.session import Relation
 from topsecret.sources.source import CountQuery, LeadingCounts, Schema
 from topsecret.sources.sql.statements import table
@@ -95,7 +96,12 @@ class DatabaseFile(_Asked):
     @property
     def version(self) -> str:
         """Changes when the file is written."""
-        return str(self._path.stat().st_mtime_ns) if self._path.is_file() else ""
+        return file_version(self._path)
+
+    def fingerprint(self) -> Fingerprint:
+        """Where the file is, its table, and when it was written."""
+        where = {"path": str(self._path.resolve()), "table": list(self._parts)}
+        return {"kind": "duckdb", **where, "version": self.version}
 
     def __repr__(self) -> str:
         return f"DatabaseFile({str(self._path)!r}, {'.'.join(self._parts)!r})"

@@ -11,6 +11,8 @@ the kind of the failure and the moment when it happened.
 from __future__ import annotations
 
 import contextlib
+import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
@@ -22,6 +24,7 @@ from topsecret.sources import session as asking
 from topsecret.sources.domains.domain import Column, FileColumn
 from topsecret.sources.engines import sqlite
 from topsecret.sources.engines.duckdb_tables import check_columns, table_parts
+from topsecret.sources.fingerprints import Fingerprint, plain
 from topsecret.sources.session import Relation, Rows
 from topsecret.sources.source import Columns, CountQuery, Kind, LeadingCounts, Schema
 from topsecret.sources.sql.statements import named, table
@@ -51,6 +54,9 @@ DIALECTS = {
 """SQLAlchemy's names of databases, and sqlglot's."""
 
 REPEATABLE = {"postgresql", "mysql", "mariadb"}
+
+SECRET = re.compile("pass|secret|token|key|credential", re.IGNORECASE)
+"""Options of an address that are kept out of fingerprints."""
 
 SYSTEM = {"information_schema", "mysql", "performance_schema", "sys", "pg_catalog"}
 """Schemas that hold no events."""
@@ -86,6 +92,28 @@ class SqlSource:
     def __repr__(self) -> str:
         return f"SqlSource({self.name!r})"
 
+    def fingerprint(self) -> Fingerprint:
+        """The server, the database, who asks and what the address says beside a password."""
+        url, backend = self._engine.url, self._engine.dialect.name
+        database: str | None = url.database
+        version: str | None = ""
+        if backend in ("sqlite", "duckdb"):
+            named = database or ":memory:"
+            in_memory = ":memory:" in named or "mode=memory" in str(url)
+            # Two databases in memory have one address.
+            database, version = (None, None) if in_memory else (os.path.abspath(named), "")
+        said = {name: url.query[name] for name in sorted(url.query) if not SECRET.search(name)}
+        return {
+            "kind": backend,
+            "host": url.host,
+            "port": url.port,
+            "database": database,
+            "user": url.username,
+            "options": plain(list(said.items())),
+            "table": list(self._parts),
+            "version": version,
+        }
+
     def leading_counts(self, query: CountQuery) -> LeadingCounts:
         """Count distinct persons per item in one query and return the leading rows."""
         return asking.leading_counts(self, query)
@@ -119,6 +147,7 @@ class SqlSource:
                 connection.rollback()
                 if self._dialect == "sqlite":
                     connection.exec_driver_sql("PRAGMA case_sensitive_like = OFF")
+            with contextlib.suppress(exc.SQLAlchemyError):
                 connection.close()
             if self._mine:
                 self._engine.dispose()
@@ -126,6 +155,9 @@ class SqlSource:
     def _connected(self) -> Connection:
         backend = self._engine.dialect.name
         encoding = sqlite.ENCODING
+        if backend == "sqlite" and self._mine:
+            sqlite.check_file(self._engine.url.database)
+        connection: Connection | None = None
         try:
             connection = self._engine.connect()
             if backend in REPEATABLE:
@@ -140,9 +172,10 @@ class SqlSource:
                 connection.exec_driver_sql("BEGIN")  # Python's driver begins with writes only
             if encoding == sqlite.ENCODING:
                 return connection
-            connection.close()
         except (exc.SQLAlchemyError, OSError):
             encoding = sqlite.ENCODING
+        if connection is not None:
+            connection.close()
         sqlite.check_encoding(encoding)
         raise DataIndependentFailure(
             f"the database of {self.name} cannot be reached; check its address, that it runs, and "

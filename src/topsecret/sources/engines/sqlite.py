@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from topsecret.errors import DataIndependentFailure
@@ -17,6 +18,12 @@ ENCODING = "UTF-8"
 
 MARK = "\ufffd\\x"
 """In front of the hexadecimal digits of bytes that are not UTF-8."""
+
+
+def check_file(path: str | None) -> None:
+    """The database is there: SQLite would make an empty one under a mistyped name."""
+    if path and path != ":memory:" and not path.startswith("file:") and not Path(path).is_file():
+        raise DataIndependentFailure(f"there is no SQLite database {path}; check the path")
 
 
 def check_encoding(encoding: str) -> None:

@@ -23,13 +23,14 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from topsecret.errors import InvalidParameter
+from topsecret.sources.fingerprints import Fingerprint, plain
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -83,6 +84,11 @@ class Condition:
         shown = "no value" if self.value is None else repr(self.value)
         return f"{self.column} {self.operator} {shown}"
 
+    def fingerprint(self) -> Fingerprint:
+        """The three values; those of a list in one order, since a set has none."""
+        value = sorted(self.value, key=repr) if isinstance(self.value, tuple) else self.value
+        return {"column": self.column, "operator": self.operator, "value": plain(value)}
+
     @property
     def values(self) -> tuple[Scalar, ...]:
         """The value, or all of them."""
@@ -112,6 +118,10 @@ class Expression:
     def __str__(self) -> str:
         return " ".join(self.text.split())
 
+    def fingerprint(self) -> Fingerprint:
+        """The text as it was written."""
+        return {"expression": self.text}
+
     @cached_property
     def tree(self) -> exp.Expression:
         """The checked expression, for an engine's dialect to render."""
@@ -130,8 +140,14 @@ class Expression:
 Where = tuple[Condition | Expression, ...]
 """What a row must fulfil, all of it."""
 
+ConditionLike = (
+    str | Condition | Expression | tuple[str, str, Scalar | Collection[Scalar]] | list[Any]
+)
+WhereLike = ConditionLike | Iterable[ConditionLike] | None
+"""What a caller may pass as ``where``."""
 
-def conditions(given: Any) -> Where:
+
+def conditions(given: WhereLike) -> Where:
     """What a caller may pass as ``where``, checked: an expression, or a list of conditions."""
     if given is None or (isinstance(given, str) and not given.strip()):
         return ()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from postgres import Server
@@ -69,9 +69,7 @@ visits = st.tuples(
     st.sampled_from([*GROUPS, "XX"]),
     st.sampled_from(["park", "pier", "zoo", "Zoo"]),
 )
-RELAXED = settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+RELAXED = settings(max_examples=25)
 
 
 @RELAXED

@@ -1,0 +1,75 @@
+"""What an answer took from a budget: a value first, words made from it.
+
+>>> from fractions import Fraction
+>>> described("picks", Fraction(37), needed=False), described("queries", Fraction(1), needed=True)
+('37 items', '1 query')
+>>> described("rho", Fraction(1, 3), needed=True), described("rho", Fraction(1, 3), needed=False)
+('rho 0.334', 'rho 0.333')
+>>> print(Charge("checkins", 7, {"picks": Fraction(3), "queries": Fraction(1)}))
+3 items and 1 query of data set 'checkins' (entry 7)
+>>> print(Charge("checkins", 7, {"picks": Fraction(3)}, stored=True))
+nothing: this is the stored answer to the same question from data set 'checkins' (entry 7)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from topsecret.exact.rounding import rounded_down, rounded_up
+
+NOUNS = {"picks": ("item", "items"), "queries": ("query", "queries")}
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """Which budget paid for an answer, how much, and whether this time it was free."""
+
+    dataset: str
+    entry: int
+    """The position of the reservation in the data set's history."""
+    cost: Mapping[str, Fraction]
+    """What the answer cost when it was drawn, exactly."""
+    stored: bool = False
+    """Whether the answer had been paid for before: then it took nothing this time."""
+    words: str = ""
+    """As version 0.1 stored it: it kept no values."""
+
+    def __str__(self) -> str:
+        if self.words:
+            return self.words
+        budget = f"data set {self.dataset!r} (entry {self.entry})"
+        if self.stored:
+            return f"nothing: this is the stored answer to the same question from {budget}"
+        return f"{in_words(self.cost)} of {budget}"
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values that JSON can hold; amounts are exact fractions as text."""
+        return {
+            "dataset": self.dataset,
+            "entry": self.entry,
+            "cost": {name: str(amount) for name, amount in self.cost.items()},
+            "stored": self.stored,
+        }
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any] | str) -> Charge:
+        """The charge that ``to_dict`` described, or the words of version 0.1."""
+        if isinstance(record, str):
+            return cls("", 0, {}, stored=record.startswith("nothing"), words=record)
+        cost = {name: Fraction(amount) for name, amount in record["cost"].items()}
+        return cls(record["dataset"], record["entry"], cost, record["stored"])
+
+
+def in_words(amounts: Mapping[str, Fraction]) -> str:
+    """What was spent, rounded up."""
+    return " and ".join(described(name, value, needed=True) for name, value in amounts.items())
+
+
+def described(name: str, value: Fraction, *, needed: bool) -> str:
+    """An amount in words: what is needed is rounded up, what is left down."""
+    if name in NOUNS:
+        return f"{int(value)} {NOUNS[name][value != 1]}"
+    return f"{name} {rounded_up(value, 3) if needed else rounded_down(value, 3)}"

@@ -1,0 +1,212 @@
+"""From a question to its answer: the one place where source, mechanism and ledger meet.
+
+The order of events is fixed: calibrate to the budget, from public numbers alone; pay for the worst
+case, or find the answer that was paid for before; ask the source for its counts; draw; store the
+answer with what it cost; show it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from topsecret.calibration.calibrated import Calibrated, calibrated
+from topsecret.calibration.question import Question as Numbers
+from topsecret.counts.histogram import Histogram
+from topsecret.errors import InvalidParameter
+from topsecret.exact.rounding import down, exact, up
+from topsecret.questions.payment import Answer, Bill, Purse
+from topsecret.questions.question import Question
+from topsecret.results.group_releases import Releases
+from topsecret.results.release import Release
+from topsecret.sources import CountQuery, Source
+
+if TYPE_CHECKING:
+    from topsecret.ledger import Flexible, Metered
+    from topsecret.sources.session import Engine
+
+STEPS = 6
+"""How often the price of one group is bisected."""
+
+
+def answer(question: Question, source: Source, purse: Purse) -> Answer:
+    """The answer to a question about a source, paid for from a purse.
+
+    *Guarantee.* What comes back is private as the receipt says, and whatever else a caller can
+    see (errors, charges, the number of rows asked for) depends on public values alone.
+    """
+    plan = planned(_numbers(question, source), question, purse.terms)
+
+    def read_and_draw() -> tuple[Answer, int]:
+        with counted(source, question.queries(plan.each.rows)) as histograms:
+            return _released(question, plan, source.name, histograms)
+
+    return purse.pay(Bill(question, plan.each, plan.lists, source), read_and_draw)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How a question is answered: each of its lists, and what all of them cost together."""
+
+    each: Calibrated
+    lists: int
+    """How many lists one person can be in: their losses add up."""
+    epsilon: float
+    delta: float
+
+
+def planned(numbers: Numbers, question: Question, terms: Metered | Flexible | None = None) -> Plan:
+    """The question's lists, calibrated so that together they keep to its (ε, δ)."""
+    groups = question.groups
+    lists = 1 if groups is None or groups.disjoint else len(groups.values)
+    at = None
+    if terms is not None and terms.kind == "metered":
+        at = down(terms.price), down(terms.query_delta)
+    return _planned(numbers, question.mechanism, question.counts_share, at, lists)
+
+
+@lru_cache(maxsize=256)
+def _planned(
+    numbers: Numbers,
+    mechanism: str,
+    counts_share: float | None,
+    at: tuple[float, float] | None,
+    lists: int,
+) -> Plan:
+    """The dearest lists, or nearly, that the budget can afford together.
+
+    δ is divided evenly. ε/lists is always affordable (basic composition); the sum of all losses
+    is usually far smaller than the sum of their epsilons, so that more is tried.
+    """
+
+    def each_at(epsilon: float, delta: float) -> Calibrated:
+        asked = replace(numbers, epsilon=epsilon, delta=delta)
+        return calibrated(_named(mechanism, asked, at), asked, counts_share, at)
+
+    epsilon, delta = numbers.epsilon, numbers.delta
+    if lists == 1:
+        best = each_at(epsilon, delta)
+        return Plan(best, 1, best.epsilon, delta)
+    share, low, high = down(exact(delta) / lists), down(exact(epsilon) / lists), epsilon
+    best = each_at(low, share)
+    for _ in range(STEPS):
+        middle = (low * high) ** 0.5
+        tried = each_at(middle, share)
+        if _together(tried, lists, delta) <= epsilon:
+            best, low = tried, middle
+        else:
+            high = middle
+    return Plan(best, lists, _together(best, lists, delta), delta)
+
+
+def _together(each: Calibrated, lists: int, delta: float) -> float:
+    """What so many lists cost at delta: by their summed losses, or one by one."""
+    return min(up(lists * exact(each.epsilon)), (lists * each.loss).epsilon(delta))
+
+
+def _named(mechanism: str, numbers: Numbers, at: object) -> str:
+    """The mechanism that "auto" stands for, by a public rule."""
+    if mechanism != "auto":
+        return mechanism
+    if at is not None:
+        return "limited-domain"
+    from topsecret.planning.rule import recommend
+
+    return recommend(numbers).name
+
+
+def _numbers(question: Question, source: Source) -> Numbers:
+    """The public numbers, with the size of the domain, which the source may have to count."""
+    if question.counted.domain is None:
+        return question.numbers
+    from topsecret.sources.domains.counted_domain import domain_size
+
+    return question.numbers.within(domain_size(_engine(source), question.counted))
+
+
+@contextmanager
+def counted(source: Source, queries: Sequence[CountQuery]) -> Iterator[list[Histogram]]:
+    """The secret counts of each list, of one moment of the data where the source can do that."""
+    if queries[0].domain is not None:
+        from topsecret.counts.engine_table import GroupedTable
+        from topsecret.sources.domains.counted_domain import counted_domains
+
+        with counted_domains(_engine(source), queries) as domains:
+            yield [Histogram(GroupedTable(domain)) for domain in domains]
+        return
+    if len(queries) == 1:
+        lists = [source.leading_counts(queries[0])]
+    else:
+        from topsecret.sources.session import leading_counts_of
+
+        lists = leading_counts_of(_engine(source), queries)
+    yield [
+        Histogram.leading(rows, limit=query.rows)
+        for rows, query in zip(lists, queries, strict=True)
+    ]
+
+
+def _engine(source: Source) -> Engine:
+    from topsecret.sources.session import Engine
+
+    if isinstance(source, Engine):
+        return source
+    raise InvalidParameter(
+        f"{source.name} counts leading items only; a public domain or groups need a file, "
+        "a database or a data frame"
+    )
+
+
+def _released(
+    question: Question, plan: Plan, source: str, histograms: Sequence[Histogram]
+) -> tuple[Answer, int]:
+    """The answer with its receipt, and how many symbols were released."""
+    groups = question.groups
+    names = [""] if groups is None else [f"{groups.by} = {value}" for value in groups.values]
+    lists = [
+        _release(question, plan.each, source, name, histogram)
+        for name, histogram in zip(names, histograms, strict=True)
+    ]
+    symbols = sum(number for _, number in lists)
+    if groups is None:
+        return lists[0][0], symbols
+    composition = "parallel" if groups.disjoint else "sequential"
+    shown = {value: release for value, (release, _) in zip(groups.values, lists, strict=True)}
+    return Releases(groups.by, shown, composition, plan.epsilon, plan.delta), symbols
+
+
+def _release(
+    question: Question, each: Calibrated, source: str, group: str, histogram: Histogram
+) -> tuple[Release, int]:
+    from topsecret import __version__
+
+    drawn, counted, counts = each.draw(histogram), question.counted, each.counts
+    release = Release(
+        items=drawn.items,
+        complete=drawn.complete,
+        ordered=drawn.ordered,
+        k=question.numbers.k,
+        epsilon=each.epsilon,
+        delta=each.delta,
+        mechanism=each.selection.name,
+        parameters=each.parameters,
+        bound=each.bound,
+        threshold=each.selection.named_when,
+        unit=question.unit,
+        source=source,
+        item=question.item,
+        version=__version__,
+        time=datetime.now(UTC),
+        chosen=drawn.chosen,
+        told=drawn.ending,
+        counts=drawn.counts,
+        half_width=None if counts is None else counts.half_width,
+        group=group,
+        where=" and ".join(map(str, counted.where)),
+        domain="" if counted.domain is None else counted.domain.described,
+    )
+    return release, drawn.symbols

@@ -1,0 +1,193 @@
+"""What is asked, in public terms: one frozen value, however the question came in.
+
+Python's keywords, the command line and the service build a ``Question``, which checks every
+parameter once, before a source is opened; ``answer`` takes it from there.
+
+>>> question = Question.of(item="place", person="user", k=10, epsilon=1)
+>>> question.numbers.k_bar
+200
+>>> question.fingerprint()["counted"]["person"]
+'user'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, Required, TypedDict
+
+from topsecret.accounting.privacy_unit import PrivacyUnit
+from topsecret.calibration.question import Question as Numbers
+from topsecret.errors import InvalidParameter
+from topsecret.exact.rounding import Number, down
+from topsecret.sources import (
+    Condition,
+    CountQuery,
+    DomainLike,
+    Expression,
+    GroupAssignment,
+    WhereLike,
+    domain_of,
+)
+from topsecret.sources.fingerprints import Fingerprint
+from topsecret.sources.sql.conditions import conditions
+
+if TYPE_CHECKING:
+    from topsecret.ledger import Flexible, Metered
+    from topsecret.results.group_releases import Group
+
+FORM = 2
+"""The version of a question's fingerprint; 1 is what ``ledger.first_form`` reads."""
+
+
+class Keywords(TypedDict, total=False):
+    """The keywords of a question, spelled once for all that ask."""
+
+    item: Required[str | Sequence[str] | Expression]
+    person: Required[str]
+    k: Required[int | Literal["auto"]]
+    epsilon: Number | None
+    delta: Number
+    k_bar: int | None
+    mechanism: str
+    where: WhereLike
+    max_items: int | None
+    domain: DomainLike | None
+    counts: bool
+    counts_share: float
+    salt: bytes
+    version: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """One list for each of several public values of a column.
+
+    With ``disjoint`` each person is kept in one group alone; otherwise in all of theirs.
+    """
+
+    by: str
+    values: tuple[Group, ...]
+    disjoint: bool = False
+
+    def __post_init__(self) -> None:
+        given = () if isinstance(self.values, str) else tuple(self.values)
+        object.__setattr__(self, "values", given)
+        if not isinstance(self.by, str) or not self.by or not given or len(set(given)) < len(given):
+            raise InvalidParameter(
+                f"by={self.by!r} needs groups=[…], the public values to answer for, each once; "
+                "they are not taken from the data"
+            )
+
+    def fingerprint(self) -> Fingerprint:
+        """The column, its values, and how persons are shared out."""
+        return {"by": self.by, "values": list(self.values), "disjoint": self.disjoint}
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Everything that is asked. Make one with :meth:`of`, which checks it."""
+
+    counted: CountQuery
+    """Which rows, who owns them, what is counted and how much of each person."""
+    numbers: Numbers
+    """How many items, and the budget of the whole question."""
+    mechanism: str = "auto"
+    counts_share: float | None = None
+    """The part of epsilon that noisy counts get; None for no counts."""
+    groups: Groups | None = None
+    version: str | None = None
+    """Which data it is, in the caller's words, where the source does not say."""
+
+    @classmethod
+    def of(
+        cls,
+        terms: Metered | Flexible | None = None,
+        groups: Groups | None = None,
+        *,
+        item: str | Sequence[str] | Expression,
+        person: str,
+        k: int | Literal["auto"],
+        epsilon: Number | None = None,
+        delta: Number = 1e-6,
+        k_bar: int | None = None,
+        mechanism: str = "auto",
+        where: WhereLike = (),
+        max_items: int | None = None,
+        domain: DomainLike | None = None,
+        counts: bool = False,
+        counts_share: float = 0.25,
+        salt: bytes = b"",
+        version: str | None = None,
+    ) -> Question:
+        """The question with these keywords, asked under these terms of a budget."""
+        named = item if isinstance(item, str | Expression) else tuple(item)
+        public = None if domain is None else domain_of(domain)
+        counted = CountQuery(named, person, 1, conditions(where), max_items, public, salt=salt)
+        if terms is not None and terms.kind == "metered":
+            if groups is not None:
+                raise InvalidParameter(
+                    "the data set's budget is metered, for one list at a time; groups need a "
+                    "flexible one"
+                )
+            if epsilon is not None:
+                raise InvalidParameter(
+                    f"epsilon={epsilon} must be left out: the data set's budget is metered, with "
+                    f"{float(terms.price):.4g} per item"
+                )
+            if counts:
+                raise InvalidParameter(
+                    "counts=True needs a budget that is not metered; leave it out"
+                )
+            epsilon, delta = down(terms.epsilon), down(terms.delta)
+        if epsilon is None:
+            raise InvalidParameter("epsilon is missing; 1 is a common choice")
+        numbers = Numbers.of(k=k, epsilon=epsilon, delta=delta, k_bar=k_bar, max_items=max_items)
+        share = counts_share if counts else None
+        return cls(counted, numbers, mechanism, share, groups, version)
+
+    @property
+    def unit(self) -> PrivacyUnit:
+        """Who is protected."""
+        return PrivacyUnit(self.counted.person, max_items=self.counted.max_items)
+
+    @property
+    def item(self) -> str:
+        """What is ranked, in words."""
+        named = self.counted.item
+        if isinstance(named, Expression):
+            return named.text
+        return named if isinstance(named, str) else ", ".join(map(str, named))
+
+    def queries(self, rows: int) -> list[CountQuery]:
+        """What the source is asked, list by list."""
+        counted, groups = replace(self.counted, rows=rows), self.groups
+        if groups is None:
+            return [counted]
+        if not groups.disjoint:
+            return [counted.only(Condition(groups.by, "=", value)) for value in groups.values]
+        return [
+            replace(counted, home=GroupAssignment(groups.by, groups.values, value))
+            for value in groups.values
+        ]
+
+    def fingerprint(self) -> Fingerprint:
+        """All that an answer's law depends on but the data and the source's own name.
+
+        The mechanism is the one that was asked for: "auto" stays the same question when a later
+        version answers it by another rule.
+        """
+        numbers = self.numbers.to_dict()
+        return {
+            "form": FORM,
+            "measure": "persons",
+            "counted": self.counted.fingerprint(),
+            "k": numbers["k"],
+            "k_bar": numbers["k_bar"],
+            "epsilon": numbers["epsilon"],
+            "delta": numbers["delta"],
+            "mechanism": self.mechanism,
+            "counts_share": self.counts_share,
+            "groups": None if self.groups is None else self.groups.fingerprint(),
+            "adjacency": self.unit.adjacency,
+        }
