@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import combinations
 
 from flint import acb, arb, ctx
@@ -138,7 +138,7 @@ def _law(levels: tuple[Fraction, ...], bits: int) -> tuple[arb, ...]:
         owns = [ball(own).sqrt() for own in own_variances(len(levels))]
         fails = [(ball(level), own) for level, own in zip(levels, owns, strict=True)]
 
-        def density(common: acb, place: int) -> acb:
+        def density(common: acb, _: bool, place: int) -> acb:
             value = (-common * common / 2).exp() / (2 * arb.pi()).sqrt()
             for before, (level, own) in enumerate(fails[: place + 1]):
                 above = (level - common * root) / own / arb(2).sqrt()
@@ -147,6 +147,6 @@ def _law(levels: tuple[Fraction, ...], bits: int) -> tuple[arb, ...]:
 
         found = []
         for place in range(len(levels)):
-            whole = acb.integral(lambda g, _, j=place: density(g, j), acb(-reach), acb(reach)).real
+            whole = acb.integral(partial(density, place=place), acb(-reach), acb(reach)).real
             found.append(whole + missing * arb(1, 1))
         return *found, 1 - sum(found, arb(0))

@@ -84,7 +84,8 @@ def gaussian_deltas(mu: float, x: NDArray[np.float64]) -> NDArray[np.float64]:
     """Φ(μ/2 − x/μ) − e^x·Φ(−μ/2 − x/μ) in floats, for searching."""
     below = [math.erfc((v / mu - mu / 2) / math.sqrt(2)) / 2 for v in x.tolist()]
     above = [math.exp(v) * math.erfc((v / mu + mu / 2) / math.sqrt(2)) / 2 for v in x.tolist()]
-    return np.maximum(np.array(below) - np.array(above), 1e-300)
+    found: NDArray[np.float64] = np.array(below) - np.array(above)
+    return np.clip(found, 1e-300, None)
 
 
 @lru_cache(maxsize=4096)

@@ -26,12 +26,12 @@ that, plus failure(δ_t).
   sides into one symbol ∗ makes the two runs comparable, pick by pick. Without null slots, or when
   they are skipped, a single edge item is revealed.
 - *a = max(1, h − T)*: every ∗ has a = 1 on both sides, so prunes and test see no difference there.
-- *list j passes when A_j − 1 + N_j > σ·s_j·z*, A_j the smallest a of the list: a list with a ∗ in it
-  has A_j = 1 and passes with probability Φ(−z) ≤ δ_t/J. That is all that distinguishes real outputs
-  from merged ones. With A_j in place of A_j − 1, or δ_t for every list, the chance would be larger.
-- *the noises N_j have a common part and parts of their own* (``nested_test.py``): all A_j move in the
-  same direction, which makes the joint test cheaper than J tests; with one common noise alone it
-  would not be private at all.
+- *list j passes when A_j − 1 + N_j > σ·s_j·z*, A_j the smallest a of the list: a list with a ∗ in
+  it has A_j = 1 and passes with probability Φ(−z) ≤ δ_t/J. That is all that distinguishes real
+  outputs from merged ones. With A_j in place of A_j − 1, or δ_t for each list, it would be more.
+- *the noises N_j have a common part and parts of their own* (``nested_test.py``): all A_j move in
+  the same direction, which makes the joint test cheaper than J tests; with one common noise alone
+  it would not be private at all.
 - *e^(ε_u·s/2)*: the score of a length moves by up to 1 in both directions, hence the half.
 - *all prunes are charged.* They are hidden, but which items they remove shows in the list.
 """
@@ -42,7 +42,7 @@ from collections import Counter
 from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import repeat
+from itertools import repeat, takewhile
 from typing import Any, Literal
 
 import numpy as np
@@ -92,7 +92,7 @@ class _Slots:
     def of(cls, rows: list[tuple[Hashable, int]], slots: int) -> _Slots:
         """From the leading k̄ + 1 rows, best first."""
         threshold = rows[slots][1] if len(rows) > slots else 0
-        counts = [count for _, count in rows if count > threshold]
+        counts = list(takewhile(threshold.__lt__, (count for _, count in rows)))
         leads = np.append(_integers(counts) - threshold, 0)
         starts = np.flatnonzero(np.append(True, leads[1:] != leads[:-1]))
         sizes = np.diff(np.append(starts, len(counts)))

@@ -178,6 +178,9 @@ class Question:
         version answers it by another rule.
         """
         numbers = self.numbers.to_dict()
+        # With k_bar left out a mechanism may look deeper than the default of 20·k.
+        usual = self.numbers.k_bar == Numbers.of(k=self.numbers.k, epsilon=1).k_bar
+        depth = {"k_bar_given": True} if self.numbers.k_bar_given and usual else {}
         return {
             "form": FORM,
             "measure": "persons",
@@ -190,4 +193,5 @@ class Question:
             "counts_share": self.counts_share,
             "groups": None if self.groups is None else self.groups.fingerprint(),
             "adjacency": self.unit.adjacency,
+            **depth,
         }
