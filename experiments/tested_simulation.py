@@ -63,6 +63,30 @@ def simulate(
     return Seen(right, named, k)
 
 
+def simulate_limited(
+    price: float,
+    threshold_delta: float,
+    counts: Counts,
+    k_bar: int,
+    k: int,
+    runs: int,
+    rng: np.random.Generator,
+) -> Seen:
+    """The same for `LimitedDomain` at a price per pick and the delta of its threshold."""
+    leads, rest = leads_over(counts, k_bar)
+    leads = leads[: min(k_bar, len(counts))]
+    level = price * 1 + np.log(k_bar / threshold_delta)
+    least = max(1, int(counts[k - 1]) - rest if len(counts) >= k else 1)
+    right, named = np.zeros(runs, dtype=np.int64), np.zeros(runs, dtype=np.int64)
+    for run in range(runs):
+        noisy = price * leads + rng.gumbel(size=len(leads))
+        ahead = np.flatnonzero(noisy > level + rng.gumbel())
+        if len(ahead) > k:
+            ahead = ahead[np.argpartition(-noisy[ahead], k - 1)[:k]]
+        right[run], named[run] = (leads[ahead] >= least).sum(), len(ahead)
+    return Seen(right, named, k)
+
+
 def answer(length: Length, leads: Counts, rng: np.random.Generator) -> Counts:
     """The leads of the released items, without their order; none for ⊥."""
     picked = _pick(length, leads, rng)

@@ -8,7 +8,12 @@ from flint import arb, fmpz
 
 from topsecret.exact.rounding import precision
 from topsecret.noise.distributions import EXPONENTIAL, GAUSSIAN, GUMBEL, LAPLACE
-from topsecret.noise.enclosures import arrival_bounds, log_bounds, survival_bounds
+from topsecret.noise.enclosures import (
+    arrival_bounds,
+    decay_bounds,
+    log_bounds,
+    survival_bounds,
+)
 from topsecret.noise.screening import uniform_bounds
 
 RNG = np.random.default_rng(20191)
@@ -100,3 +105,11 @@ def test_uniform_bounds_hold_all_reals_of_a_prefix():
     for word, low, high in zip(words.tolist(), lower, upper, strict=True):
         assert arb(float(low)) <= arb(fmpz(word)) / arb(2) ** 64
         assert arb(float(high)) >= (arb(fmpz(word)) + 1) / arb(2) ** 64
+
+
+def test_decay():
+    s = np.concatenate([RNG.uniform(0, 512, 2000), 2.0 ** RNG.uniform(-60, 9, 2000), [0.0, 512.0]])
+    encloses(lambda t: (-t).exp(), s, *decay_bounds(s, s))
+    lower, upper = decay_bounds(np.array([600.0, np.inf]), np.array([700.0, np.inf]))
+    assert lower.tolist() == [0.0, 0.0]
+    assert (upper > 0).all()

@@ -85,6 +85,15 @@ class TestedSteps:
         worst = max(branch.rho() for branch in self.branches)
         return self.choice**2 / 8 + worst + self.mu_squared / 2
 
+    def absorbed(self) -> Fraction | None:
+        """The mu² of a Gaussian step that dominates the whole; None for steps above 1.
+
+        The branch is public, so the largest of theirs holds for all; the choice comes first.
+        """
+        found = [absorbed(branch.runs, self.mu_squared) for branch in self.branches]
+        known = [value for value in found if value is not None]
+        return absorbed(((1, self.choice),), max(known)) if len(known) == len(found) else None
+
     def worst_branch(self, delta: Number) -> Profile:
         """F: a bound on every branch with its test, before the choice is charged."""
         return _worst_branch(self, _half_decade(delta))

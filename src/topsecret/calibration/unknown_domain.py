@@ -141,7 +141,7 @@ def tested(question: Question) -> Prepared:
         f"even chance, that of the shortest list {_even(shortest)}, and each "
         f"{about(up(longest.test.sigma))} more count as one standard deviation; where no item "
         "leads by that much, the answer is likely to be empty",
-        f"a list in order, of a privately chosen length up to {k} or a part of it, or nothing",
+        f"a list in order, of a privately chosen length up to {k}, or nothing",
         f"stands for the whole list: no part of it passed the test; {EMPTY_ADVICE}",
         list_tested,
         depth + 1,

@@ -1,5 +1,6 @@
 """The mechanisms: each a pure function of a histogram and random bits, with its proof."""
 
+from topsecret.mechanisms.canonical_set import CanonicalSet
 from topsecret.mechanisms.fixed_threshold import FixedThreshold
 from topsecret.mechanisms.gumbel import GumbelTopK
 from topsecret.mechanisms.laplace_ranking import LaplaceRanking
@@ -9,6 +10,7 @@ from topsecret.mechanisms.mechanism import Mechanism
 from topsecret.mechanisms.noisy_counts import NoisyCounts
 from topsecret.mechanisms.oneshot_exponential import OneshotExponential
 from topsecret.mechanisms.oneshot_laplace import OneshotLaplace
+from topsecret.mechanisms.oneshot_private_length import OneshotPrivateLength
 from topsecret.mechanisms.optimal_threshold import OptimalThreshold
 from topsecret.mechanisms.permute_and_flip import PermuteAndFlip
 from topsecret.mechanisms.pruned_top_k import PrunedTopK
@@ -16,8 +18,10 @@ from topsecret.mechanisms.stability import StableTopK
 from topsecret.mechanisms.stable_fixed_k import StableFixedK
 from topsecret.mechanisms.tested_top_k import TestedTopK
 from topsecret.mechanisms.top_stable import TopStable
+from topsecret.mechanisms.weighted_histogram import WeightedHistogram
 
 __all__ = [
+    "CanonicalSet",
     "FixedThreshold",
     "GumbelTopK",
     "LaplaceRanking",
@@ -27,6 +31,7 @@ __all__ = [
     "NoisyCounts",
     "OneshotExponential",
     "OneshotLaplace",
+    "OneshotPrivateLength",
     "OptimalThreshold",
     "PermuteAndFlip",
     "PrunedTopK",
@@ -34,4 +39,5 @@ __all__ = [
     "StableTopK",
     "TestedTopK",
     "TopStable",
+    "WeightedHistogram",
 ]

@@ -28,6 +28,9 @@ The absolute error of e^(−s) is at most e^(−s)·(4u + 2u·s + 2u) < 8u, and 
 below 9u where the result is at least .22, hence relative error below 41u < 64u. We widen by the
 factor 1 ± 2⁻⁴⁶ = 1 ± 128u.
 
+**Decay** e^(−s) for 0 ≤ s ≤ 512: the same reduction and series, so the relative error is at most
+4u + 2u·s + 2u < 1031u. We widen by the factor 1 ± 2⁻⁴² = 1 ± 2048u.
+
 The proofs assume no overflow or underflow; arguments stay in [2⁻¹⁰⁰⁰, 2¹⁰⁰⁰] or are 0 or ∞.
 ``tests/noise/test_enclosures.py`` checks all bounds against ball arithmetic.
 """
@@ -111,15 +114,19 @@ def _survival(s: Floats) -> Floats:
         series *= small
         series += coefficients[n] if n % 2 else -coefficients[n]
     series *= small
-    bounded = np.minimum(s, 64.0)
-    steps = np.rint(bounded / _LN2)
-    rest = bounded - steps * _LN2
+    large = 1.0 - _decay(np.minimum(s, 64.0))
+    return np.where(s < _SMALL, series, large)
+
+
+def _decay(s: Floats) -> Floats:
+    coefficients = _reciprocal_factorials(15)
+    steps = np.rint(s / _LN2)
+    rest = s - steps * _LN2
     powers = np.full_like(s, -coefficients[15])
     for n in range(14, -1, -1):
         powers *= rest
         powers += -coefficients[n] if n % 2 else coefficients[n]
-    large = 1.0 - np.ldexp(powers, -steps.astype(np.int64))
-    return np.where(s < _SMALL, series, large)
+    return np.ldexp(powers, -steps.astype(np.int64))
 
 
 def survival_bounds(lower: Floats, upper: Floats) -> Bounds:
@@ -132,3 +139,12 @@ def survival_bounds(lower: Floats, upper: Floats) -> Bounds:
     last = np.minimum(value[len(lower) :] * (1.0 + 2.0**-46), 1.0)
     last[upper >= 64.0] = 1.0
     return first, last
+
+
+def decay_bounds(lower: Floats, upper: Floats) -> Bounds:
+    """Floats at most e^(−upper) and at least e^(−lower), for 0 ≤ lower ≤ upper ≤ ∞.
+
+    Past s = 512 the function is bounded by 0 and by its value at 512.
+    """
+    least = np.where(upper <= 512.0, _decay(np.minimum(upper, 512.0)) * (1.0 - 2.0**-42), 0.0)
+    return least, _decay(np.minimum(lower, 512.0)) * (1.0 + 2.0**-42)
