@@ -57,7 +57,7 @@ def simulate(
     least = max(1, int(counts[k - 1]) - rest if len(counts) >= k else 1)
     right, named = np.zeros(runs, dtype=np.int64), np.zeros(runs, dtype=np.int64)
     for run in range(runs):
-        length = schedule.lengths[int(np.argmax(scores + rng.gumbel(size=len(scores))))]
+        length = schedule.lengths[int(np.argmax(scores + _gumbel(len(scores), rng)))]
         kept = answer(length, leads, rng)
         right[run], named[run] = (kept >= least).sum(), len(kept)
     return Seen(right, named, k)
@@ -79,7 +79,7 @@ def simulate_limited(
     least = max(1, int(counts[k - 1]) - rest if len(counts) >= k else 1)
     right, named = np.zeros(runs, dtype=np.int64), np.zeros(runs, dtype=np.int64)
     for run in range(runs):
-        noisy = price * leads + rng.gumbel(size=len(leads))
+        noisy = price * leads + _gumbel(len(leads), rng)
         ahead = np.flatnonzero(noisy > level + rng.gumbel())
         if len(ahead) > k:
             ahead = ahead[np.argpartition(-noisy[ahead], k - 1)[:k]]
@@ -91,10 +91,10 @@ def answer(length: Length, leads: Counts, rng: np.random.Generator) -> Counts:
     """The leads of the released items, without their order; none for ⊥."""
     picked = _pick(length, leads, rng)
     strengths = np.maximum(picked, 1)
-    pull = -float(length.price) * strengths + rng.gumbel(size=len(picked))
+    pull = -float(length.price) * strengths + _gumbel(len(picked), rng)
     kept = picked[np.argsort(-pull)[length.prunes :]]
     strengths = np.maximum(kept, 1)
-    order = np.argsort(float(length.later_price) * strengths - rng.gumbel(size=len(kept)))
+    order = np.argsort(float(length.later_price) * strengths - _gumbel(len(kept), rng))
     kept = kept[order]  # the first goes first
     least = np.minimum.accumulate(np.maximum(kept, 1)[::-1])[::-1]
     sigma, lists = float(length.test.sigma), length.test.lists
@@ -114,8 +114,14 @@ def _pick(length: Length, leads: Counts, rng: np.random.Generator) -> Counts:
     left = leads.astype(float)
     picked = []
     for count, price in length.levels:
-        noisy = float(price) * left + rng.gumbel(size=len(left))
+        noisy = float(price) * left + _gumbel(len(left), rng)
         best = np.argpartition(-noisy, count - 1)[:count]
         picked.append(leads[best])
         left[best] = -np.inf
     return np.concatenate(picked)
+
+
+def _gumbel(size: int, rng: np.random.Generator) -> Reals:
+    """−ln E of exponentials E: half the time of the generator's own."""
+    drawn: Reals = -np.log(rng.standard_exponential(size))
+    return drawn
