@@ -37,7 +37,7 @@ GAUSSIAN = "Balle & Wang 2018, Thm 8"
 JOINT = "noise and threshold of one release together, docs/proofs/weighted-histogram.md"
 ABSORBED = "picks absorbed by Gaussians, in closed form (docs/proofs/absorption.md)"
 
-CLOSE = Fraction(4, 1000)
+CLOSE = Fraction(3, 1000)
 """The recursion is left out where the closed form's mu² exceeds that of a Gaussian of the same
 variance by no more: it could lower epsilon by a fifth of a percent, and takes seconds."""
 
@@ -96,6 +96,12 @@ def epsilons(loss: Loss, delta: Fraction) -> tuple[Bound, ...]:
     elif (tested := _tested_profile(loss, left)) is not None:
         add("optimal", tested.epsilon(left), OPTIMAL)
     return tuple(found)
+
+
+def is_closed(loss: Loss) -> bool:
+    """Whether the closed form is used alone: the recursion would hardly sharpen it."""
+    mu_squared = _absorbed(loss)
+    return mu_squared is not None and mu_squared <= (1 + CLOSE) * _variance(loss)
 
 
 def keeps_to(loss: Loss, epsilon: Fraction, delta: Fraction) -> bool | None:
@@ -191,7 +197,8 @@ def _renyi(loss: Loss, alpha: arb) -> arb:
 
 
 def _steps(loss: Loss) -> Steps:
-    return Steps(loss.pick_runs, loss.pure_runs, loss.mu_squared, loss.discrete_runs)
+    runs = loss.pick_runs, loss.pure_runs
+    return Steps(*runs, loss.mu_squared, loss.discrete_runs, loss.in_order)
 
 
 def _equal_steps(steps: Steps) -> tuple[int, Fraction] | None:

@@ -15,11 +15,13 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol
 
 from topsecret.calibration.calibrated import calibrated
+from topsecret.calibration.counts import CountsBudget
 from topsecret.calibration.prepared import Calibrated
 from topsecret.calibration.question import Question as Numbers
 from topsecret.counts.histogram import Histogram
 from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import down, exact, up
+from topsecret.mechanisms.mechanism import Mechanism
 from topsecret.questions.question import Question
 from topsecret.results.group_releases import Releases
 from topsecret.results.release import Release
@@ -76,6 +78,7 @@ def answer(question: Question, source: Source, purse: Purse) -> Answer:
     *Guarantee.* What comes back is private as the receipt says, and whatever else a caller can
     see (errors, charges, the number of rows asked for) depends on public values alone.
     """
+    _check_source(source, question)
     plan = planned(_numbers(question, source), question, purse.terms)
 
     def read_and_draw() -> tuple[Answer, int]:
@@ -103,14 +106,14 @@ def planned(numbers: Numbers, question: Question, terms: Metered | Flexible | No
     at = None
     if terms is not None and terms.kind == "metered":
         at = down(terms.price), down(terms.query_delta)
-    return _planned(numbers, question.mechanism, question.counts_share, at, lists)
+    return _planned(numbers, question.mechanism, question.counts, at, lists)
 
 
 @lru_cache(maxsize=256)
 def _planned(
     numbers: Numbers,
-    mechanism: str,
-    counts_share: float | None,
+    mechanism: str | Mechanism,
+    counts: CountsBudget | None,
     at: tuple[float, float] | None,
     lists: int,
 ) -> Plan:
@@ -122,7 +125,7 @@ def _planned(
 
     def each_at(epsilon: float, delta: float) -> Calibrated:
         asked = replace(numbers, epsilon=epsilon, delta=delta)
-        return calibrated(_named(mechanism, asked, at), asked, counts_share, at)
+        return calibrated(_named(mechanism, asked, at), asked, counts, at)
 
     epsilon, delta = numbers.epsilon, numbers.delta
     if lists == 1:
@@ -145,8 +148,12 @@ def _together(each: Calibrated, lists: int, delta: float) -> float:
     return min(up(lists * exact(each.epsilon)), (lists * each.loss).epsilon(delta))
 
 
-def _named(mechanism: str, numbers: Numbers, at: object) -> str:
+def _named(mechanism: str | Mechanism, numbers: Numbers, at: object) -> str | Mechanism:
     """The mechanism that "auto" stands for, by a public rule."""
+    if not isinstance(mechanism, str) and at is not None:
+        raise InvalidParameter(
+            "a metered budget needs a mechanism by its name: it sets the parameters itself"
+        )
     if mechanism != "auto":
         return mechanism
     if at is not None:
@@ -187,6 +194,22 @@ def counted(source: Source, queries: Sequence[CountQuery]) -> Iterator[list[Hist
     ]
 
 
+def _check_source(source: Source, question: Question) -> None:
+    """A source that is no engine of ours says itself what it applies: no receipt may say more."""
+    counted = question.counted
+    if counted.max_items is None and not counted.where:
+        return
+    from topsecret.sources.session import Engine
+
+    does = {"max_items", "where"} if isinstance(source, Engine) else getattr(source, "does", ())
+    for name, asked in (("max_items", counted.max_items), ("where", counted.where)):
+        if asked and name not in does:
+            raise InvalidParameter(
+                f"{source.name} does not declare that it applies {name}; leave {name} out, or let "
+                f"the source say does = {{'{name}'}}"
+            )
+
+
 def _engine(source: Source) -> Engine:
     from topsecret.sources.session import Engine
 
@@ -221,7 +244,7 @@ def _release(
 ) -> tuple[Release, int]:
     from topsecret import __version__
 
-    drawn, counted, counts = each.draw(histogram), question.counted, each.counts
+    drawn, counted = each.draw(histogram), question.counted
     release = Release(
         items=drawn.items,
         complete=drawn.complete,
@@ -241,7 +264,8 @@ def _release(
         chosen=drawn.chosen,
         told=drawn.ending,
         counts=drawn.counts,
-        half_width=None if counts is None else counts.half_width,
+        half_width=None if drawn.intervals is None else drawn.intervals.half_width(),
+        intervals=drawn.intervals,
         group=group,
         where=" and ".join(map(str, counted.where)),
         domain="" if counted.domain is None else counted.domain.described,

@@ -12,15 +12,20 @@ parameter once, before a source is opened; ``answer`` takes it from there.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, Required, TypedDict
 
 from topsecret.accounting.privacy_unit import PrivacyUnit
+from topsecret.calibration.counts import CountsBudget
+from topsecret.calibration.from_outside import check_object
+from topsecret.calibration.from_outside import fingerprint as mechanism_fingerprint
 from topsecret.calibration.question import Question as Numbers
 from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import Number, down
+from topsecret.mechanisms.mechanism import Mechanism
 from topsecret.sources import (
     Condition,
     CountQuery,
@@ -50,12 +55,13 @@ class Keywords(TypedDict, total=False):
     epsilon: Number | None
     delta: Number
     k_bar: int | None
-    mechanism: str
+    mechanism: str | Mechanism
     where: WhereLike
     max_items: int | None
     domain: DomainLike | None
     counts: bool
-    counts_share: float
+    counts_part: float | None
+    counts_share: float | None
     salt: bytes
     version: str | None
 
@@ -109,9 +115,9 @@ class Question:
     """Which rows, who owns them, what is counted and how much of each person."""
     numbers: Numbers
     """How many items, and the budget of the whole question."""
-    mechanism: str = "auto"
-    counts_share: float | None = None
-    """The part of epsilon that noisy counts get; None for no counts."""
+    mechanism: str | Mechanism = "auto"
+    counts: CountsBudget | None = None
+    """What noisy counts get of the budget; None for no counts."""
     groups: Groups | None = None
     version: str | None = None
     """Which data it is, in the caller's words, where the source does not say."""
@@ -128,18 +134,21 @@ class Question:
         epsilon: Number | None = None,
         delta: Number = 1e-6,
         k_bar: int | None = None,
-        mechanism: str = "auto",
+        mechanism: str | Mechanism = "auto",
         where: WhereLike = (),
         max_items: int | None = None,
         domain: DomainLike | None = None,
         counts: bool = False,
-        counts_share: float = 0.25,
+        counts_part: float | None = None,
+        counts_share: float | None = None,
         salt: bytes = b"",
         version: str | None = None,
     ) -> Question:
         """The question with these keywords, asked under these terms of a budget."""
         named = item if isinstance(item, str | Expression) else tuple(item)
         public = None if domain is None else domain_of(domain)
+        if not isinstance(mechanism, str):
+            check_object(mechanism)
         kept = conditions(where) if where else ()
         counted = CountQuery(named, person, 1, kept, max_items, public, salt=salt)
         if terms is not None and terms.kind == "metered":
@@ -164,8 +173,8 @@ class Question:
             numbers = _numbers(k, epsilon, delta, k_bar, max_items)
         except TypeError:  # no key of a cache: a list, say; the checks find the words
             numbers = _numbers.__wrapped__(k, epsilon, delta, k_bar, max_items)
-        share = counts_share if counts else None
-        return cls(counted, numbers, mechanism, share, groups, version)
+        noisy = _counts_budget(counts_part, counts_share) if counts else None
+        return cls(counted, numbers, mechanism, noisy, groups, version)
 
     @property
     def unit(self) -> PrivacyUnit:
@@ -198,7 +207,7 @@ class Question:
         The mechanism is the one that was asked for: "auto" stays the same question when a later
         version answers it by another rule.
         """
-        numbers = self.numbers.to_dict()
+        numbers, named = self.numbers.to_dict(), self.mechanism
         # With k_bar left out a mechanism may look deeper than the default of 20·k.
         usual = self.numbers.k_bar == Numbers.of(k=self.numbers.k, epsilon=1).k_bar
         depth = {"k_bar_given": True} if self.numbers.k_bar_given and usual else {}
@@ -210,9 +219,24 @@ class Question:
             "k_bar": numbers["k_bar"],
             "epsilon": numbers["epsilon"],
             "delta": numbers["delta"],
-            "mechanism": self.mechanism,
-            "counts_share": self.counts_share,
+            "mechanism": named if isinstance(named, str) else mechanism_fingerprint(named),
+            "counts_share": None if self.counts is None else self.counts.fingerprint(),
             "groups": None if self.groups is None else self.groups.fingerprint(),
             "adjacency": self.unit.adjacency,
             **depth,
         }
+
+
+def _counts_budget(part: float | None, share: float | None) -> CountsBudget:
+    """The counts' part of the budget, by its new name or by the old one."""
+    if share is None:
+        return CountsBudget(part)
+    if part is not None:
+        raise InvalidParameter("pass counts_part alone: counts_share is its older form")
+    warnings.warn(
+        "counts_share, a share of epsilon, will be dropped; pass counts_part, a part of the "
+        "budget in which 0.15 is usual, or leave it out",
+        DeprecationWarning,
+        stacklevel=4,
+    )
+    return CountsBudget(share, of_epsilon=True)

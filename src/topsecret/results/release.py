@@ -6,10 +6,6 @@ shown, stored and passed on: whatever is done with it costs no further privacy.
 
 from __future__ import annotations
 
-import csv
-import html
-import io
-import json
 import math
 import textwrap
 from collections.abc import Hashable, Mapping
@@ -20,15 +16,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from topsecret.accounting.charge import Charge
 from topsecret.accounting.privacy_unit import PrivacyUnit
+from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import rounded_up
+from topsecret.results import export
+from topsecret.results.export import Public, plain, printable
+from topsecret.results.intervals import Intervals, smoothed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-Public = int | float | str | None
-"""A public parameter."""
-
-WIDTH = 80
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -69,8 +64,12 @@ class Release:
     """How the list ended in the mechanism's words, going on after "The list"; may be empty."""
     counts: tuple[int, ...] | None = None
     """Noisy counts of the items, in their order; None when none were asked for."""
+    persons: int | None = None
+    """The noisy number of all persons; None when it was not asked for."""
     half_width: int | None = None
     """Each true count lies within this of its noisy one with 95% probability."""
+    intervals: Intervals | None = None
+    """The law of the counts' noise, and all that the counts tell by it; None without counts."""
     group: str = ""
     """Which group of rows the answer is about, in words; empty for all."""
     where: str = ""
@@ -123,6 +122,48 @@ class Release:
             ("Made", f"{self.time:%Y-%m-%d %H:%M:%S} UTC by topsecret {self.version}."),
         )
 
+    def interval(self, place: int) -> tuple[int, int]:
+        """Between which counts the item at ``place`` lies with 95% probability."""
+        noisy, width = self._noisy(), self.half_width or 0
+        return max(0, noisy[place] - width), max(0, noisy[place] + width)
+
+    def difference(self, place: int, other: int) -> tuple[int, int]:
+        """By how many persons one item leads another, with 95% probability."""
+        noisy = self._noisy()
+        between, width = noisy[place] - noisy[other], self._law().difference_half_width()
+        return between - width, between + width
+
+    def share(self, place: int) -> tuple[float, float]:
+        """Which share of all persons has the item, with 95% probability."""
+        noisy = self._noisy()
+        if self.persons is None:
+            raise InvalidParameter("the number of persons was not released with the counts")
+        return self._law().share(noisy[place], self.persons)
+
+    def order(self, place: int) -> float:
+        """How sure it is, by the counts alone, that an item has more persons than the next one."""
+        noisy = self._noisy()
+        if not 0 <= place < len(noisy) - 1:
+            raise InvalidParameter(f"place={place} must have an item after it; lower place")
+        return self._law().order(noisy, place)
+
+    @property
+    def smoothed(self) -> tuple[float, ...] | None:
+        """Guesses that use the list's order, nearer to the counts on average. No intervals."""
+        return smoothed(self.counts) if self.ordered and self.counts is not None else None
+
+    def _noisy(self) -> tuple[int, ...]:
+        if self.counts is None:
+            raise InvalidParameter("the answer has no counts; ask with counts=True")
+        return self.counts
+
+    def _law(self) -> Intervals:
+        if self.intervals is None:
+            raise InvalidParameter(
+                "the answer was stored before the law of its noise was kept; half_width is known"
+            )
+        return self.intervals
+
     @property
     def _missing(self) -> str:
         if self.domain:
@@ -150,25 +191,32 @@ class Release:
                 )
             )
         if self.counts is not None:
+            together = "" if self.intervals is None else self.intervals.together
             lines.append(
                 (
                     "Counts",
                     f"of distinct persons, with noise: each true count lies within "
-                    f"{self.half_width} of the one shown with 95% probability.",
+                    f"{self.half_width} of the one shown with 95% probability{together}.",
+                )
+            )
+        if self.persons is not None and self.intervals is not None:
+            width = self.intervals.persons_half_width()
+            lines.append(
+                (
+                    "Persons",
+                    f"{self.persons:,} in all, within {width} with 95% probability; it came with "
+                    "the counts at no cost.",
                 )
             )
         return lines
 
     def ranked(self) -> list[tuple[str, str]]:
         """The items with their ranks as text that is safe on a terminal."""
-        return [
-            (str(rank) if self.ordered else "·", printable(item))
-            for rank, item in enumerate(self.items, start=1)
-        ]
+        return export.ranked(self.items, ordered=self.ordered)
 
     def __str__(self) -> str:
         """A ranked table and the receipt, as plain text."""
-        lines = [*textwrap.wrap(self.title, WIDTH), ""]
+        lines = [*textwrap.wrap(self.title, export.WIDTH), ""]
         noisy = [""] * len(self.items)
         if self.counts is not None:
             noisy = [f"{count:>10,} ± {self.half_width}  " for count in self.counts]
@@ -178,16 +226,7 @@ class Release:
         ]
         if not self.complete:
             lines.append(f"{'–':>5}  (the rest is too close to call)")
-        lines += ["", "Receipt"]
-        label_width = max(len(label) for label, _ in self.receipt)
-        for label, text in self.receipt:
-            lines += textwrap.wrap(
-                text,
-                WIDTH,
-                initial_indent=f"  {label:<{label_width}}  ",
-                subsequent_indent=" " * (label_width + 4),
-            )
-        return "\n".join(lines)
+        return export.with_receipt(lines, self.receipt)
 
     def __repr__(self) -> str:
         return (
@@ -196,27 +235,18 @@ class Release:
         )
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{html.escape(rank)}</td><td>{html.escape(item)}</td>"
-            + ("" if self.counts is None else f"<td>{self.counts[place]} ± {self.half_width}</td>")
-            + "</tr>"
-            for place, (rank, item) in enumerate(self.ranked())
-        )
-        counted = "" if self.counts is None else "<th>persons</th>"
-        receipt = "".join(
-            f"<dt>{html.escape(label)}</dt><dd>{html.escape(text)}</dd>"
-            for label, text in self.receipt
-        )
-        return (
-            f"<table><caption>{html.escape(self.title)}</caption>"
-            f"<thead><tr><th>rank</th><th>{html.escape(printable(self.item))}</th>"
-            f"{counted}</tr></thead>"
-            f"<tbody>{rows}</tbody></table><p>The list {html.escape(self.ending)}</p>"
-            f"<details><summary>Receipt</summary><dl>{receipt}</dl></details>"
-        )
+        noisy = self.counts is not None
+        header = ["rank", printable(self.item), *(["persons"] if noisy else [])]
+        rows = [
+            (*line, f"{self.counts[place]} ± {self.half_width}") if self.counts else line
+            for place, line in enumerate(self.ranked())
+        ]
+        note = f"The list {self.ending}"
+        return export.html_table(self.title, header, rows, note, self.receipt)
 
     def to_dict(self) -> dict[str, object]:
         """Everything as plain values that JSON can hold."""
+        law = self.intervals
         return {
             "items": [plain(item) for item in self.items],
             "complete": self.complete,
@@ -236,6 +266,9 @@ class Release:
             "max_items": self.unit.max_items,
             "counts": None if self.counts is None else list(self.counts),
             "half_width": self.half_width,
+            "persons": self.persons,
+            "intervals": None if law is None else law.to_dict(self.counts or (), self.persons),
+            "smoothed": None if self.smoothed is None else list(self.smoothed),
             "where": self.where,
             "group": self.group,
             "domain": self.domain,
@@ -248,19 +281,22 @@ class Release:
     def rows(self) -> list[list[Public]]:
         """A header, then one line for each item: rank, item, and its noisy count if there is."""
         noisy = self.counts is not None
-        lines: list[list[Public]] = [["rank", self.item, *(["persons", "within"] if noisy else [])]]
+        shares: list[Public] = ["share from", "share to"] if self.persons is not None else []
+        lines: list[list[Public]] = [
+            ["rank", self.item, *(["persons", "within"] if noisy else []), *shares]
+        ]
         for place, item in enumerate(self.items):
             line: list[Public] = [place + 1 if self.ordered else None, plain(item)]
             if self.counts is not None:
                 line += [self.counts[place], self.half_width]
+            if self.persons is not None:
+                line += self.share(place)
             lines.append(line)
         return lines
 
     def to_csv(self) -> str:
         """The items as CSV text; the receipt is in ``to_json``."""
-        file = io.StringIO(newline="")
-        csv.writer(file).writerows(self.rows())
-        return file.getvalue()
+        return export.csv_text(self.rows())
 
     def plot(self) -> Figure:
         """Ranked bars, with 95% intervals where there are counts (the extra ``plot``)."""
@@ -271,30 +307,11 @@ class Release:
 
     def to_json(self, *, indent: int | None = 2) -> str:
         """``to_dict`` as JSON text."""
-        return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
+        return export.json_text(self.to_dict(), indent)
 
 
 def _unpickled(values: dict[str, Any]) -> Release:
     return Release(**values | {"parameters": MappingProxyType(values["parameters"])})
-
-
-def printable(item: Hashable) -> str:
-    """The item as text in which control characters are escaped.
-
-    An item's name is somebody's input: it must not move the cursor or colour the terminal.
-
-    >>> printable("caf\\u00e9"), printable("\\x1b[2J"), printable(""), printable(7)
-    ('café', '\\\\x1b[2J', '(empty text)', '7')
-    """
-    text = " · ".join(map(str, item)) if isinstance(item, tuple) else str(item)
-    if not text:
-        return "(empty text)"
-    if text.isprintable():
-        return text
-    return "".join(
-        letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii")
-        for letter in text
-    )
 
 
 def _guarantee(epsilon: float, delta: float) -> str:
@@ -306,13 +323,6 @@ def _guarantee(epsilon: float, delta: float) -> str:
         f"or less, no answer becomes more than {factor} times as likely (e^epsilon), "
         f"except for a failure of probability at most {rounded_up(delta)} (delta)."
     )
-
-
-def plain(item: Hashable) -> Any:
-    """The item as a value that JSON can hold."""
-    if isinstance(item, tuple):
-        return [plain(part) for part in item]
-    return item if isinstance(item, str | int | float | None) else str(item)
 
 
 def _items(number: int) -> str:
