@@ -62,6 +62,7 @@ class Keywords(TypedDict, total=False):
     counts: bool
     counts_part: float | None
     counts_share: float | None
+    count_persons: bool
     salt: bytes
     version: str | None
 
@@ -121,6 +122,8 @@ class Question:
     groups: Groups | None = None
     version: str | None = None
     """Which data it is, in the caller's words, where the source does not say."""
+    count_persons: bool = False
+    """Whether the number of all persons comes with the counts."""
 
     @classmethod
     def of(
@@ -141,6 +144,7 @@ class Question:
         counts: bool = False,
         counts_part: float | None = None,
         counts_share: float | None = None,
+        count_persons: bool = False,
         salt: bytes = b"",
         version: str | None = None,
     ) -> Question:
@@ -174,7 +178,12 @@ class Question:
         except TypeError:  # no key of a cache: a list, say; the checks find the words
             numbers = _numbers.__wrapped__(k, epsilon, delta, k_bar, max_items)
         noisy = _counts_budget(counts_part, counts_share) if counts else None
-        return cls(counted, numbers, mechanism, noisy, groups, version)
+        if count_persons and (not counts or groups is not None):
+            raise InvalidParameter(
+                "count_persons=True needs counts=True and one list; "
+                + ("leave the groups out" if counts else "add counts=True")
+            )
+        return cls(counted, numbers, mechanism, noisy, groups, version, count_persons)
 
     @property
     def unit(self) -> PrivacyUnit:
@@ -208,10 +217,7 @@ class Question:
         version answers it by another rule.
         """
         numbers, named = self.numbers.to_dict(), self.mechanism
-        # With k_bar left out a mechanism may look deeper than the default of 20·k.
-        usual = self.numbers.k_bar == Numbers.of(k=self.numbers.k, epsilon=1).k_bar
-        depth = {"k_bar_given": True} if self.numbers.k_bar_given and usual else {}
-        return {
+        found: Fingerprint = {
             "form": FORM,
             "measure": "persons",
             "counted": self.counted.fingerprint(),
@@ -223,8 +229,14 @@ class Question:
             "counts_share": None if self.counts is None else self.counts.fingerprint(),
             "groups": None if self.groups is None else self.groups.fingerprint(),
             "adjacency": self.unit.adjacency,
-            **depth,
         }
+        if self.count_persons:
+            found = found | {"persons": True}
+        # With k_bar left out a mechanism may look deeper than the default of 20·k.
+        usual = self.numbers.k_bar == Numbers.of(k=self.numbers.k, epsilon=1).k_bar
+        if self.numbers.k_bar_given and usual:
+            found = found | {"k_bar_given": True}
+        return found
 
 
 def _counts_budget(part: float | None, share: float | None) -> CountsBudget:
