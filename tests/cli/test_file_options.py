@@ -34,13 +34,8 @@ def many(delimiter: str = ",") -> str:
 def test_another_delimiter_is_said_and_the_error_says_how(tmp_path: Path, delimiter: str) -> None:
     path = tmp_path / "excel.csv"
     path.write_text(table(delimiter), encoding="utf-8")
-    shown = "tab" if delimiter == "\t" else f"'{delimiter}'"
-    with pytest.raises(SourceError) as caught:
+    with pytest.raises(SourceError, match=r"\(another delimiter: --delimiter ';'; no such line"):
         FileSource(path).leading_counts(QUERY)
-    assert str(caught.value) == (
-        "excel.csv has no column 'place'; its columns are separated by another character: add "
-        f"--delimiter {shown} (in Python: File(path, delimiter={delimiter!r}))"
-    )
     assert FileSource(File(path, delimiter=delimiter)).leading_counts(QUERY) == COUNTS
 
 
@@ -79,7 +74,7 @@ def test_no_row_is_copied_before_a_question_is_paid_for(tmp_path: Path) -> None:
 def test_columns_without_a_header_line(tmp_path: Path) -> None:
     path = tmp_path / "bare.csv"
     path.write_text(table(header=""), encoding="utf-8")
-    with pytest.raises(SourceError, match=r"\(for a file without one: --header user,place\)$"):
+    with pytest.raises(SourceError, match=r"no such line: --header user,place\)$"):
         FileSource(path).leading_counts(QUERY)
     named = File(path, header=["user", "place"])
     assert FileSource(named).leading_counts(QUERY) == COUNTS
