@@ -15,6 +15,7 @@ from topsecret.accounting import Loss
 from topsecret.calibration import Prepared, Question, prepare, prepare_at
 from topsecret.calibration.counts import PreparedCounts, with_counts
 from topsecret.counts.histogram import Histogram
+from topsecret.counts.weights import Weights
 from topsecret.exact.rounding import ball, up
 from topsecret.results.release import Public
 
@@ -30,6 +31,10 @@ class Drawn:
     ending: str
     """How the list ended, going on after "The list"."""
     counts: tuple[int, ...] | None
+    values: tuple[int, ...] | None
+    """Noisy weighted persons, in 1/1024, where the selection releases them."""
+    at_least: tuple[int, ...] | None
+    """How many persons each item surely has, where the selection tells."""
     symbols: int
     """How many symbols were released, for budgets that pay by the symbol."""
 
@@ -56,17 +61,24 @@ class Calibrated:
         """How many leading counts are needed from a source."""
         return self.selection.rows
 
+    @property
+    def weights(self) -> Weights | None:
+        """The weights with which persons are to be counted; None for plain counts."""
+        return getattr(self.selection.mechanism, "weights", None)
+
     def draw(self, histogram: Histogram) -> Drawn:
         """The answer about secret counts, drawn once."""
         selection, asked_for = self.selection.mechanism.select(histogram), self.question.k
         items = selection.items
         return Drawn(
             items,
-            selection.complete and (asked_for == "auto" or len(items) == asked_for),
+            selection.complete and (isinstance(asked_for, str) or len(items) == asked_for),
             selection.ordered,
             selection.chosen,
             self.selection.told(selection),
             None if self.counts is None else self.counts.release(histogram, items),
+            selection.values,
+            selection.at_least,
             len(items) + (not selection.complete) + (selection.chosen is not None),
         )
 

@@ -69,6 +69,23 @@ def list_tested(question: Question, selection: Selection) -> str:
     )
 
 
+def list_weighted(question: Question, selection: Selection) -> str:
+    """For lists of everything above a threshold, or the best of it."""
+    named, surely = len(selection.items), question.at_least
+    which = "" if surely is None else f" and surely have {surely:,} persons"
+    if question.k == "all":
+        return f"holds all items that can be named safely{which}: {named:,}."
+    if named == question.length:
+        return f"is complete: {_items(named)} asked for, {named} named."
+    return (
+        f"has {named} of {_items(question.length)}: NOTHING stands for the others, "
+        "which have too few weighted persons to be named safely."
+        if surely is None
+        else f"has {named} of {_items(question.length)}: the others cannot be said to have "
+        f"{surely:,} persons."
+    )
+
+
 def set_ended(question: Question, selection: Selection) -> str:
     """For sets that may hold fewer than k items."""
     k, named = question.length, len(selection.items)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from topsecret.calibration.calibrated import Calibrated, calibrated
 from topsecret.calibration.question import Question as Numbers
 from topsecret.counts.histogram import Histogram
+from topsecret.counts.weights import UNIT, Weights
 from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import down, exact, up
 from topsecret.questions.payment import Answer, Bill, Purse
@@ -42,7 +43,8 @@ def answer(question: Question, source: Source, purse: Purse) -> Answer:
     plan = planned(_numbers(question, source), question, purse.terms)
 
     def read_and_draw() -> tuple[Answer, int]:
-        with counted(source, question.queries(plan.each.rows)) as histograms:
+        queries = question.queries(plan.each.rows)
+        with counted(source, queries, plan.each.weights) as histograms:
             return _released(question, plan, source.name, histograms)
 
     return purse.pay(Bill(question, plan.each, plan.lists, source), read_and_draw)
@@ -129,8 +131,17 @@ def _numbers(question: Question, source: Source) -> Numbers:
 
 
 @contextmanager
-def counted(source: Source, queries: Sequence[CountQuery]) -> Iterator[list[Histogram]]:
+def counted(
+    source: Source, queries: Sequence[CountQuery], weights: Weights | None = None
+) -> Iterator[list[Histogram]]:
     """The secret counts of each list, of one moment of the data where the source can do that."""
+    if weights is not None:
+        from topsecret.counts.engine_table import GroupedTable, PersonsTable
+        from topsecret.sources.domains.weighted_labels import weighted_labels
+
+        with weighted_labels(_engine(source), queries, weights.table) as labels:
+            yield [Histogram(PersonsTable(one), (weights, GroupedTable(one))) for one in labels]
+        return
     if queries[0].domain is not None:
         from topsecret.counts.engine_table import GroupedTable
         from topsecret.sources.domains.counted_domain import counted_domains
@@ -205,6 +216,8 @@ def _release(
         told=drawn.ending,
         counts=drawn.counts,
         half_width=None if counts is None else counts.half_width,
+        weighted=None if drawn.values is None else tuple(v / UNIT for v in drawn.values),
+        at_least=drawn.at_least,
         group=group,
         where=" and ".join(map(str, counted.where)),
         domain="" if counted.domain is None else counted.domain.described,

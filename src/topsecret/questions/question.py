@@ -45,7 +45,7 @@ class Keywords(TypedDict, total=False):
 
     item: Required[str | Sequence[str] | Expression]
     person: Required[str]
-    k: Required[int | Literal["auto"]]
+    k: Required[int | Literal["auto", "all"]]
     epsilon: Number | None
     delta: Number
     k_bar: int | None
@@ -57,6 +57,8 @@ class Keywords(TypedDict, total=False):
     counts_share: float
     salt: bytes
     version: str | None
+    at_least: int | None
+    weighting: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +109,7 @@ class Question:
         *,
         item: str | Sequence[str] | Expression,
         person: str,
-        k: int | Literal["auto"],
+        k: int | Literal["auto", "all"],
         epsilon: Number | None = None,
         delta: Number = 1e-6,
         k_bar: int | None = None,
@@ -119,6 +121,8 @@ class Question:
         counts_share: float = 0.25,
         salt: bytes = b"",
         version: str | None = None,
+        at_least: int | None = None,
+        weighting: str = "share",
     ) -> Question:
         """The question with these keywords, asked under these terms of a budget."""
         named = item if isinstance(item, str | Expression) else tuple(item)
@@ -142,7 +146,15 @@ class Question:
             epsilon, delta = down(terms.epsilon), down(terms.delta)
         if epsilon is None:
             raise InvalidParameter("epsilon is missing; 1 is a common choice")
-        numbers = Numbers.of(k=k, epsilon=epsilon, delta=delta, k_bar=k_bar, max_items=max_items)
+        numbers = Numbers.of(
+            k=k,
+            epsilon=epsilon,
+            delta=delta,
+            k_bar=k_bar,
+            max_items=max_items,
+            at_least=at_least,
+            weighting=weighting,
+        )
         share = counts_share if counts else None
         return cls(counted, numbers, mechanism, share, groups, version)
 
@@ -190,4 +202,5 @@ class Question:
             "counts_share": self.counts_share,
             "groups": None if self.groups is None else self.groups.fingerprint(),
             "adjacency": self.unit.adjacency,
+            **{name: numbers[name] for name in ("at_least", "weighting") if name in numbers},
         }

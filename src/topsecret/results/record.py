@@ -34,6 +34,8 @@ def to_record(answer: Release | Releases) -> dict[str, object]:
         "form": FORM,
         "items": [plain(item) for item in answer.items],
         "counts": None if answer.counts is None else list(answer.counts),
+        "weighted": None if answer.weighted is None else list(answer.weighted),
+        "at_least": None if answer.at_least is None else list(answer.at_least),
         "parameters": dict(answer.parameters),
         "unit": asdict(answer.unit),
         "time": answer.time.isoformat(),
@@ -57,8 +59,9 @@ def release_from(record: Mapping[str, Any]) -> Release:
     values["items"] = tuple(
         tuple(item) if isinstance(item, list) else item for item in values["items"]
     )
-    if values.get("counts") is not None:
-        values["counts"] = tuple(values["counts"])
+    for numbers in ("counts", "weighted", "at_least"):
+        if values.get(numbers) is not None:
+            values[numbers] = tuple(values[numbers])
     values["unit"] = PrivacyUnit(**values["unit"])
     values["time"] = datetime.fromisoformat(values["time"])
     charge = values.get("charge")

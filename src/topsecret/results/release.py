@@ -45,8 +45,8 @@ class Release:
     complete: bool
     """True when all items that were asked for are named; False when NOTHING stands for some."""
     ordered: bool
-    k: int | Literal["auto"]
-    """How many items were asked for; "auto" for as many as the counts set apart."""
+    k: int | Literal["auto", "all"]
+    """How many items were asked for; "auto" for as many as the counts set apart, "all" for all."""
     epsilon: float
     delta: float
     mechanism: str
@@ -79,6 +79,10 @@ class Release:
     """The public domain in words; empty when only observed items could be named."""
     charge: Charge | None = None
     """What the answer took from a budget; None without a ledger."""
+    weighted: tuple[float, ...] | None = None
+    """Noisy *weighted* persons of the items, where they are released: less than persons."""
+    at_least: tuple[int, ...] | None = None
+    """How many persons each item surely has: all of them hold with 95% probability."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
@@ -90,14 +94,16 @@ class Release:
     @property
     def title(self) -> str:
         """What was asked, in one line."""
-        top = "Most common values" if self.k == "auto" else f"Top {self.k}"
+        words = {"auto": "Most common values", "all": "All safe values"}
+        top = words[self.k] if isinstance(self.k, str) else f"Top {self.k}"
         where = "".join(f", where {part}" for part in (self.group, self.where) if part)
-        return f"{top} of {self.item!r} in {self.source}{where}, by number of distinct persons"
+        by = "weighted persons" if self.weighted is not None else "number of distinct persons"
+        return f"{top} of {self.item!r} in {self.source}{where}, by {by}"
 
     @property
     def ending(self) -> str:
         """How the list ended, as a sentence that begins with "The list"."""
-        if self.told or self.k == "auto":
+        if self.told or isinstance(self.k, str):
             return self.told
         if self.complete:
             return f"is complete: {self.k} {_items(self.k)} asked for, {self.k} named."
@@ -160,6 +166,15 @@ class Release:
                     f"{self.half_width} of the one shown with 95% probability.",
                 )
             )
+        if self.at_least is not None:
+            lines.append(
+                (
+                    "At least",
+                    "so many distinct persons have each item: all numbers of the list hold "
+                    "together with 95% probability. They come from weighted persons, of which "
+                    "those with many items count less, and are no estimates of the counts.",
+                )
+            )
         return lines
 
     def ranked(self) -> list[tuple[str, str]]:
@@ -175,6 +190,8 @@ class Release:
         noisy = [""] * len(self.items)
         if self.counts is not None:
             noisy = [f"{count:>10,} ± {self.half_width}  " for count in self.counts]
+        elif self.at_least is not None:
+            noisy = [f"at least {count:>9,}  " for count in self.at_least]
         lines += [
             f"{rank:>5}  {count}{item}"
             for (rank, item), count in zip(self.ranked(), noisy, strict=True)
@@ -202,10 +219,12 @@ class Release:
         rows = "".join(
             f"<tr><td>{html.escape(rank)}</td><td>{html.escape(item)}</td>"
             + ("" if self.counts is None else f"<td>{self.counts[place]} ± {self.half_width}</td>")
+            + ("" if self.at_least is None else f"<td>at least {self.at_least[place]}</td>")
             + "</tr>"
             for place, (rank, item) in enumerate(self.ranked())
         )
         counted = "" if self.counts is None else "<th>persons</th>"
+        counted += "" if self.at_least is None else "<th>persons</th>"
         receipt = "".join(
             f"<dt>{html.escape(label)}</dt><dd>{html.escape(text)}</dd>"
             for label, text in self.receipt
@@ -239,6 +258,8 @@ class Release:
             "max_items": self.unit.max_items,
             "counts": None if self.counts is None else list(self.counts),
             "half_width": self.half_width,
+            "weighted": None if self.weighted is None else list(self.weighted),
+            "at_least": None if self.at_least is None else list(self.at_least),
             "where": self.where,
             "group": self.group,
             "domain": self.domain,
@@ -251,11 +272,15 @@ class Release:
     def rows(self) -> list[list[Public]]:
         """A header, then one line for each item: rank, item, and its noisy count if there is."""
         noisy = self.counts is not None
-        lines: list[list[Public]] = [["rank", self.item, *(["persons", "within"] if noisy else [])]]
+        surely = self.at_least is not None
+        more = [*(["persons", "within"] if noisy else []), *(["at_least"] if surely else [])]
+        lines: list[list[Public]] = [["rank", self.item, *more]]
         for place, item in enumerate(self.items):
             line: list[Public] = [place + 1 if self.ordered else None, plain(item)]
             if self.counts is not None:
                 line += [self.counts[place], self.half_width]
+            if self.at_least is not None:
+                line.append(self.at_least[place])
             lines.append(line)
         return lines
 

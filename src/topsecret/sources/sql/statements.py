@@ -108,17 +108,27 @@ def item_counts(
     over their workers. ``members`` is a relation of the items that count, for a public domain.
     """
     names = item_names(query)
-    kept = _pairs(events, query, schema, dialect)
-    if members is not None:
-        kept = _members_only(kept, names, members, query)
-    if query.home is not None:
-        kept = _at_home(kept, query, dialect)
+    kept = person_items(events, query, schema, dialect, members)
     if query.max_items is None:
         return _grouped(kept, names, "pairs")
     within = exp.LTE(
         this=column("choice", "choices"), expression=exp.Literal.number(query.max_items)
     )
     return _grouped(_numbered(kept, query, dialect), names, "choices").where(within)
+
+
+def person_items(
+    events: exp.Expression,
+    query: CountQuery,
+    schema: Schema,
+    dialect: str,
+    members: exp.Expression | None = None,
+) -> exp.Select:
+    """The distinct pairs (item, …, person) that count, before any cap."""
+    kept = _pairs(events, query, schema, dialect)
+    if members is not None:
+        kept = _members_only(kept, item_names(query), members, query)
+    return kept if query.home is None else _at_home(kept, query, dialect)
 
 
 def derived(select: exp.Select, name: str) -> Any:  # sqlglot's own classes differ by version
@@ -266,15 +276,19 @@ def _numbered(pairs: exp.Select, query: CountQuery, dialect: str) -> exp.Select:
     ROW_NUMBER over distinct pairs, ties of the hash broken by the item: the numbering of one
     person's items is a function of that person's items and the salt.
     """
-    names = item_names(query)
-    items = [column(name, "pairs") for name in names]
-    order = [digest(_message(query, names), dialect), *(item.copy() for item in items)]
+    items = [column(name, "pairs") for name in item_names(query)]
     number = exp.Window(
         this=exp.RowNumber(),
         partition_by=[column("person", "pairs")],
-        order=exp.Order(expressions=order),
+        order=exp.Order(expressions=choice_order(query, dialect)),
     )
     return exp.select(*items, named(number, "choice")).from_(derived(pairs, "pairs"))
+
+
+def choice_order(query: CountQuery, dialect: str) -> list[exp.Expression]:
+    """In which order a person's pairs are kept: by the keyed hash, ties by the item."""
+    names = item_names(query)
+    return [digest(_message(query, names), dialect), *(column(name, "pairs") for name in names)]
 
 
 def _message(query: CountQuery, names: Sequence[str], purpose: str = "") -> exp.Expression:
