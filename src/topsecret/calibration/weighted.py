@@ -56,5 +56,5 @@ def weighted(question: Question) -> Prepared:
         else f"up to {question.length} items in order",
         "stands for items with too few weighted persons",
         list_weighted,
-        0 if threshold is not None else question.length + 1,
+        0 if threshold is not None or question.k == "all" else question.length + 1,
     )

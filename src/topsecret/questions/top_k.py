@@ -54,6 +54,11 @@ def top_k(
     each person, chosen by a secret ``salt``. ``domain`` lists all items where they are public: no
     threshold is needed then. ``counts=True`` adds noisy counts for ``counts_share`` of epsilon.
 
+    ``k="all"`` names everything that can be named safely, best first, and ``at_least`` what surely
+    has so many persons: by weighted persons (``mechanism="weighted"``), of which those with many
+    items count less, or with ``weighting="cap"`` fully for ``max_items`` of them. What is told then
+    beside each item is a lower bound for its persons, not a count.
+
     ``k_bar`` is how many leading items may be looked at, ``20 * k`` by default. ``k="auto"`` names
     as many items as the counts set apart clearly, as a set. ``mechanism="auto"`` follows the
     public rule of ``plan``, which looks at the numbers given here and never at the data.
