@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any
 
 from topsecret.accounting.charge import Charge
@@ -62,6 +63,7 @@ def release_from(record: Mapping[str, Any]) -> Release:
     for numbers in ("counts", "weighted", "at_least"):
         if values.get(numbers) is not None:
             values[numbers] = tuple(values[numbers])
+    values["parameters"] = MappingProxyType(dict(values["parameters"]))
     values["unit"] = PrivacyUnit(**values["unit"])
     values["time"] = datetime.fromisoformat(values["time"])
     charge = values.get("charge")

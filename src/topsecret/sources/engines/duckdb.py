@@ -11,9 +11,12 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +35,12 @@ from topsecret.sources.engines.files import (
     literal_pattern,
 )
 from topsecret.sources.fingerprints import Fingerprint, digest, file_version
+from topsecret.sources.memory import VARIABLE, memory
 from topsecret.sources.progress import watch
 from topsecret.sources.session import Relation, Rows
 from topsecret.sources.source import Columns, CountQuery, Kind, LeadingCounts, Schema
-from topsecret.sources.sql.statements import table
+from topsecret.sources.sql.rendering import rendered
+from topsecret.sources.sql.statements import leading_counts, table
 
 # Kept as they are; every other type is counted under its text, which always exists: a timestamp
 # may be out of Python's range, a list is not hashable, and neither may make a query fail.
@@ -123,14 +128,15 @@ class DuckSession:
 
     def run(self, select: exp.Expression) -> Rows:
         """The rows; a progress bar appears on a terminal when it takes long."""
-        return self.ask(select.sql("duckdb"), [])
+        return self.ask(rendered(select, "duckdb"), [])
 
     def types(self, relation: exp.Expression) -> dict[str, str] | None:
         """The columns of a table and DuckDB's names of their types, read once in a session.
 
         None if there is no such name.
         """
-        describe = exp.Describe(this=exp.select("*").from_(relation.copy())).sql("duckdb")
+        asked = exp.Describe(this=exp.select("*").from_(relation.copy()))
+        describe = rendered(asked, "duckdb")
         if describe not in self._types:
             found = self._attempt(describe, [])
             if isinstance(found, type):
@@ -181,8 +187,7 @@ class DuckSession:
         """Drop the temporary tables: needed only where the connection goes on."""
         for number in range(1, self._kept + 1):
             name = table("temp", "main", f"topsecret kept {number}")
-            # sqlglot's node for this has changed its arguments between versions.
-            self.ask(f"DROP TABLE IF EXISTS {name.sql('duckdb')}", [])
+            self.ask(f"DROP TABLE IF EXISTS {rendered(name, 'duckdb')}", [])
         self._kept = 0
 
     def _create(self, select: exp.Select, values: list[Any]) -> exp.Expression:
@@ -190,7 +195,7 @@ class DuckSession:
         name = f"topsecret kept {self._kept}"
         temporary = exp.Properties(expressions=[exp.TemporaryProperty()])
         create = exp.Create(this=table(name), kind="TABLE", expression=select, properties=temporary)
-        self.ask(create.sql("duckdb"), values)
+        self.ask(rendered(create, "duckdb"), values)
         return table("temp", "main", name)
 
 
@@ -252,7 +257,13 @@ class FileSource:
 
     def leading_counts(self, query: CountQuery) -> LeadingCounts:
         """Count distinct persons per item in one query and return the leading rows."""
-        return asking.leading_counts(self, query)
+        # Values of conditions may be equal in Python and not in SQL: 1, 1.0 and True.
+        if self._files[0].format not in ("CSV", "TSV") or query.where or query.home is not None:
+            return asking.leading_counts(self, query)
+        with self.session(query) as session:
+            header = common_columns(self._files) or ()
+            salt = b"" if query.max_items is None else query.salt
+            return query.items(session.ask(_text_statement(self._files, header, query, salt), []))
 
     def sql(self, query: CountQuery) -> str:
         """The query that DuckDB is asked, for reading."""
@@ -313,6 +324,19 @@ def file_relation(
     return first.scan(columns, header, more), dict.fromkeys(columns, "text")
 
 
+@lru_cache(maxsize=64)
+def _text_statement(
+    files: tuple[EventFile, ...], header: tuple[str, ...], query: CountQuery, salt: bytes
+) -> str:
+    """The leading counts of text files; the salt is no part of a query's equality."""
+    check_columns(files[0], query.columns, header)
+    events = files[0].scan(query.columns, header, files[1:])
+    texts: Schema = dict.fromkeys(query.columns, "text")
+    return leading_counts(events, replace(query, salt=salt or query.salt), texts, "duckdb").sql(
+        "duckdb"
+    )
+
+
 def domain_paths(query: CountQuery) -> list[Path]:
     """The files that a query's domain is read from."""
     if not isinstance(query.domain, FileColumn) or is_plain(query.domain.path):
@@ -322,9 +346,7 @@ def domain_paths(query: CountQuery) -> list[Path]:
 
 def _memory() -> dict[str, str]:
     """How much memory the engine may use before it spills to disk, where TOPSECRET_MEMORY says."""
-    from topsecret.sources.memory import memory
-
-    named = memory()
+    named = memory() if VARIABLE in os.environ else None
     return {} if named is None else {"memory_limit": named}
 
 
@@ -358,10 +380,13 @@ def closed_engine(
             if attached is not None:
                 literal = exp.Literal.string(str(attached)).sql("duckdb")
                 engine.execute(f"ATTACH {literal} AS source (READ_ONLY)")
+            # Measures progress for the bar that is ours, on a terminal; never draws its own. In a
+            # Jupyter kernel it asks for ipywidgets: without a bar a query is as good.
+            with suppress(duckdb.Error):
+                engine.execute("SET enable_progress_bar_print = false")
+                engine.execute(f"SET enable_progress_bar = {str(sys.stderr.isatty()).lower()}")
             for name, value in (
                 ("TimeZone", "UTC"),
-                ("enable_progress_bar_print", False),
-                ("enable_progress_bar", True),  # measures progress; the line above silences it
                 ("enable_external_access", False),
                 ("lock_configuration", True),
             ):

@@ -27,6 +27,7 @@ from topsecret.sources.engines.duckdb_tables import check_columns, table_parts
 from topsecret.sources.fingerprints import Fingerprint, plain
 from topsecret.sources.session import Relation, Rows
 from topsecret.sources.source import Columns, CountQuery, Kind, LeadingCounts, Schema
+from topsecret.sources.sql.rendering import rendered
 from topsecret.sources.sql.statements import named, table
 
 try:
@@ -235,7 +236,7 @@ class SqlSession:
 
     def run(self, select: exp.Expression) -> Rows:
         """The rows."""
-        sql = select.sql(self.dialect)
+        sql = rendered(select, self.dialect)
         try:
             with self._texts():
                 return [tuple(row) for row in self._connection.exec_driver_sql(sql).fetchall()]
