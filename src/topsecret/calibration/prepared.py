@@ -12,6 +12,7 @@ from topsecret.counts.histogram import Histogram
 from topsecret.counts.weights import Weights
 from topsecret.mechanisms.mechanism import Mechanism
 from topsecret.mechanisms.selection import Selection
+from topsecret.results.intervals import Intervals
 from topsecret.results.release import Public
 
 if TYPE_CHECKING:
@@ -62,6 +63,8 @@ class Drawn:
     ending: str
     """How the list ended, going on after "The list"."""
     counts: tuple[int, ...] | None
+    intervals: Intervals | None
+    """What the counts tell; None without counts, or where no item was released."""
     values: tuple[int, ...] | None
     """Noisy weighted persons, in 1/1024, where the selection releases them."""
     at_least: tuple[int, ...] | None
@@ -98,16 +101,19 @@ class Calibrated:
         """The answer about secret counts, drawn once."""
         selection, asked_for = self.selection.mechanism.select(histogram), self.question.k
         items = selection.items
+        symbols = len(items) + (not selection.complete) + (selection.chosen is not None)
+        noisy = None if self.counts is None else self.counts.release(histogram, items, symbols)
         return Drawn(
             items,
             selection.complete and (isinstance(asked_for, str) or len(items) == asked_for),
             selection.ordered,
             selection.chosen,
             self.selection.told(selection),
-            None if self.counts is None else self.counts.release(histogram, items),
+            None if noisy is None else noisy[0],
+            None if noisy is None else noisy[1],
             selection.values,
             selection.at_least,
-            len(items) + (not selection.complete) + (selection.chosen is not None),
+            symbols,
         )
 
 

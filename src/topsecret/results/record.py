@@ -11,6 +11,7 @@ from typing import Any
 from topsecret.accounting.charge import Charge
 from topsecret.accounting.privacy_unit import PrivacyUnit
 from topsecret.results.group_releases import Releases
+from topsecret.results.intervals import Intervals
 from topsecret.results.release import Release, plain
 
 FORM = 2
@@ -35,6 +36,7 @@ def to_record(answer: Release | Releases) -> dict[str, object]:
         "form": FORM,
         "items": [plain(item) for item in answer.items],
         "counts": None if answer.counts is None else list(answer.counts),
+        "intervals": None if answer.intervals is None else asdict(answer.intervals),
         "weighted": None if answer.weighted is None else list(answer.weighted),
         "at_least": None if answer.at_least is None else list(answer.at_least),
         "parameters": dict(answer.parameters),
@@ -64,6 +66,8 @@ def release_from(record: Mapping[str, Any]) -> Release:
         if values.get(numbers) is not None:
             values[numbers] = tuple(values[numbers])
     values["parameters"] = MappingProxyType(dict(values["parameters"]))
+    intervals = values.get("intervals")
+    values["intervals"] = Intervals(**intervals) if intervals else None
     values["unit"] = PrivacyUnit(**values["unit"])
     values["time"] = datetime.fromisoformat(values["time"])
     charge = values.get("charge")

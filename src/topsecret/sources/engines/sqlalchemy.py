@@ -196,6 +196,11 @@ class SqlSession:
         self._name = name
         self._schemas: dict[tuple[str, ...], Schema] = {}
 
+    @property
+    def connection(self) -> Connection:
+        """For the catalogue, which is read on the same moment of the data."""
+        return self._connection
+
     def events(self, columns: Sequence[str]) -> Relation:
         """The table of events."""
         return self._table(self._parts, columns)
