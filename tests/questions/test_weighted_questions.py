@@ -130,6 +130,7 @@ def test_what_is_asked_is_in_the_fingerprint() -> None:
         ({"k": 5, "weighting": "cap"}, "weighting='cap' needs the cap"),
         ({"k": 5, "weighting": "half"}, "weighting='half' must be 'share' or 'cap'"),
         ({"k": "all", "domain": ["p1", "p2"]}, "would name the whole public domain"),
+        ({"k": "all", "counts": True}, "counts=True is not offered beside weighted persons"),
         ({"k": "every"}, "must be a whole number, 'auto' or 'all'"),
     ],
 )

@@ -18,6 +18,7 @@ from topsecret.calibration.counts import (
     with_counts,
 )
 from topsecret.calibration.prepared import Calibrated
+from topsecret.errors import InvalidParameter
 
 
 @lru_cache(maxsize=256)
@@ -34,6 +35,11 @@ def calibrated(
     elif counts_for is None:
         selection = prepare(mechanism, question)
     else:
+        if mechanism == "weighted":
+            raise InvalidParameter(
+                "counts=True is not offered beside weighted persons, which tell how many each item "
+                "surely has; leave it out, or pass mechanism='tested'"
+            )
         selection, counts = with_counts(mechanism, question, counts_for)
     loss, parameters = selection.mechanism.loss, dict(selection.parameters)
     if counts is not None and counts_for is not None:
