@@ -84,8 +84,9 @@ def answer(question: Question, source: Source, purse: Purse) -> Answer:
 
     def read_and_draw() -> tuple[Answer, int]:
         queries = question.queries(plan.each.rows)
-        with counted(source, queries, plan.each.weights) as histograms:
-            return _released(question, plan, source.name, histograms)
+        asked = counted(source, queries, question.count_persons, plan.each.weights)
+        with asked as (histograms, persons):
+            return _released(question, plan, source.name, histograms, persons)
 
     return purse.pay(Bill(question, plan, source), read_and_draw)
 
@@ -176,33 +177,49 @@ def _numbers(question: Question, source: Source) -> Numbers:
 
 @contextmanager
 def counted(
-    source: Source, queries: Sequence[CountQuery], weights: Weights | None = None
-) -> Iterator[list[Histogram]]:
-    """The secret counts of each list, of one moment of the data where the source can do that."""
+    source: Source,
+    queries: Sequence[CountQuery],
+    count_persons: bool = False,
+    weights: Weights | None = None,
+) -> Iterator[tuple[list[Histogram], int | None]]:
+    """The secret counts of each list, of one moment of the data where the source can do that.
+
+    With ``count_persons`` also how many persons they are of, at the same moment; with ``weights``
+    the sums of weights beside the counts.
+    """
     if weights is not None:
         from topsecret.counts.engine_table import GroupedTable, PersonsTable
         from topsecret.sources.domains.weighted_labels import weighted_labels
 
         with weighted_labels(_engine(source), queries, weights.table) as labels:
-            yield [Histogram(PersonsTable(one), (weights, GroupedTable(one))) for one in labels]
+            tables = [(PersonsTable(one), GroupedTable(one)) for one in labels]
+            yield [Histogram(persons, (weights, sums)) for persons, sums in tables], None
         return
     if queries[0].domain is not None:
         from topsecret.counts.engine_table import GroupedTable
         from topsecret.sources.domains.counted_domain import counted_domains
 
         with counted_domains(_engine(source), queries) as domains:
-            yield [Histogram(GroupedTable(domain)) for domain in domains]
+            everybody = domains[0].persons() if count_persons else None
+            yield [Histogram(GroupedTable(domain)) for domain in domains], everybody
         return
-    if len(queries) == 1:
+    everybody = None
+    if count_persons:
+        from topsecret.sources.session import leading_counts_and_persons
+
+        leading, everybody = leading_counts_and_persons(_engine(source), queries[0])
+        lists = [leading]
+    elif len(queries) == 1:
         lists = [source.leading_counts(queries[0])]
     else:
         from topsecret.sources.session import leading_counts_of
 
         lists = leading_counts_of(_engine(source), queries)
-    yield [
+    histograms = [
         Histogram.leading(rows, limit=query.rows)
         for rows, query in zip(lists, queries, strict=True)
     ]
+    yield histograms, everybody
 
 
 def _check_source(source: Source, question: Question) -> None:
@@ -233,13 +250,17 @@ def _engine(source: Source) -> Engine:
 
 
 def _released(
-    question: Question, plan: Plan, source: str, histograms: Sequence[Histogram]
+    question: Question,
+    plan: Plan,
+    source: str,
+    histograms: Sequence[Histogram],
+    persons: int | None,
 ) -> tuple[Answer, int]:
     """The answer with its receipt, and how many symbols were released."""
     groups = question.groups
     names = [""] if groups is None else [f"{groups.by} = {value}" for value in groups.values]
     lists = [
-        _release(question, plan.each, source, name, histogram)
+        _release(question, plan.each, source, name, histogram, persons)
         for name, histogram in zip(names, histograms, strict=True)
     ]
     symbols = sum(number for _, number in lists)
@@ -251,11 +272,16 @@ def _released(
 
 
 def _release(
-    question: Question, each: Calibrated, source: str, group: str, histogram: Histogram
+    question: Question,
+    each: Calibrated,
+    source: str,
+    group: str,
+    histogram: Histogram,
+    persons: int | None,
 ) -> tuple[Release, int]:
     from topsecret import __version__
 
-    drawn, counted = each.draw(histogram), question.counted
+    drawn, counted = each.draw(histogram, persons), question.counted
     release = Release(
         items=drawn.items,
         complete=drawn.complete,
@@ -275,6 +301,7 @@ def _release(
         chosen=drawn.chosen,
         told=drawn.ending,
         counts=drawn.counts,
+        persons=drawn.persons,
         half_width=None if drawn.intervals is None else drawn.intervals.half_width(),
         intervals=drawn.intervals,
         weighted=None if drawn.values is None else tuple(v / UNIT for v in drawn.values),

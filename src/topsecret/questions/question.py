@@ -62,6 +62,7 @@ class Keywords(TypedDict, total=False):
     counts: bool
     counts_part: float | None
     counts_share: float | None
+    count_persons: bool
     salt: bytes
     version: str | None
     at_least: int | None
@@ -133,6 +134,8 @@ class Question:
     groups: Groups | None = None
     version: str | None = None
     """Which data it is, in the caller's words, where the source does not say."""
+    count_persons: bool = False
+    """Whether the number of all persons comes with the counts."""
 
     @classmethod
     def of(
@@ -153,6 +156,7 @@ class Question:
         counts: bool = False,
         counts_part: float | None = None,
         counts_share: float | None = None,
+        count_persons: bool = False,
         salt: bytes = b"",
         version: str | None = None,
         at_least: int | None = None,
@@ -189,7 +193,12 @@ class Question:
         except TypeError:  # no key of a cache: a list, say; the checks find the words
             numbers = _numbers.__wrapped__(*given)
         noisy = _counts_budget(counts_part, counts_share) if counts else None
-        return cls(counted, numbers, mechanism, noisy, groups, version)
+        if count_persons and (not counts or groups is not None):
+            raise InvalidParameter(
+                "count_persons=True needs counts=True and one list; "
+                + ("leave the groups out" if counts else "add counts=True")
+            )
+        return cls(counted, numbers, mechanism, noisy, groups, version, count_persons)
 
     @property
     def unit(self) -> PrivacyUnit:
@@ -223,7 +232,7 @@ class Question:
         version answers it by another rule.
         """
         numbers, named = self.numbers.to_dict(), self.mechanism
-        return {
+        found: Fingerprint = {
             "form": FORM,
             "measure": "persons",
             "counted": self.counted.fingerprint(),
@@ -237,6 +246,9 @@ class Question:
             "adjacency": self.unit.adjacency,
             **{name: numbers[name] for name in ("at_least", "weighting") if name in numbers},
         }
+        if self.count_persons:
+            found = found | {"persons": True}
+        return found
 
 
 def _counts_budget(part: float | None, share: float | None) -> CountsBudget:
