@@ -82,11 +82,14 @@ def answer(question: Question, source: Source, purse: Purse) -> Answer:
     _check_source(source, question)
     plan = planned(_numbers(question, source), question, purse.terms)
 
+    if plan.each.weights is not None:
+        _refuse_for_weights(question)
+
     def read_and_draw() -> tuple[Answer, int]:
         queries = question.queries(plan.each.rows)
         asked = counted(source, queries, question.count_persons, plan.each.weights)
         with asked as (histograms, persons):
-            return _released(question, plan, source.name, histograms, persons)
+            return _released(question, plan, source, histograms, persons)
 
     return purse.pay(Bill(question, plan, source), read_and_draw)
 
@@ -175,6 +178,22 @@ def _numbers(question: Question, source: Source) -> Numbers:
     return question.numbers.within(domain_size(_engine(source), question.counted))
 
 
+def _refuse_for_weights(question: Question) -> None:
+    """What the statement of weighted sums does not know, refused before anything is paid."""
+    if question.groups is not None and question.groups.disjoint:
+        raise InvalidParameter(
+            "disjoint=True is not offered with weighted persons; leave it out, or pass "
+            "mechanism='tested'"
+        )
+    from topsecret.sources.domains.domain import Interval
+
+    if isinstance(question.counted.domain, Interval):
+        raise InvalidParameter(
+            "weighted persons need a domain that is listed, in a table or in a file; "
+            "list the items instead of domain=range(…)"
+        )
+
+
 @contextmanager
 def counted(
     source: Source,
@@ -252,7 +271,7 @@ def _engine(source: Source) -> Engine:
 def _released(
     question: Question,
     plan: Plan,
-    source: str,
+    source: Source,
     histograms: Sequence[Histogram],
     persons: int | None,
 ) -> tuple[Answer, int]:
@@ -274,7 +293,7 @@ def _released(
 def _release(
     question: Question,
     each: Calibrated,
-    source: str,
+    source: Source,
     group: str,
     histogram: Histogram,
     persons: int | None,
@@ -294,7 +313,7 @@ def _release(
         bound=each.bound,
         threshold=each.selection.named_when,
         unit=question.unit,
-        source=source,
+        source=source.name,
         item=question.item,
         version=__version__,
         time=datetime.now(UTC),
@@ -309,5 +328,6 @@ def _release(
         group=group,
         where=" and ".join(map(str, counted.where)),
         domain="" if counted.domain is None else counted.domain.described,
+        assumes=tuple(getattr(source, "assumes", ())),
     )
     return release, drawn.symbols

@@ -41,6 +41,7 @@ def to_record(answer: Release | Releases) -> dict[str, object]:
         "weighted": None if answer.weighted is None else list(answer.weighted),
         "at_least": None if answer.at_least is None else list(answer.at_least),
         "parameters": dict(answer.parameters),
+        "assumes": list(answer.assumes),
         "unit": asdict(answer.unit),
         "time": answer.time.isoformat(),
         "charge": None if answer.charge is None else answer.charge.to_dict(),
@@ -66,6 +67,7 @@ def release_from(record: Mapping[str, Any]) -> Release:
     for numbers in ("counts", "weighted", "at_least"):
         if values.get(numbers) is not None:
             values[numbers] = tuple(values[numbers])
+    values["assumes"] = tuple(values.get("assumes", ()))
     values["parameters"] = MappingProxyType(dict(values["parameters"]))
     intervals = values.get("intervals")
     values["intervals"] = Intervals(**intervals) if intervals else None

@@ -17,10 +17,17 @@ from sqlglot import exp
 from topsecret.errors import InvalidParameter, SourceError
 from topsecret.sources.domains.domain import Interval
 from topsecret.sources.domains.domain_items import members
-from topsecret.sources.session import Engine, Session, charged
+from topsecret.sources.session import Engine, Session, charged, items_of
 from topsecret.sources.source import CountQuery, Item, LeadingCounts
-from topsecret.sources.sql.dialects import descending
-from topsecret.sources.sql.statements import column, derived, item_names, named, person_items
+from topsecret.sources.sql.dialects import ascending
+from topsecret.sources.sql.statements import (
+    column,
+    derived,
+    item_names,
+    named,
+    person_items,
+    ranking,
+)
 from topsecret.sources.sql.weighted_sums import weighted_sums
 
 SOME = 2_000
@@ -65,9 +72,9 @@ class WeightedLabels:
         items = [column(name, "sums") for name in item_names(self._query)]
         seen = exp.GT(this=persons.copy(), expression=exp.Literal.number(0))
         select = exp.select(*items, persons).from_(self._sums()).where(seen)
-        ranked = descending(persons.copy(), self._session.dialect)
-        select.set("order", exp.Order(expressions=[ranked, *(item.copy() for item in items)]))
-        leading = self._query.items(self._session.run(select.limit(rows)))
+        ranked = ranking(persons.copy(), items, self._session.dialect)
+        select.set("order", exp.Order(expressions=ranked))
+        leading = items_of(self._session, self._query, self._session.run(select.limit(rows)))
         self._persons |= dict(leading)
         return leading
 
@@ -85,7 +92,9 @@ class WeightedLabels:
         number = exp.Window(
             this=exp.RowNumber(),
             partition_by=[total.copy()],
-            order=exp.Order(expressions=[item.copy() for item in items]),
+            order=exp.Order(
+                expressions=[ascending(item.copy(), self._session.dialect) for item in items]
+            ),
         )
         several = sorted({sum_ for sum_, _ in wanted})
         among = exp.In(this=total.copy(), expressions=[exp.Literal.number(s) for s in several])
@@ -106,7 +115,7 @@ class WeightedLabels:
             .join(exp.alias_(asked, "asked", table=True, quoted=True), on=same)
         )
         rows = self._session.run(select)
-        pairs = self._query.items([row[:-2] for row in rows])
+        pairs = items_of(self._session, self._query, [row[:-2] for row in rows])
         self._persons |= dict(pairs)
         return {
             (int(row[-2]), int(row[-1]) - 1): item
@@ -140,7 +149,7 @@ def _summed(session: Session, query: CountQuery, table: Sequence[int]) -> Weight
     public = None if query.domain is None else session.keep(members(session, query, schema))
     pairs = session.keep(person_items(events, query, schema, session.dialect, public))
     weights = session.upload(list(enumerate(table, start=1)), ["items", "weight"])
-    sums = weighted_sums(pairs, weights, len(table), query, session.dialect)
+    sums = weighted_sums(pairs, weights, len(table), query, schema, session.dialect)
     if public is None:
         return WeightedLabels(session, query, session.keep(sums), None)
     names = item_names(query)

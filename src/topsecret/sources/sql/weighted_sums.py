@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from topsecret.sources.source import CountQuery
+from topsecret.sources.source import CountQuery, Schema
 from topsecret.sources.sql.statements import choice_order, column, derived, item_names, named
 
 
@@ -21,6 +21,7 @@ def weighted_sums(
     weights: exp.Expression,
     longest: int,
     query: CountQuery,
+    schema: Schema,
     dialect: str,
 ) -> exp.Select:
     """Every item with its sum of weights and its number of persons: (item, …, weighted, persons).
@@ -38,7 +39,7 @@ def weighted_sums(
     number = exp.Window(
         this=exp.RowNumber(),
         partition_by=[column("person", "pairs")],
-        order=exp.Order(expressions=choice_order(query, dialect)),
+        order=exp.Order(expressions=choice_order(query, schema, dialect)),
     )
     numbered = _joined([*names], [column("weight", "sizes"), named(number, "choice")]).where(many)
     kept = exp.LTE(this=column("choice", "choices"), expression=_number(longest))
