@@ -170,9 +170,9 @@ def verdict(cells: Cells, runs: int | str) -> str:
         *_misses("Asking for more never names clearly fewer (at most 5%)", _falls(cells, names)),
         "Why cells miss. *Empty*: where the largest lead lies near what the test asks for, even "
         "the shortest list passes about every other time; at k = 3 it is LimitedDomain whose "
-        "list ends at once. *Fewer named*: with k larger the same length competes with more others and keeps "
-        "a little more distance (3 + .4·ln(k/m) noise scales); for a handful of items also the "
-        "noise of the runs.",
+        "list ends at once. *Fewer named*: with k larger the same length competes "
+        "with more others and keeps a little more distance (3 + .4·ln(k/m) noise scales); "
+        "for a handful of items also the noise of the runs.",
         *_misses("Recall at most .03 below LimitedDomain", _below(cells)),
         "![Recall and empty answers](tested-top-k.svg)",
     ]
