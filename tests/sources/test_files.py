@@ -180,6 +180,7 @@ BROKEN = [
     ("short.csv", b"user,place\nann,park\nCANARY\n", CSV_FAULT),
     ("long.csv", b"user,place\nann,CANARY,x\n", CSV_FAULT),
     ("quote.csv", b'user,place\nann,"CANARY\n', CSV_FAULT),
+    ("hides.csv", b'user,place\nann,park\nbob,"CANARY\ncy,park\n', CSV_FAULT),
     ("latin1.csv", b"user,place\nann,CANARY\xff\n", CSV_FAULT),
     ("late.csv", b"user,place\n" + b"ann,park\n" * 200_000 + b"bob,CANARY\xff\n", CSV_FAULT),
     ("cut.csv.gz", b"\x1f\x8b\x08CANARY", CSV_FAULT),

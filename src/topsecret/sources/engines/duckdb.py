@@ -138,10 +138,7 @@ class DuckSession:
         return self._ask_by_one_thread_too(select, [])
 
     def types(self, relation: exp.Expression) -> dict[str, str] | None:
-        """The columns of a table and DuckDB's names of their types, read once in a session.
-
-        None if there is no such name.
-        """
+        """A table's columns and DuckDB's names of their types, read once; None without a table."""
         asked = exp.Describe(this=exp.select("*").from_(relation.copy()))
         describe = rendered(asked, "duckdb")
         if describe not in self._types:
@@ -199,17 +196,26 @@ class DuckSession:
     def _ask_by_one_thread_too(self, statement: exp.Expression, values: list[Any]) -> Rows:
         """Run a statement; where several threads fail over a CSV file, one thread reads it again.
 
-        A thread that starts within a quoted field of many lines may take them for rows.
+        A thread that starts within a quoted field may take its lines for rows. One thread leaves
+        out all that follows a quote that does not end: read loosely, that is one row more.
         """
         found = self._attempt(rendered(statement, "duckdb"), values)
         scans = [node for node in statement.find_all(exp.Anonymous) if node.this == "READ_CSV"]
         if isinstance(found, type) and scans:
             for scan in scans:
                 scan.append("expressions", exp.EQ(this=exp.var("parallel"), expression=exp.false()))
-            found = self._attempt(rendered(statement, "duckdb"), values)
+            if all(self._ends_whole(scan) for scan in scans):
+                found = self._attempt(rendered(statement, "duckdb"), values)
         if isinstance(found, type):
             raise self._failed(found)
         return found
+
+    def _ends_whole(self, scan: exp.Anonymous) -> bool:
+        loose = scan.copy()
+        loose.append("expressions", exp.EQ(this=exp.var("strict_mode"), expression=exp.false()))
+        asked = [exp.select("count(*)").from_(exp.Table(this=one)) for one in (scan.copy(), loose)]
+        strict, every = (self._attempt(rendered(one, "duckdb"), []) for one in asked)
+        return not isinstance(strict, type) and strict == every
 
 
 CANONICAL = re.compile(
@@ -217,9 +223,8 @@ CANONICAL = re.compile(
     r"TIMESTAMP(_S|_MS|_NS| WITH TIME ZONE)?|UUID|BLOB|BIT|ENUM\(.*\)",
     re.DOTALL,
 )
-"""Types where different values have different texts and equal ones the same (of floats once zeros
-have no sign). Not lists or structs, not JSON, and not UNION or VARIANT, where 1 and '1' look alike.
-"""
+"""Types where texts are equal as values are (of floats once zeros have no sign). Not lists,
+structs, JSON, and not UNION or VARIANT, where 1 and '1' look alike."""
 
 
 def kinds(types: Mapping[str, str]) -> Schema:
@@ -276,11 +281,8 @@ class FileSource:
     def leading_counts(self, query: CountQuery) -> LeadingCounts:
         """Count distinct persons per item in one query and return the leading rows."""
         # Values of conditions may be equal in Python and not in SQL: 1, 1.0 and True.
-        if (
-            self._files.found[0].format not in ("CSV", "TSV")
-            or query.where
-            or query.home is not None
-        ):
+        form = self._files.found[0].format
+        if form not in ("CSV", "TSV") or query.where or query.home is not None:
             return asking.leading_counts(self, query)
         with self.session(query) as session:
             header = common_columns(self._files.copied) or ()
