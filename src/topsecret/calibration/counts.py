@@ -69,6 +69,10 @@ def with_counts(name: str, question: Question, share: float) -> tuple[Prepared, 
         raise InvalidParameter(
             f"counts_share={share!r} must be above 0 and below 1; 0.25 is the default"
         )
+    if question.delta == 0:
+        raise InvalidParameter(
+            "counts=True needs a delta above 0: their noise is Gaussian; pass delta=1e-6"
+        )
     # A threshold may take all of its delta: what the counts need is kept back.
     part = down(1 - exact(share))
     less = replace(question, epsilon=question.epsilon * part, delta=question.delta * part)

@@ -43,6 +43,10 @@ class Question:
     """How many items one person may touch; None for any number."""
     domain_size: int | None = None
     """How many items the public domain has; None when only observed items can be named."""
+    ordered: bool = False
+    """Whether the order of the items must be part of the answer."""
+    fill: bool = False
+    """Whether an answer of fewer than k items is completed at random from the public domain."""
 
     @classmethod
     def of(
@@ -54,6 +58,8 @@ class Question:
         k_bar: SupportsIndex | None = None,
         max_items: SupportsIndex | None = None,
         domain_size: SupportsIndex | None = None,
+        ordered: bool = False,
+        fill: bool = False,
     ) -> Question:
         """The question, its parameters checked and ε and δ rounded down to floats."""
         length, depth = _sizes(k, k_bar)
@@ -61,7 +67,15 @@ class Question:
         cap = None if max_items is None else whole("max_items", max_items)
         if cap is not None and cap < 1:
             raise InvalidParameter(f"max_items={cap} must be at least 1; raise it or leave it out")
-        asked = cls(length, budget, failure, depth, cap)
+        asked = cls(
+            length,
+            budget,
+            failure,
+            depth,
+            cap,
+            ordered=_switch("ordered", ordered),
+            fill=_switch("fill", fill),
+        )
         return asked if domain_size is None else asked.within(whole("domain_size", domain_size))
 
     def within(self, domain_size: int) -> Question:
@@ -85,7 +99,8 @@ class Question:
         return replace(self, epsilon=epsilon)
 
     def to_dict(self) -> dict[str, int | float | str | None]:
-        """Everything as plain values."""
+        """Everything as plain values; what was not asked for is left out."""
+        wishes = {name: True for name in ("ordered", "fill") if getattr(self, name)}
         return {
             "k": self.k,
             "epsilon": self.epsilon,
@@ -93,6 +108,7 @@ class Question:
             "k_bar": self.k_bar,
             "max_items": self.max_items,
             "domain_size": self.domain_size,
+            **wishes,
         }
 
 
@@ -134,15 +150,21 @@ def _depth(k_bar: SupportsIndex, least: int, shown: str) -> int:
 
 
 def _budget(epsilon: Number, delta: Number) -> tuple[float, float]:
-    budget, failure = _spendable("epsilon", epsilon), _spendable("delta", delta)
+    budget, failure = _spendable("epsilon", epsilon), _spendable("delta", delta) + 0.0  # no −0
     if budget <= 0:
         raise InvalidParameter(f"epsilon={epsilon} must be above 0; 1 is a common choice")
-    if not 0 < failure < 1:
+    if not 0 <= failure < 1:
         raise InvalidParameter(
-            f"delta={delta} must be above 0 and below 1; "
+            f"delta={delta} must be at least 0 and below 1; "
             "1e-6 is the default, well below one over the number of persons"
         )
     return budget, failure
+
+
+def _switch(name: str, value: bool) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidParameter(f"{name}={value!r} must be True or False")
+    return value
 
 
 def _spendable(name: str, value: Number) -> float:

@@ -32,7 +32,9 @@ def top(
     k: Annotated[
         str, typer.Option("-k", "--k", help="How many items to name at most, or auto.")
     ] = "10",
-    delta: Annotated[float, typer.Option(help="Probability that the guarantee fails.")] = 1e-6,
+    delta: Annotated[
+        float, typer.Option(help="Probability that the guarantee fails; 0 needs a --domain.")
+    ] = 1e-6,
     k_bar: Annotated[
         int | None,
         typer.Option(help="How many leading items may be looked at.", show_default="20 times k"),
@@ -56,6 +58,12 @@ def top(
     ] = None,
     counts: Annotated[bool, typer.Option("--counts", help="Release noisy counts, too.")] = False,
     counts_share: Annotated[float, typer.Option(help="Their share of epsilon.")] = 0.25,
+    ordered: Annotated[
+        bool, typer.Option("--ordered", help="The order must be part of the answer.")
+    ] = False,
+    fill: Annotated[
+        bool, typer.Option("--fill", help="Complete a set at random to k items, marked.")
+    ] = False,
     by: Annotated[
         str | None, typer.Option(help="One list for each --group of this column.", metavar="COLUMN")
     ] = None,
@@ -87,6 +95,9 @@ def top(
     --epsilon 1 --max-items 20
 
     topsecret top checkins.csv --item place --person user -k 10 --dataset checkins
+
+    topsecret top checkins.csv --item place --person user -k 10 --epsilon 1 --delta 0
+    --domain places.csv
     """
     from topsecret.cli.length import length
 
@@ -104,6 +115,8 @@ def top(
         "domain": _domain(domain, domain_column, table),
         "counts": counts,
         "counts_share": counts_share,
+        "ordered": ordered,
+        "fill": fill,
     }
     if dataset is not None or ledger is not None:
         asked |= {

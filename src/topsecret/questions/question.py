@@ -55,6 +55,8 @@ class Keywords(TypedDict, total=False):
     domain: DomainLike | None
     counts: bool
     counts_share: float
+    ordered: bool
+    fill: bool
     salt: bytes
     version: str | None
 
@@ -117,6 +119,8 @@ class Question:
         domain: DomainLike | None = None,
         counts: bool = False,
         counts_share: float = 0.25,
+        ordered: bool = False,
+        fill: bool = False,
         salt: bytes = b"",
         version: str | None = None,
     ) -> Question:
@@ -142,7 +146,15 @@ class Question:
             epsilon, delta = down(terms.epsilon), down(terms.delta)
         if epsilon is None:
             raise InvalidParameter("epsilon is missing; 1 is a common choice")
-        numbers = Numbers.of(k=k, epsilon=epsilon, delta=delta, k_bar=k_bar, max_items=max_items)
+        numbers = Numbers.of(
+            k=k,
+            epsilon=epsilon,
+            delta=delta,
+            k_bar=k_bar,
+            max_items=max_items,
+            ordered=ordered,
+            fill=fill,
+        )
         share = counts_share if counts else None
         return cls(counted, numbers, mechanism, share, groups, version)
 
@@ -190,4 +202,5 @@ class Question:
             "counts_share": self.counts_share,
             "groups": None if self.groups is None else self.groups.fingerprint(),
             "adjacency": self.unit.adjacency,
+            **{name: True for name in ("ordered", "fill") if name in numbers},
         }

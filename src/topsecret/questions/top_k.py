@@ -58,6 +58,10 @@ def top_k(
     as many items as the counts set apart clearly, as a set. ``mechanism="auto"`` follows the
     public rule of ``plan``, which looks at the numbers given here and never at the data.
 
+    ``delta=0`` with a ``domain`` answers without any probability of failure: as a set of a private
+    size where that finds more, as a list where ``ordered=True`` asks for one. ``fill=True``
+    completes a set to k items at random, and the release says which.
+
     With a ``ledger`` the answer is paid for from the budget of ``dataset``, in the name of
     ``analyst`` if it has allowances. A metered budget sets the price: leave ``epsilon`` out. The
     same question again returns the stored answer, which is free; a ``request_id`` of your choice

@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from topsecret.exact.rounding import rounded_up
-from topsecret.results.release import Release, printable
+from topsecret.results.release import Release, printable, without_or_with
 
 Group = str | int | bool
 
@@ -54,7 +53,7 @@ class Releases(Mapping[Group, Release]):
     @property
     def together(self) -> str:
         """What all groups cost together, in words."""
-        price = f"epsilon = {rounded_up(self.epsilon)} and delta = {rounded_up(self.delta)}"
+        price = without_or_with(self.epsilon, self.delta)
         if self.composition == "parallel":
             return (
                 f"{price} for all {len(self)} groups: each person was kept in one group alone, "

@@ -162,10 +162,18 @@ class Release:
             )
         return lines
 
+    @property
+    def filled(self) -> int:
+        """How many of the last items were filled in at random, without looking at the data."""
+        if not self.parameters.get("fill") or self.chosen is None:
+            return 0
+        return len(self.items) - self.chosen
+
     def ranked(self) -> list[tuple[str, str]]:
-        """The items with their ranks as text that is safe on a terminal."""
+        """The items with their ranks as text that is safe on a terminal; ``?`` for random ones."""
+        drawn = len(self.items) - self.filled
         return [
-            (str(rank) if self.ordered else "·", printable(item))
+            ("?" if rank > drawn else str(rank) if self.ordered else "·", printable(item))
             for rank, item in enumerate(self.items, start=1)
         ]
 
@@ -226,6 +234,7 @@ class Release:
             "ordered": self.ordered,
             "k": self.k,
             "chosen": self.chosen,
+            "filled": self.filled,
             "epsilon": self.epsilon,
             "delta": self.delta,
             "mechanism": self.mechanism,
@@ -253,7 +262,9 @@ class Release:
         noisy = self.counts is not None
         lines: list[list[Public]] = [["rank", self.item, *(["persons", "within"] if noisy else [])]]
         for place, item in enumerate(self.items):
-            line: list[Public] = [place + 1 if self.ordered else None, plain(item)]
+            random = place >= len(self.items) - self.filled
+            line: list[Public] = ["?" if random else place + 1 if self.ordered else None]
+            line.append(plain(item))
             if self.counts is not None:
                 line += [self.counts[place], self.half_width]
             lines.append(line)
@@ -296,14 +307,22 @@ def printable(item: Hashable) -> str:
     )
 
 
+def without_or_with(epsilon: float, delta: float) -> str:
+    """The two numbers of a guarantee in words; one where there is no delta."""
+    if delta == 0:
+        return f"epsilon = {rounded_up(epsilon)}, without a delta"
+    return f"epsilon = {rounded_up(epsilon)} and delta = {rounded_up(delta)}"
+
+
 def _guarantee(epsilon: float, delta: float) -> str:
     factor = (
         rounded_up(math.nextafter(math.exp(epsilon), math.inf), 3) if epsilon < 20 else "e^epsilon"
     )
+    failing = f", except for a failure of probability at most {rounded_up(delta)} (delta)"
     return (
-        f"epsilon = {rounded_up(epsilon)} and delta = {rounded_up(delta)}: with one person more "
-        f"or less, no answer becomes more than {factor} times as likely (e^epsilon), "
-        f"except for a failure of probability at most {rounded_up(delta)} (delta)."
+        f"{without_or_with(epsilon, delta)}: with one person more "
+        f"or less, no answer becomes more than {factor} times as likely (e^epsilon)"
+        f"{failing if delta else ''}."
     )
 
 
