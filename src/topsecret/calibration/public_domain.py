@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from topsecret.accounting import Loss, calibrate, calibrate_picks, pure
+from topsecret.accounting import calibrate, calibrate_picks, pure
 from topsecret.calibration.prepared import (
     Prepared,
     list_ended,
@@ -87,18 +85,17 @@ def oneshot_laplace(question: Question) -> Prepared:
 
 
 def canonical_set(question: Question) -> Prepared:
-    """`CanonicalSet`; where there is a delta, its bounded-range step costs a little less."""
+    """`CanonicalSet`, pure: what a delta would add to one draw is not worth a search."""
     k, fill = question.length, question.fill
-    epsilon = _whole_epsilon(question, lambda each: CanonicalSet(k, each).loss)
-    mechanism = CanonicalSet(k, epsilon, fill=fill)
+    mechanism = CanonicalSet(k, question.epsilon, fill=fill)
     scale = up(1 / mechanism.exponents[1])
-    parameters: dict[str, Public] = {"mechanism_epsilon": epsilon}
+    filling: dict[str, Public] = {"fill": True} if fill else {}
     rest = f", completed at random to {k}" if fill else ""
     return Prepared(
         "canonical-set",
         question,
         mechanism,
-        {"domain_size": question.domain_size, **parameters, **({"fill": True} if fill else {})},
+        {"domain_size": question.domain_size, "scale": scale, **filling},
         scale,
         f"it is in the set that was drawn as a whole among all sets of its size of the "
         f"{question.domain_size} items of the public domain: {about(scale)} persons more for its "
@@ -113,14 +110,13 @@ def canonical_set(question: Question) -> Prepared:
 def oneshot_private_length(question: Question) -> Prepared:
     """`OneshotPrivateLength`, pure."""
     k = question.length
-    epsilon = _whole_epsilon(question, lambda each: OneshotPrivateLength(k, each).loss)
-    mechanism = OneshotPrivateLength(k, epsilon)
+    mechanism = OneshotPrivateLength(k, question.epsilon)
     scale = up(mechanism.list_scale(k))
     return Prepared(
         "oneshot-private-length",
         question,
         mechanism,
-        {"domain_size": question.domain_size, "mechanism_epsilon": epsilon},
+        {"domain_size": question.domain_size, "scale": scale},
         scale,
         f"its noisy count is among the largest of the {question.domain_size} items of the public "
         f"domain, as many as a private step chose; the noise of a list of {k} has a scale of "
@@ -130,13 +126,6 @@ def oneshot_private_length(question: Question) -> Prepared:
         list_of_private_length,
         k + 1,
     )
-
-
-def _whole_epsilon(question: Question, loss_of: Callable[[float], Loss]) -> float:
-    """The epsilon that spends the question's; it is the question's where there is no delta."""
-    if question.delta == 0:
-        return question.epsilon
-    return calibrate(loss_of, question.epsilon, question.delta, question.epsilon)
 
 
 def _prepared(

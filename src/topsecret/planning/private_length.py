@@ -11,19 +11,20 @@ For planning and experiments; no guarantee rests on these numbers.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from topsecret.counts.histogram import Histogram
-from topsecret.exact.rounding import precision
 from topsecret.mechanisms import CanonicalSet, OneshotPrivateLength
 from topsecret.mechanisms.canonical_classes import Classes
-from topsecret.mechanisms.private_length import choice_law, lengths, scores_of
+from topsecret.mechanisms.private_length import lengths, scores_of
 from topsecret.mechanisms.ranked_groups import RankedGroups
+from topsecret.noise.binomials import log_binomials
 from topsecret.planning import races
 
-_NEVER = 1e-9
+_NEVER = 1e-7
 _FAR = 10**9
 """How far ahead "far ahead" is, in units of the noise."""
 
@@ -52,10 +53,19 @@ def length_chances(
     scale = mechanism.length_scale
     if isinstance(mechanism, CanonicalSet):
         scale = 10 * scale  # its margins are in tenths of a person
-    with precision(96):
-        law = [float(chance) for chance in choice_law(scores, scale)]
-    pairs = zip(lengths(mechanism.k), law, strict=True)
-    return [(m, chance) for m, chance in pairs if chance > _NEVER]
+    pairs = zip(lengths(mechanism.k), _choices(scores, float(scale)), strict=True)
+    return [(m, float(chance)) for m, chance in pairs if chance > _NEVER]
+
+
+def _choices(scores: NDArray[Any], scale: float) -> NDArray[np.float64]:
+    """``choice_law`` in floats, by Gauss's rule, which is exact for these polynomials."""
+    highest = max(scores)
+    passes = np.exp([float(score - highest) / scale for score in scores])
+    nodes, weights = np.polynomial.legendre.leggauss(len(passes) // 2 + 1)
+    fails = 1 - np.outer((nodes + 1) / 2, passes)
+    return np.array(
+        [p * weights @ np.delete(fails, i, axis=1).prod(axis=1) / 2 for i, p in enumerate(passes)]
+    )
 
 
 def found(mechanism: CanonicalSet, histogram: Histogram, top: int) -> Found:
@@ -78,10 +88,10 @@ def found(mechanism: CanonicalSet, histogram: Histogram, top: int) -> Found:
 def _whole(
     leading: NDArray[np.int64], upto: NDArray[np.int64], m: int, top: int
 ) -> NDArray[np.float64]:
-    """Whether a class gives the leading items: 1 where it has no other set (others are rare)."""
+    """The probability of the set of the leading items in each class: one of all its sets."""
     if m != top:
         return np.zeros(len(leading))
-    return np.where((leading == top) | (upto == top), 1.0, 0.0)
+    return np.asarray(np.exp(-log_binomials(upto - leading, m - leading)[0]))
 
 
 def set_chances(mechanism: CanonicalSet, lead: int, k: int, others: int) -> tuple[float, float]:
