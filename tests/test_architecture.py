@@ -93,7 +93,7 @@ ONLY_IN = {
     "scipy": {"ranking"},
     "sklearn": {"pate"},
     "joblib": {"pate"},
-    "matplotlib": {"planning", "results"},
+    "matplotlib": {"planning", "ranking", "results"},
     "fastapi": {"service"},
     "sqlalchemy": {"ledger", "service", "sources"},
     "psycopg": {"ledger"},

@@ -4,6 +4,7 @@ import pickle
 from dataclasses import FrozenInstanceError, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -18,7 +19,7 @@ RELEASE = Release(
     epsilon=0.9999,
     delta=1e-6,
     mechanism="limited-domain",
-    parameters={"k_bar": 60, "epsilon_per_pick": 0.25, "threshold_delta": 5e-7},
+    parameters=MappingProxyType({"k_bar": 60, "epsilon_per_pick": 0.25, "threshold_delta": 5e-7}),
     bound="optimal",
     threshold="its noisy count beats a noisy threshold",
     unit=PrivacyUnit(person="user"),

@@ -187,6 +187,10 @@ PICTURES = {
     .span(3, COUNTS[8])
     .text(285, 60, "Is the weakest survivor far enough above", LINE)
     .text(285, 78, "the rest? Then the list, else nothing.", LINE),
+    "weighted": Picture("who has many items counts less for each; all above a line are named")
+    .bars(named=(0, 1, 2, 3))
+    .noisy((-5, 9, 4, 2, -7, 6, -5, 3, -4, 5), picked=(0, 1, 2, 3), numbered=False)
+    .level(52, "a fixed line: what one person alone brings stays below"),
     "stable": Picture("the largest noisy gap says how many; a test says whether")
     .bars(named=range(5))
     .gap(3, "", GREY)

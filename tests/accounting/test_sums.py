@@ -23,7 +23,7 @@ from topsecret.calibration import Question, prepare
 from topsecret.calibration.counts import with_counts
 from topsecret.errors import InvalidParameter
 from topsecret.ledger import Metered, Picks, Price
-from topsecret.mechanisms import TestedTopK
+from topsecret.mechanisms import TestedTopK, WeightedHistogram
 
 DELTA = 2e-6
 
@@ -40,6 +40,7 @@ KINDS = {
     "zCDP": zcdp(0.125),
     "Rényi": rdp("a curve", curve),
     "tested": TestedTopK(5, 1.0, 1e-6).loss,
+    "weighted": WeightedHistogram(None, 1.0, 1e-6).loss,
     "approximate": approximate(0.5, 1e-7),
     "failure": failure(1e-7),
     "slack": slack(0.1),

@@ -110,7 +110,8 @@ def test_matches_become_a_ranking(matches: Path, capsys: pytest.CaptureFixture[s
 def test_wrong_methods_are_told(matches: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["rank", str(matches), "--winner", "winner", "--loser", "loser", "--epsilon", "1"]
     assert (
-        "method='elo' must be 'counting' or 'spectral'" in run(capsys, *words, "--method", "elo")[2]
+        "method='elo' must be 'strength', 'counting' or 'spectral'"
+        in run(capsys, *words, "--method", "elo")[2]
     )
 
 
@@ -120,3 +121,30 @@ def test_help_stays_light() -> None:
         "sys.exit(bool({'sklearn', 'scipy', 'joblib'} & set(sys.modules)))"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_votes_of_persons_become_strengths(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "votes.csv"
+    rows = [f"v{n},a,b" for n in range(400)] + [f"v{n},b,c" for n in range(300)]
+    path.write_text("\n".join(["voter,chosen,other", *rows]) + "\n", encoding="utf-8")
+    words = ["rank", str(path), "--winner", "chosen", "--loser", "other", "--epsilon", "2"]
+    person = ["--person", "voter", "--comparisons-per-person", "3"]
+    plot = tmp_path / "bars.svg"
+    code, out, _ = run(capsys, *words, *person, "--csv", "--plot", str(plot))
+    assert code == 0
+    assert [line.split(",")[1] for line in out.splitlines()[1:]] == ["a", "b", "c"]
+    assert plot.stat().st_size > 0
+    code, out, _ = run(capsys, *words, *person, "--json")
+    assert json.loads(out)["per_person"] == 3
+    code, out, _ = run(capsys, *words, *person)
+    assert "±" in out
+    assert "how any one person (voter) decided" in " ".join(out.split())
+    assert run(capsys, *words, "--person", "voter")[2] == (
+        "topsecret: person='voter' and comparisons_per_person=None go together: a person is "
+        "protected in all of a limited number of comparisons\n"
+    )
+    assert run(capsys, *words, "--method", "counting", "--csv")[2] == (
+        "topsecret: --csv and --plot are for --method strength; leave them out\n"
+    )

@@ -140,11 +140,12 @@ def test_mistakes_are_named() -> None:
 
 def test_a_file_is_read_as_text_and_ties_by_their_words(tmp_path) -> None:  # type: ignore[no-untyped-def]
     from topsecret.questions.rank_file import rank_file
-    from topsecret.sources.match_file import MatchFile
+    from topsecret.sources.engines.duckdb import FileSource
+    from topsecret.sources.matches import MatchQuery, read_matches
 
     path = tmp_path / "m.csv"
     path.write_text('w,l,t\n01,1,\n01,1,Draw\n1,01,no\n"x, y",1,0\n,1,0\n01,1,\n')
-    read = MatchFile(path).read("w", "l", "t")
+    read = read_matches(FileSource(path), MatchQuery("w", "l", "t"))
     assert read.items == ["01", "1", "x, y"]
     rows = zip(read.winners, read.losers, read.ties, read.counts, strict=True)
     found = sorted(tuple(map(int, row)) for row in rows)
@@ -154,8 +155,15 @@ def test_a_file_is_read_as_text_and_ties_by_their_words(tmp_path) -> None:  # ty
         rank_file(path, winner="who", loser="l", epsilon=1)
     with pytest.raises(InvalidParameter, match="spectral needs a k"):
         rank_file(path, winner="w", loser="l", epsilon=1, method="spectral")
-    with pytest.raises(InvalidParameter, match="counting has no delta and no teleport"):
-        rank_file(path, winner="w", loser="l", epsilon=1, delta=1e-6)
+    with pytest.raises(InvalidParameter, match="counting has no delta"):
+        rank_file(path, winner="w", loser="l", epsilon=1, delta=1e-6, method="counting")
+    with pytest.raises(InvalidParameter, match="strength has no teleport"):
+        rank_file(path, winner="w", loser="l", epsilon=1, teleport=0.1)
+    with pytest.raises(InvalidParameter, match="needs method='strength'"):
+        rank_file(
+            path, winner="w", loser="l", epsilon=1, method="counting", person="t",
+            comparisons_per_person=2,
+        )  # fmt: skip
 
 
 def test_parquet_and_json_lines_are_read_too(tmp_path) -> None:  # type: ignore[no-untyped-def]

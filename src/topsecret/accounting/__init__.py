@@ -7,6 +7,12 @@ True
 'optimal'
 """
 
+from topsecret.accounting.absorption import (
+    absorbed,
+    absorbed_after,
+    calibrate_absorbed,
+    delta_after_pick,
+)
 from topsecret.accounting.calibration import (
     calibrate,
     calibrate_limited_domain,
@@ -39,11 +45,15 @@ __all__ = [
     "GaussianSelection",
     "Loss",
     "Profile",
+    "absorbed",
+    "absorbed_after",
     "approximate",
     "calibrate",
+    "calibrate_absorbed",
     "calibrate_limited_domain",
     "calibrate_picks",
     "calibrate_zcdp",
+    "delta_after_pick",
     "discrete_gaussian",
     "failure",
     "gaussian",

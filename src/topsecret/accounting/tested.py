@@ -19,6 +19,7 @@ from functools import lru_cache
 from flint import arb
 
 from topsecret.accounting import renyi
+from topsecret.accounting.absorption import absorbed
 from topsecret.accounting.classical import Run
 from topsecret.accounting.profile import Profile, gaussian_profile, maximum
 from topsecret.accounting.recursion import WIDEST_SPACING
@@ -78,6 +79,15 @@ class TestedSteps:
         """The zCDP of the whole."""
         worst = max(branch.rho() for branch in self.branches)
         return self.choice**2 / 8 + worst + self.mu_squared / 2
+
+    def absorbed(self) -> Fraction | None:
+        """The mu² of a Gaussian step that dominates the whole; None for steps above 1.
+
+        The branch is public, so the largest of theirs holds for all; the choice comes first.
+        """
+        found = [absorbed(branch.runs, self.mu_squared) for branch in self.branches]
+        known = [value for value in found if value is not None]
+        return absorbed(((1, self.choice),), max(known)) if len(known) == len(found) else None
 
     def profile(self, delta: Number, fineness: int = FINE) -> Profile:
         """A bound on the whole for every x, on a grid that serves deltas near ``delta``."""

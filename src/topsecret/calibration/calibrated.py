@@ -7,68 +7,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
+from types import MappingProxyType
 
-from topsecret.accounting import Loss
-from topsecret.calibration import Prepared, Question, prepare, prepare_at
+from topsecret.calibration import Question, prepare, prepare_at
 from topsecret.calibration.counts import PreparedCounts, with_counts
-from topsecret.counts.histogram import Histogram
+from topsecret.calibration.prepared import Calibrated
 from topsecret.exact.rounding import ball, up
-from topsecret.results.release import Public
-
-
-@dataclass(frozen=True, slots=True)
-class Drawn:
-    """What a mechanism released about one histogram: private, free to be shown."""
-
-    items: tuple[Hashable, ...]
-    complete: bool
-    ordered: bool
-    chosen: int | None
-    ending: str
-    """How the list ended, going on after "The list"."""
-    counts: tuple[int, ...] | None
-    symbols: int
-    """How many symbols were released, for budgets that pay by the symbol."""
-
-
-@dataclass(frozen=True, slots=True)
-class Calibrated:
-    """What answers one list: a selection and, where they were asked for, noisy counts.
-
-    *Guarantee.* ``draw`` costs ``loss``, which is (``epsilon``, ``delta``)-DP by the bound named.
-    """
-
-    question: Question
-    selection: Prepared
-    counts: PreparedCounts | None
-    parameters: Mapping[str, Public]
-    loss: Loss
-    epsilon: float
-    """What the loss proves at ``delta``, rounded up."""
-    delta: float
-    bound: str
-
-    @property
-    def rows(self) -> int:
-        """How many leading counts are needed from a source."""
-        return self.selection.rows
-
-    def draw(self, histogram: Histogram) -> Drawn:
-        """The answer about secret counts, drawn once."""
-        selection, asked_for = self.selection.mechanism.select(histogram), self.question.k
-        items = selection.items
-        return Drawn(
-            items,
-            selection.complete and (asked_for == "auto" or len(items) == asked_for),
-            selection.ordered,
-            selection.chosen,
-            self.selection.told(selection),
-            None if self.counts is None else self.counts.release(histogram, items),
-            len(items) + (not selection.complete) + (selection.chosen is not None),
-        )
 
 
 @lru_cache(maxsize=256)
@@ -96,9 +41,10 @@ def calibrated(
         question,
         selection,
         counts,
-        parameters,
+        MappingProxyType(parameters),  # shared by all releases of the question
         loss,
         loss.epsilon(delta),
         delta,
         loss.bound_used(delta),
+        selection.rows,
     )

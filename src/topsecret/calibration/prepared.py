@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from topsecret.accounting import Loss
 from topsecret.calibration.question import Question
+from topsecret.counts.histogram import Histogram
 from topsecret.mechanisms.mechanism import Mechanism
 from topsecret.mechanisms.selection import Selection
 from topsecret.results.release import Public
+
+if TYPE_CHECKING:
+    from topsecret.calibration.counts import PreparedCounts
 
 Telling = Callable[[Question, Selection], str]
 """How an answer ended, as a sentence that goes on after "The list"."""
@@ -44,6 +50,55 @@ class Prepared:
         return self.telling(self.question, selection)
 
 
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """What a mechanism released about one histogram: private, free to be shown."""
+
+    items: tuple[Hashable, ...]
+    complete: bool
+    ordered: bool
+    chosen: int | None
+    ending: str
+    """How the list ended, going on after "The list"."""
+    counts: tuple[int, ...] | None
+    symbols: int
+    """How many symbols were released, for budgets that pay by the symbol."""
+
+
+@dataclass(frozen=True, slots=True)
+class Calibrated:
+    """What answers one list: a selection and, where they were asked for, noisy counts.
+
+    *Guarantee.* ``draw`` costs ``loss``, which is (``epsilon``, ``delta``)-DP by the bound named.
+    """
+
+    question: Question
+    selection: Prepared
+    counts: PreparedCounts | None
+    parameters: Mapping[str, Public]
+    loss: Loss
+    epsilon: float
+    """What the loss proves at ``delta``, rounded up."""
+    delta: float
+    bound: str
+    rows: int
+    """How many leading counts are needed from a source."""
+
+    def draw(self, histogram: Histogram) -> Drawn:
+        """The answer about secret counts, drawn once."""
+        selection, asked_for = self.selection.mechanism.select(histogram), self.question.k
+        items = selection.items
+        return Drawn(
+            items,
+            selection.complete and (asked_for == "auto" or len(items) == asked_for),
+            selection.ordered,
+            selection.chosen,
+            self.selection.told(selection),
+            None if self.counts is None else self.counts.release(histogram, items),
+            len(items) + (not selection.complete) + (selection.chosen is not None),
+        )
+
+
 def list_ended(question: Question, selection: Selection) -> str:
     """For lists that NOTHING may end."""
     k = question.length
@@ -57,7 +112,8 @@ def list_ended(question: Question, selection: Selection) -> str:
 
 def list_tested(question: Question, selection: Selection) -> str:
     """For lists that are released as a whole or not at all, their length chosen privately."""
-    k, tried = question.length, selection.chosen
+    k, tried = question.k, selection.chosen
+    assert k != "auto"  # the mechanism needs a number
     if selection.complete and len(selection.items) == k:
         return f"is complete: {_items(k)} asked for, {k} named; one test covered them all."
     chosen = f"its length, {tried} of {k}, was chosen with noise as what the counts can carry"

@@ -67,15 +67,7 @@ class Question:
         cap = None if max_items is None else whole("max_items", max_items)
         if cap is not None and cap < 1:
             raise InvalidParameter(f"max_items={cap} must be at least 1; raise it or leave it out")
-        asked = cls(
-            length,
-            budget,
-            failure,
-            depth,
-            cap,
-            ordered=_switch("ordered", ordered),
-            fill=_switch("fill", fill),
-        )
+        asked = cls(length, budget, failure, depth, cap).wishing(ordered=ordered, fill=fill)
         return asked if domain_size is None else asked.within(whole("domain_size", domain_size))
 
     def within(self, domain_size: int) -> Question:
@@ -86,6 +78,13 @@ class Question:
                 f"domain_size={domain_size} must be at least {least}; lower k or leave it out"
             )
         return replace(self, domain_size=domain_size)
+
+    def wishing(self, *, ordered: bool, fill: bool) -> Question:
+        """The same question with what is wished of its answer."""
+        for name, value in (("ordered", ordered), ("fill", fill)):
+            if not isinstance(value, bool):
+                raise InvalidParameter(f"{name}={value!r} must be True or False")
+        return replace(self, ordered=ordered, fill=fill) if ordered or fill else self
 
     @property
     def length(self) -> int:
@@ -159,12 +158,6 @@ def _budget(epsilon: Number, delta: Number) -> tuple[float, float]:
             "1e-6 is the default, well below one over the number of persons"
         )
     return budget, failure
-
-
-def _switch(name: str, value: bool) -> bool:
-    if not isinstance(value, bool):
-        raise InvalidParameter(f"{name}={value!r} must be True or False")
-    return value
 
 
 def _spendable(name: str, value: Number) -> float:

@@ -12,7 +12,8 @@ won, and the *ranked* leading counts.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -27,6 +28,7 @@ from topsecret.counts.tables import (
     Table,
     as_array,
 )
+from topsecret.counts.weights import Weights, weighted_sums
 from topsecret.errors import DomainRequired, InvalidParameter
 from topsecret.noise.bits import BitSource
 from topsecret.noise.screening import ScoreGroups
@@ -40,10 +42,11 @@ class Histogram:
     Make one with :meth:`of`, :meth:`from_counts` or :meth:`leading`.
     """
 
-    __slots__ = ("_table",)
+    __slots__ = ("_table", "_weighted")
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: Table, weighted: tuple[Weights, Table] | None = None) -> None:
         self._table = table
+        self._weighted = weighted
 
     @classmethod
     def of(cls, counts: Mapping[Any, int], domain: Sequence[Any] | None = None) -> Histogram:
@@ -87,6 +90,36 @@ class Histogram:
         ``limit`` is how many rows were asked for (public); fewer may have been observed.
         """
         return cls(RankedTable.of(pairs, limit))
+
+    @classmethod
+    def of_holdings(
+        cls,
+        holdings: Mapping[Any, Collection[Any]],
+        weights: Weights,
+        domain: Sequence[Any] | None = None,
+        salt: bytes = b"",
+    ) -> Histogram:
+        """From each person's items: the counts of persons, and their weighted sums beside them.
+
+        >>> Histogram.of_holdings({"ada": ["tea"]}, Weights.share())
+        <Histogram: secret counts, unknown domain>
+        """
+        inside = {
+            person: [item for item in dict.fromkeys(items) if domain is None or item in domain]
+            for person, items in holdings.items()
+        }
+        counts = Counter(item for items in inside.values() for item in items)
+        sums = weighted_sums(inside, weights, salt)
+        return cls(NamedTable.of(counts, domain), (weights, NamedTable.of(sums, domain)))
+
+    def weighted(self, weights: Weights) -> Histogram:
+        """The sums of these weights, in their unit, in place of counts. Secret."""
+        if self._weighted is None or self._weighted[0] != weights:
+            raise InvalidParameter(
+                f"the histogram must have been counted with {weights}; counts of persons do not "
+                "tell how many items each person has"
+            )
+        return Histogram(self._weighted[1])
 
     @property
     def domain_size(self) -> int | None:

@@ -18,6 +18,7 @@ from topsecret.mechanisms.stability import StableTopK
 from topsecret.mechanisms.stable_fixed_k import StableFixedK
 from topsecret.mechanisms.tested_top_k import TestedTopK
 from topsecret.mechanisms.top_stable import TopStable
+from topsecret.mechanisms.weighted_histogram import WeightedHistogram
 
 __all__ = [
     "CanonicalSet",
@@ -38,4 +39,5 @@ __all__ = [
     "StableTopK",
     "TestedTopK",
     "TopStable",
+    "WeightedHistogram",
 ]

@@ -20,6 +20,9 @@ from flint import arb, fmpz
 
 from topsecret.errors import InvalidParameter
 
+FIRST_BITS = 64
+"""How many bits of a number are looked at first."""
+
 
 class BitSource(Protocol):
     """Anything that hands out independent uniform random bytes."""
@@ -147,3 +150,29 @@ class Uniform:
         mirrored = (1 << self._length) - 1 - self._prefix
         exponent = fmpz(-self._length - 1)
         return arb((fmpz(2 * mirrored + 1), exponent), (fmpz(1), exponent))
+
+
+class Real(Protocol):
+    """A number that can be enclosed as tightly as wanted."""
+
+    def ball(self, bits: int) -> arb:
+        """A ball around the number; it shrinks to a point as ``bits`` grows."""
+        ...
+
+
+def bernoulli(probability: Real, bits: BitSource) -> bool:
+    """True with exactly this probability: an endless uniform falls below it.
+
+    Guarantee: for any computable p (0 and 1 included) the answer is a Bernoulli(p) draw; no
+    rounding of p or of the uniform enters.
+    """
+    uniform = Uniform(bits)
+    length = 8
+    while True:
+        chance = probability.ball(length + 16)
+        place = uniform.ball(length)
+        if place < chance:
+            return True
+        if place > chance:
+            return False
+        length *= 2

@@ -87,13 +87,13 @@ def words_around(chance: arb) -> tuple[int, int]:
     True
     """
     with precision(2 * _TABLE_BITS):  # the ends of a ball are rounded to the working precision
-        lower, upper = _fraction(chance.lower()), _fraction(chance.upper())
+        lower, upper = exact_fraction(chance.lower()), exact_fraction(chance.upper())
     low = math.floor(max(lower, Fraction(0)) * 2**WORD)
     high = math.ceil(min(upper, Fraction(1)) * 2**WORD)
     return min(low, 2**WORD), max(high, 0)
 
 
-def _fraction(exact: arb) -> Fraction:
+def exact_fraction(exact: arb) -> Fraction:
     """The number that a ball of radius 0 is."""
     mantissa, exponent = exact.man_exp()
     return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)

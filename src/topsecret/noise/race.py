@@ -141,6 +141,19 @@ class Runner:
             bits *= 2
 
 
+def _first_balls(runners: list[Runner], uniforms: list[Uniform], values: list[Fraction]) -> None:
+    """What ``Runner.ball`` would work out from the first bits, for all runners at once."""
+    noise = runners[0]._noise
+    with precision(FIRST_BITS + 32):
+        complements = [uniform.complement(FIRST_BITS) for uniform in uniforms]
+        times = [-one.log() / run.left for run, one in zip(runners, complements, strict=True)]
+        noises = [noise.ball(time) for time in times]
+        starts = [ball(value) for value in values]
+        for run, time, start, more in zip(runners, times, starts, noises, strict=True):
+            run._leg._known = (FIRST_BITS, time)
+            run._ball = (FIRST_BITS, start + more)
+
+
 def race(
     field: ScoreGroups,
     noise: Noise,
@@ -157,14 +170,17 @@ def race(
     for this race and no other.
     """
     reference = field.highest()
+    starts = contenders(field, reference, noise, scale, count, bits, opening)
+    uniforms = [Uniform(bits, start.word, WORD) for start in starts]
     runners: list[Runner] = []
-    for start in contenders(field, reference, noise, scale, count, bits, opening):
+    for start, uniform in zip(starts, uniforms, strict=True):
         head_start = HeadStart(field, start.group, reference, scale)
-        size = field.size(start.group)
-        leg = Leg(Uniform(bits, start.word, WORD), size)
-        runner = Runner(start.group, head_start, noise, size, leg)
+        runner = Runner(start.group, head_start, noise, start.size, Leg(uniform, start.size))
         runner.lower, runner.upper = start.lower, start.upper
         runners.append(runner)
+    if starts and starts[0].upper == math.inf:  # few: no floats were asked, all need their balls
+        scores = [field.score(start.group) for start in starts]
+        _first_balls(runners, uniforms, [(score - reference) / scale for score in scores])
     if extra is not None:
         shifted = Shifted(extra, -reference / scale)
         last = Runner(EXTRA, shifted, noise, 1, Leg(Uniform(bits), 1))

@@ -13,22 +13,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol
 
 from flint import arb
 
 from topsecret.exact.rounding import ball, precision
-from topsecret.noise.bits import BitSource, Uniform
+from topsecret.noise.bits import FIRST_BITS, Real, bernoulli
 
-FIRST_BITS = 64
-
-
-class Real(Protocol):
-    """A number that can be enclosed as tightly as wanted."""
-
-    def ball(self, bits: int) -> arb:
-        """A ball around the number; it shrinks to a point as ``bits`` grows."""
-        ...
+__all__ = ["FIRST_BITS", "Log", "Rational", "Real", "Shifted", "bernoulli", "is_less"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,21 +70,3 @@ def is_less(left: Real, right: Real) -> bool:
         if a > b:
             return False
         bits *= 2
-
-
-def bernoulli(probability: Real, bits: BitSource) -> bool:
-    """True with exactly this probability: an endless uniform falls below it.
-
-    Guarantee: for any computable p (0 and 1 included) the answer is a Bernoulli(p) draw; no
-    rounding of p or of the uniform enters.
-    """
-    uniform = Uniform(bits)
-    length = 8
-    while True:
-        chance = probability.ball(length + 16)
-        place = uniform.ball(length)
-        if place < chance:
-            return True
-        if place > chance:
-            return False
-        length *= 2

@@ -78,6 +78,7 @@ class Start:
     """One group that may win: its uniform's first bits and its noisy score, enclosed."""
 
     group: int
+    size: int
     word: int
     lower: float
     upper: float
@@ -146,7 +147,7 @@ def contenders(
         opening is None and total <= _BY_HAND
     ):  # arrays cost more than they save: let balls decide everything
         words = draw_words(total, bits)
-        return [Start(i, int(words[i]), -math.inf, math.inf) for i in range(total)]
+        return [Start(i, field.size(i), int(words[i]), -math.inf, math.inf) for i in range(total)]
     screen = Screen(field, reference, noise, scale)
     if opening is not None:
         groups, words = np.arange(total), opening.words
@@ -167,7 +168,10 @@ def contenders(
         lower = np.concatenate([head_bounds[0], rest_bounds[0]])
         upper = np.concatenate([head_bounds[1], rest_bounds[1]])
     keep = np.flatnonzero(upper >= _kth_largest(lower, count))
-    return [Start(int(groups[i]), int(words[i]), float(lower[i]), float(upper[i])) for i in keep]
+    return [
+        Start(group, field.size(group), int(words[i]), float(lower[i]), float(upper[i]))
+        for i, group in zip(keep, groups[keep].tolist(), strict=True)
+    ]
 
 
 def draw_words(size: int, bits: BitSource) -> Words:

@@ -7,19 +7,19 @@ answer with what it cost; show it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from topsecret.calibration.calibrated import Calibrated, calibrated
+from topsecret.calibration.calibrated import calibrated
+from topsecret.calibration.prepared import Calibrated
 from topsecret.calibration.question import Question as Numbers
 from topsecret.counts.histogram import Histogram
 from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import down, exact, up
-from topsecret.questions.payment import Answer, Bill, Purse
 from topsecret.questions.question import Question
 from topsecret.results.group_releases import Releases
 from topsecret.results.release import Release
@@ -29,8 +29,45 @@ if TYPE_CHECKING:
     from topsecret.ledger import Flexible, Metered
     from topsecret.sources.session import Engine
 
+Answer = Release | Releases
+Draws = Callable[[], tuple[Answer, int]]
+"""Reads and draws: the answer, and how many symbols were released."""
+
 STEPS = 6
 """How often the price of one group is bisected."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bill:
+    """What is to be paid for: a question, calibrated, about a source. All public."""
+
+    question: Question
+    plan: Plan
+    source: Source
+
+
+class Purse(Protocol):
+    """What a question is paid from."""
+
+    @property
+    def terms(self) -> Metered | Flexible | None:
+        """The budget's public terms; None where nobody keeps one."""
+        ...
+
+    def pay(self, bill: Bill, read_and_draw: Draws) -> Answer:
+        """Reserve the price, read and draw, store; or the answer that was paid for before."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Free:
+    """Nobody keeps a budget: every answer is drawn anew."""
+
+    terms: None = None
+
+    def pay(self, bill: Bill, read_and_draw: Draws) -> Answer:
+        """Read and draw."""
+        return read_and_draw()[0]
 
 
 def answer(question: Question, source: Source, purse: Purse) -> Answer:
@@ -45,7 +82,7 @@ def answer(question: Question, source: Source, purse: Purse) -> Answer:
         with counted(source, question.queries(plan.each.rows)) as histograms:
             return _released(question, plan, source.name, histograms)
 
-    return purse.pay(Bill(question, plan.each, plan.lists, source), read_and_draw)
+    return purse.pay(Bill(question, plan, source), read_and_draw)
 
 
 @dataclass(frozen=True, slots=True)

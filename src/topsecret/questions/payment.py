@@ -1,25 +1,22 @@
-"""Who pays for an answer: nobody, or a ledger that keeps the budget of a data set.
+"""Paying from a ledger that keeps the budget of a data set.
 
 The order of events of a paid question is that of ``topsecret.ledger.payment``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from topsecret.accounting.charge import Charge
 from topsecret.calibration import Prepared, paid_by_symbol
-from topsecret.calibration.calibrated import Calibrated, calibrated
+from topsecret.calibration.calibrated import calibrated
 from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import down, exact
-from topsecret.questions.question import Question
-from topsecret.results.group_releases import Releases
+from topsecret.questions.answer import Answer, Bill, Draws
 from topsecret.results.record import from_record, to_record
 from topsecret.results.release import Release
-from topsecret.sources import Source
 from topsecret.sources.source import source_fingerprint
 
 if TYPE_CHECKING:
@@ -33,54 +30,6 @@ if TYPE_CHECKING:
         PriceAtEpsilon,
         Request,
     )
-
-Answer = Release | Releases
-
-
-@dataclass(frozen=True, slots=True)
-class Bill:
-    """What is to be paid for: a question, calibrated, about a source. All public."""
-
-    question: Question
-    each: Calibrated
-    lists: int
-    """How many such lists one person can be in."""
-    source: Source
-
-    @property
-    def price(self) -> Price:
-        """What all lists cost at most."""
-        from topsecret.ledger import Price
-
-        if self.question.groups is not None and self.lists == 1:
-            # Kept in one group alone, a person is touched by one list: it is paid in full, because
-            # how far the lists of others went is no measure of it.
-            return Price(self.each.loss)
-        return price_of(self.each.selection, self.each.counts, self.lists)
-
-
-class Purse(Protocol):
-    """What a question is paid from."""
-
-    @property
-    def terms(self) -> Metered | Flexible | None:
-        """The budget's public terms; None where nobody keeps one."""
-        ...
-
-    def pay(self, bill: Bill, read_and_draw: Callable[[], tuple[Answer, int]]) -> Answer:
-        """Reserve the price, read and draw, store; or the answer that was paid for before."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Free:
-    """Nobody keeps a budget: every answer is drawn anew."""
-
-    terms: None = None
-
-    def pay(self, bill: Bill, read_and_draw: Callable[[], tuple[Answer, int]]) -> Answer:
-        """Read and draw."""
-        return read_and_draw()[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +46,7 @@ class Paid:
         """As the owner opened it."""
         return self.ledger.account(self.dataset).budget
 
-    def pay(self, bill: Bill, read_and_draw: Callable[[], tuple[Answer, int]]) -> Answer:
+    def pay(self, bill: Bill, read_and_draw: Draws) -> Answer:
         """The answer, shown only once the ledger has stored it, with what it cost and when.
 
         The time is the reservation's: that of the drawing would tell how long the engine counted.
@@ -119,7 +68,7 @@ class Paid:
         source, recognised = source_fingerprint(bill.source, bill.question.version)
         return Request(
             dataset=self.dataset,
-            price=bill.price,
+            price=_price(bill),
             question={"source": source, **bill.question.fingerprint()},
             unit=bill.question.unit,
             analyst=self.analyst,
@@ -131,14 +80,12 @@ class Paid:
 
 
 def purse(
-    ledger: Ledger | None = None,
-    dataset: str | None = None,
+    ledger: Ledger | None,
+    dataset: str | None,
     analyst: str | None = None,
     request_id: str | None = None,
-) -> Purse:
-    """The data set's budget, or a purse that is free where there is no ledger."""
-    if ledger is None and dataset is None:
-        return Free()
+) -> Paid:
+    """The data set's budget, or the analyst's share of it."""
     if ledger is None:
         raise InvalidParameter(f"dataset={dataset!r} needs a ledger; pass ledger=Ledger()")
     if dataset is None:
@@ -163,15 +110,15 @@ def first_form(bill: Bill) -> FirstForm:
     from topsecret.ledger import FirstForm
 
     question, groups = bill.question, bill.question.groups
-    numbers = bill.each.question.to_dict()
+    numbers = bill.plan.each.question.to_dict()
     if question.counts_share is not None:  # the selection's own part was written down
         part = down(1 - exact(question.counts_share))
-        whole = bill.each.question
+        whole = bill.plan.each.question
         numbers |= {"epsilon": whole.epsilon * part, "delta": whole.delta * part}
     written: dict[str, object] = {
         "source": bill.source.name,
         "version": str(getattr(bill.source, "version", "")),
-        "counted": repr(replace(question.counted, rows=bill.each.question.k_bar + 1)),
+        "counted": repr(replace(question.counted, rows=bill.plan.each.question.k_bar + 1)),
         "unit": repr(question.unit),
         "asked": numbers,
     }
@@ -179,8 +126,20 @@ def first_form(bill: Bill) -> FirstForm:
         written["counts"] = True
     if groups is not None:
         written |= {"by": groups.by, "groups": list(groups.values), "disjoint": groups.disjoint}
-    name = type(bill.each.selection.mechanism).__name__
+    name = type(bill.plan.each.selection.mechanism).__name__
     return FirstForm.of(written, None if question.mechanism == "auto" else name)
+
+
+def _price(bill: Bill) -> Price:
+    """What all lists cost at most."""
+    from topsecret.ledger import Price
+
+    each, lists = bill.plan.each, bill.plan.lists
+    if bill.question.groups is not None and lists == 1:
+        # Kept in one group alone, a person is touched by one list: it is paid in full, because how
+        # far the lists of others went is no measure of it.
+        return Price(each.loss)
+    return price_of(each.selection, each.counts, lists)
 
 
 def price_of(selection: Prepared, counts: PreparedCounts | None = None, lists: int = 1) -> Price:
@@ -202,10 +161,10 @@ def _at_another_epsilon(bill: Bill) -> PriceAtEpsilon | None:
 
     if bill.question.groups is not None:
         return None
-    numbers, name, share = bill.each.question, bill.each.selection.name, bill.question.counts_share
+    each, share = bill.plan.each, bill.question.counts_share
 
     def price_at(epsilon: float) -> Price:
-        each = calibrated(name, numbers.at(epsilon), share)
-        return price_of(each.selection, each.counts)
+        other = calibrated(each.selection.name, each.question.at(epsilon), share)
+        return price_of(other.selection, other.counts)
 
-    return PriceAtEpsilon(numbers.epsilon, price_at)
+    return PriceAtEpsilon(each.question.epsilon, price_at)

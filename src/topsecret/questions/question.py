@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, Required, TypedDict
 
 from topsecret.accounting.privacy_unit import PrivacyUnit
@@ -86,6 +87,22 @@ class Groups:
         return {"by": self.by, "values": list(self.values), "disjoint": self.disjoint}
 
 
+@lru_cache(maxsize=256, typed=True)
+def _numbers(
+    k: int | Literal["auto"],
+    epsilon: Number,
+    delta: Number,
+    k_bar: int | None,
+    max_items: int | None,
+) -> Numbers:
+    return Numbers.of(k=k, epsilon=epsilon, delta=delta, k_bar=k_bar, max_items=max_items)
+
+
+@lru_cache(maxsize=256)
+def _unit(person: str, max_items: int | None) -> PrivacyUnit:
+    return PrivacyUnit(person, max_items=max_items)
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """Everything that is asked. Make one with :meth:`of`, which checks it."""
@@ -127,7 +144,8 @@ class Question:
         """The question with these keywords, asked under these terms of a budget."""
         named = item if isinstance(item, str | Expression) else tuple(item)
         public = None if domain is None else domain_of(domain)
-        counted = CountQuery(named, person, 1, conditions(where), max_items, public, salt=salt)
+        kept = conditions(where) if where else ()
+        counted = CountQuery(named, person, 1, kept, max_items, public, salt=salt)
         if terms is not None and terms.kind == "metered":
             if groups is not None:
                 raise InvalidParameter(
@@ -146,22 +164,18 @@ class Question:
             epsilon, delta = down(terms.epsilon), down(terms.delta)
         if epsilon is None:
             raise InvalidParameter("epsilon is missing; 1 is a common choice")
-        numbers = Numbers.of(
-            k=k,
-            epsilon=epsilon,
-            delta=delta,
-            k_bar=k_bar,
-            max_items=max_items,
-            ordered=ordered,
-            fill=fill,
-        )
+        try:
+            numbers = _numbers(k, epsilon, delta, k_bar, max_items)
+        except TypeError:  # no key of a cache: a list, say; the checks find the words
+            numbers = _numbers.__wrapped__(k, epsilon, delta, k_bar, max_items)
+        numbers = numbers.wishing(ordered=ordered, fill=fill)
         share = counts_share if counts else None
         return cls(counted, numbers, mechanism, share, groups, version)
 
     @property
     def unit(self) -> PrivacyUnit:
         """Who is protected."""
-        return PrivacyUnit(self.counted.person, max_items=self.counted.max_items)
+        return _unit(self.counted.person, self.counted.max_items)
 
     @property
     def item(self) -> str:

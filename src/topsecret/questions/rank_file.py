@@ -1,66 +1,121 @@
-"""Rank the items of a file of comparisons: the place where such a file and a ranking meet.
+"""Rank the items of a table of comparisons: the place where such a table and a ranking meet.
 
-As in ``query.py``, everything that can be wrong with the parameters is found before a row is read.
+As in ``top_k.py``, everything that can be wrong with the parameters is found before a row is read.
 """
 
 from __future__ import annotations
 
-import os
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal
 
 from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import Number, exact
 
 if TYPE_CHECKING:
-    from topsecret.ranking import Ranking
+    from topsecret.ranking import Comparisons, Ranking, StrengthRanking
+    from topsecret.sources.matches import MatchQuery
+    from topsecret.sources.session import Engine
+
+METHODS = ("strength", "counting", "spectral")
 
 
 def rank_file(
-    path: str | os.PathLike[str],
+    source: Any,
     *,
     winner: str,
     loser: str,
     epsilon: Number,
     k: int | None = None,
     tie: str | None = None,
-    method: Literal["counting", "spectral"] = "counting",
+    method: Literal["strength", "counting", "spectral"] = "strength",
     teleport: Number | None = None,
     delta: Number | None = None,
-) -> Ranking:
-    """Rank by who beat whom in a file with one comparison per row (CSV, TSV, JSON lines, Parquet).
+    person: str | None = None,
+    comparisons_per_person: int | None = None,
+    table: str | tuple[str, ...] | None = None,
+) -> StrengthRanking | Ranking:
+    """Rank by who beat whom in a file or table with one comparison per row.
 
-    Naming the columns declares the schedule, who met whom and how often, public; the receipt
-    says so. ``teleport`` (0.3 by default) and ``delta`` are for ``method="spectral"``.
+    ``source`` is whatever ``top_k`` takes: a path (CSV, TSV, JSON lines, Parquet), a database's URL
+    or engine with ``table``, a DuckDB connection, a data frame. Naming the columns declares the
+    schedule, who met whom and how often, public; the receipt says so.
 
-    *Guarantee.* (``epsilon``, ``delta``)-DP for neighbours that differ in one comparison's outcome.
+    ``method`` is "strength" (Bradley–Terry, all items with error bars), "counting" (wins) or
+    "spectral". ``person`` names the column of who decided a comparison: at most
+    ``comparisons_per_person`` are kept of each, and how that person decided all of them is
+    protected. With ``delta`` the noise of strength is Gaussian: more at the same epsilon, but it
+    composes better with other such releases. ``teleport`` (0.3 by default) is for "spectral".
+
+    *Guarantee.* (``epsilon``, ``delta``)-DP for neighbours that differ in one comparison's outcome,
+    or with ``person`` in all outcomes of one person.
     """
-    if method not in ("counting", "spectral"):
-        raise InvalidParameter(f"method={method!r} must be 'counting' or 'spectral'")
+    from topsecret.sources.matches import MatchQuery
+    from topsecret.sources.open_source import open_source
+
+    query = MatchQuery(winner, loser, tie, person, comparisons_per_person)
+    ranked = _ranker(method, epsilon, k, teleport, delta, person)
+    engine = _engine(open_source(source, table))
+    return ranked(_compared(engine, query))
+
+
+def _ranker(
+    method: str,
+    epsilon: Number,
+    k: int | None,
+    teleport: Number | None,
+    delta: Number | None,
+    person: str | None,
+) -> Callable[[Comparisons], StrengthRanking | Ranking]:
+    """Check every parameter; what is left to do with the comparisons."""
+    if method not in METHODS:
+        raise InvalidParameter(f"method={method!r} must be 'strength', 'counting' or 'spectral'")
     if exact(epsilon, "epsilon") <= 0:
         raise InvalidParameter(f"epsilon={epsilon} must be above 0; 1 is a common choice")
     if k is not None and k < 1:
         raise InvalidParameter(f"k={k} must be at least 1; ask for one item or more")
-    if method == "counting" and (delta is not None or teleport is not None):
-        raise InvalidParameter("counting has no delta and no teleport; leave them out")
-    if method == "spectral" and k is None:
+    if person is not None and method != "strength":
+        raise InvalidParameter(f"person={person!r} needs method='strength'; leave one of them out")
+    if method != "spectral" and teleport is not None:
+        raise InvalidParameter(f"{method} has no teleport; leave it out")
+    from topsecret.ranking import counting, spectral, strength
+    from topsecret.ranking.sensitivity import teleport_of
+    from topsecret.ranking.win_totals import NoisyTotals
+
+    if method == "strength":
+        NoisyTotals(epsilon, delta)
+        return lambda games: strength(games, epsilon=epsilon, delta=delta, k=k, person=person)
+    if method == "counting":
+        if delta is not None:
+            raise InvalidParameter("counting has no delta; leave it out")
+        return lambda games: counting(games, k=k, epsilon=epsilon)
+    if k is None:
         raise InvalidParameter(
             "spectral needs a k, since its noise grows with the length of the list; "
-            "pass k=10, or use counting for all items"
+            "pass k=10, or use strength for all items"
         )
-    from topsecret.ranking import Comparisons, counting, spectral
-    from topsecret.ranking.sensitivity import teleport_of
-    from topsecret.sources.match_file import MatchFile
+    theta, length = teleport_of(0.3 if teleport is None else teleport), k
+    return lambda games: spectral(games, k=length, epsilon=epsilon, delta=delta, teleport=theta)
 
-    theta = teleport_of(0.3 if teleport is None else teleport)
-    read = MatchFile(path).read(winner, loser, tie)
-    comparisons = Comparisons.from_codes(
+
+def _engine(opened: object) -> Engine:
+    from topsecret.sources.session import Engine
+
+    if isinstance(opened, Engine):
+        return opened
+    raise InvalidParameter("comparisons are read from a file, a database or a data frame")
+
+
+def _compared(engine: Engine, query: MatchQuery) -> Comparisons:
+    from topsecret.ranking import Comparisons
+    from topsecret.sources.matches import read_matches
+
+    read = read_matches(engine, query)
+    return Comparisons.from_codes(
         read.winners,
         read.losers,
         items=read.items,
         ties=read.ties,
         counts=read.counts,
+        per_person=query.most_per_person or 1,
         schedule="public",
     )
-    if k is None or method == "counting":
-        return counting(comparisons, k=k, epsilon=epsilon)
-    return spectral(comparisons, k=k, epsilon=epsilon, delta=delta, teleport=theta)

@@ -6,8 +6,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar, Unpack
 
-from topsecret.questions.answer import answer
-from topsecret.questions.payment import purse
+from topsecret.questions.answer import Free, Purse, answer
 from topsecret.questions.question import Groups, Keywords, Question
 from topsecret.results.group_releases import Group, Releases
 from topsecret.results.release import Release
@@ -24,14 +23,22 @@ Asks = TypeVar("Asks", bound=Callable[..., object])
 
 def _with_keywords(asks: Asks) -> Asks:
     """Let ``help`` show the keywords of a question, which type checkers see in ``Keywords``."""
+    keywords = Keywords.__annotations__
     own = [p for p in inspect.signature(asks).parameters.values() if p.kind != p.VAR_KEYWORD]
-    more = [p for p in inspect.signature(Question.of).parameters.values() if p.name in KEYWORDS]
+    more = [p for p in inspect.signature(Question.of).parameters.values() if p.name in keywords]
     shown = sorted([*own, *more], key=lambda one: (one.kind, one.default is not one.empty))
     asks.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
     return asks
 
 
-KEYWORDS = Keywords.__annotations__
+def _purse(
+    ledger: Ledger | None, dataset: str | None, analyst: str | None, request_id: str | None
+) -> Purse:
+    if ledger is None and dataset is None:
+        return Free()
+    from topsecret.questions.payment import purse
+
+    return purse(ledger, dataset, analyst, request_id)
 
 
 @_with_keywords
@@ -74,7 +81,7 @@ def top_k(
     (``epsilon``, ``delta``)-differentially private under adding or removing one person with all
     their rows, however many. The release states what is proven, never more than was asked for.
     """
-    pays = purse(ledger, dataset, analyst, request_id)
+    pays = _purse(ledger, dataset, analyst, request_id)
     release = answer(Question.of(pays.terms, **asked), open_source(source, table), pays)
     assert isinstance(release, Release)  # one list was asked for
     return release
@@ -110,7 +117,7 @@ def top_k_by(
     (parallel composition, enforced and not believed); otherwise by composition of all groups.
     """
     wanted = Groups(by, tuple(groups) if not isinstance(groups, str) else (), disjoint)
-    pays = purse(ledger, dataset, analyst, request_id)
+    pays = _purse(ledger, dataset, analyst, request_id)
     releases = answer(Question.of(pays.terms, wanted, **asked), open_source(source, table), pays)
     assert isinstance(releases, Releases)  # groups were asked for
     return releases

@@ -22,7 +22,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from topsecret.counts.histogram import Histogram
 from topsecret.errors import InvalidParameter, MissingExtra
@@ -46,8 +46,10 @@ class Comparisons:
     Make one with :meth:`from_rows`, :meth:`from_codes` or :meth:`from_matrix`.
     """
 
-    def __init__(self, items: Sequence[Hashable], half_wins: Any) -> None:
+    def __init__(self, items: Sequence[Hashable], half_wins: Any, per_person: int = 1) -> None:
         self._items = tuple(items)
+        self.per_person = per_person
+        """Public: how many comparisons one person decided, at most."""
         self._half_wins = half_wins
         """int64: entry (i, j) is twice the wins of i over j plus their ties."""
 
@@ -81,11 +83,13 @@ class Comparisons:
         items: Sequence[Hashable],
         ties: Iterable[bool] | None = None,
         counts: ArrayLike | None = None,
+        per_person: int = 1,
         schedule: Schedule,
     ) -> Comparisons:
         """The same with places in ``items`` for names: ten million rows take seconds.
 
-        ``counts`` says for each row how many comparisons it stands for.
+        ``counts`` says for each row how many comparisons it stands for; ``per_person`` to how many
+        each person's comparisons were cut where the rows were read (``sources/matches.py``).
         """
         _declared(schedule)
         won, lost = np.asarray(winners, dtype=np.int64), np.asarray(losers, dtype=np.int64)
@@ -119,7 +123,7 @@ class Comparisons:
             np.concatenate([values, np.zeros_like(values)]),
         )
         matrix = sparse.coo_array((values, (rows, columns)), shape=(size, size)).tocsr()
-        return cls(items, _checked(matrix))
+        return cls(items, _checked(matrix), per_person)
 
     @classmethod
     def from_matrix(
@@ -204,10 +208,13 @@ class Comparisons:
         """Entry (i, j): the wins of i over j, ties as halves, exact in float64. Secret."""
         return sparse.csr_array(self._half_wins.astype(np.float64) / 2)
 
+    def half_wins(self) -> NDArray[np.int64]:
+        """Twice the wins of each item, ties once, in the items' order. Secret."""
+        return np.asarray(self._half_wins.sum(axis=1), dtype=np.int64).ravel()
+
     def half_win_counts(self) -> Histogram:
-        """Twice the wins of each item, ties once, by name over the public items. Secret."""
-        totals = np.asarray(self._half_wins.sum(axis=1)).ravel()
-        named = dict(zip(self._items, totals.tolist(), strict=True))
+        """The same by name over the public items. Secret."""
+        named = dict(zip(self._items, self.half_wins().tolist(), strict=True))
         return Histogram.of(named, domain=self._items)
 
     def described(self) -> str:

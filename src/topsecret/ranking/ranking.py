@@ -126,7 +126,7 @@ def counting(
     """
     # In half wins, so that counts are whole: one comparison moves a score by at most 2.
     mechanism = LaplaceRanking(k, epsilon, sensitivity=2)
-    _at_most_all(k, comparisons)
+    at_most_all(k, comparisons)
     selection = mechanism.select(comparisons.half_win_counts(), bits)
     return Ranking(
         items=selection.items,
@@ -162,7 +162,7 @@ def spectral(
     rules.positive(epsilon, "epsilon")
     rules.one_of(answer, "answer", ("list", "set"))
     theta = teleport_of(teleport)
-    _at_most_all(k, comparisons)
+    at_most_all(k, comparisons)
     if promise is None:
         mixing = unconditional(comparisons.most_games, comparisons.fewest_meetings, theta)
     elif theta:
@@ -210,6 +210,7 @@ def top_mechanism(
     return GumbelTopK(k, 2 * exact(moves) / per_pick, False, moves, "replace")
 
 
-def _at_most_all(k: int | None, comparisons: Comparisons) -> None:
+def at_most_all(k: int | None, comparisons: Comparisons) -> None:
+    """No list is longer than the public number of items."""
     if k is not None:
         rules.at_most(k, "k", len(comparisons.items), "the number of items")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any
 
 from topsecret.accounting.charge import Charge
@@ -59,6 +60,7 @@ def release_from(record: Mapping[str, Any]) -> Release:
     )
     if values.get("counts") is not None:
         values["counts"] = tuple(values["counts"])
+    values["parameters"] = MappingProxyType(dict(values["parameters"]))
     values["unit"] = PrivacyUnit(**values["unit"])
     values["time"] = datetime.fromisoformat(values["time"])
     charge = values.get("charge")

@@ -52,7 +52,7 @@ class Release:
     mechanism: str
     """The mechanism's name, as ``top_k`` takes it."""
     parameters: Mapping[str, Public]
-    """The mechanism's public parameters."""
+    """The mechanism's public parameters, as a mapping that cannot be changed."""
     bound: str
     """The composition bound that proves epsilon."""
     threshold: str
@@ -80,12 +80,9 @@ class Release:
     charge: Charge | None = None
     """What the answer took from a budget; None without a ledger."""
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
-
-    def __reduce__(self) -> tuple[type[Release], tuple[object, ...]]:
+    def __reduce__(self) -> tuple[object, tuple[dict[str, object]]]:
         values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return Release, tuple((values | {"parameters": dict(self.parameters)}).values())
+        return _unpickled, (values | {"parameters": dict(self.parameters)},)
 
     @property
     def title(self) -> str:
@@ -286,6 +283,10 @@ class Release:
     def to_json(self, *, indent: int | None = 2) -> str:
         """``to_dict`` as JSON text."""
         return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
+
+
+def _unpickled(values: dict[str, Any]) -> Release:
+    return Release(**values | {"parameters": MappingProxyType(values["parameters"])})
 
 
 def printable(item: Hashable) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from topsecret.errors import InvalidParameter
-from topsecret.sources.memory import memory
+from topsecret.sources.memory import VARIABLE, memory
 from topsecret.sources.source import Source
 
 Table = str | tuple[str, ...]
@@ -56,7 +56,8 @@ def open_source(source: Any, table: Table | None = None) -> Source:
 
     Nothing but the schema is read. The engines' packages are imported only when they are needed.
     """
-    memory()  # a wrong one must not be found when the answer is paid for
+    if VARIABLE in os.environ:
+        memory()  # a wrong one must not be found when the answer is paid for
     if isinstance(source, str) and "://" in source:
         from topsecret.sources.engines.sqlalchemy import SqlSource
 

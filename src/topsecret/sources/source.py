@@ -109,7 +109,7 @@ class CountQuery:
                 f"person={self.person!r} must be the name of a column; pass person='...'"
             )
         _check_item(self.item, self.person)
-        object.__setattr__(self, "where", conditions(self.where))
+        object.__setattr__(self, "where", conditions(self.where) if self.where else ())
         _check_cap(self.max_items)
         if not self.salt:
             object.__setattr__(self, "salt", secrets.token_bytes(SALT_BYTES))

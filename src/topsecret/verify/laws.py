@@ -20,7 +20,8 @@ from topsecret.errors import DomainRequired, InvalidParameter, VerificationFaile
 from topsecret.exact.rounding import down, precision, up
 from topsecret.mechanisms.mechanism import Mechanism
 from topsecret.mechanisms.selection import Outcome
-from topsecret.verify.neighbours import Cube
+from topsecret.verify.neighbours import Cube, Indices, Neighbourhood, neighbours
+from topsecret.verify.persons import PersonFamily, person_families
 from topsecret.verify.report import described
 
 Floats = NDArray[np.float64]
@@ -43,9 +44,12 @@ class Family:
     cube: Cube
     public: bool
 
-    def histogram(self, counts: NDArray[np.int64]) -> Histogram:
-        """The histogram with these counts; without a public domain a zero is not observed."""
-        names = self.cube.names
+    def __len__(self) -> int:
+        return len(self.cube)
+
+    def histogram(self, index: int) -> Histogram:
+        """The histogram of this place; without a public domain a zero is not observed."""
+        names, counts = self.cube.names, self.cube.counts()[index]
         observed = {name: int(count) for name, count in zip(names, counts, strict=True) if count}
         return Histogram.of(observed, domain=names) if self.public else Histogram.of(observed)
 
@@ -54,16 +58,19 @@ class Family:
         counts = self.cube.counts()[index]
         return dict(zip(self.cube.names, counts.tolist(), strict=True))
 
+    def pairs(self, neighbourhood: Neighbourhood) -> tuple[Indices, Indices]:
+        """All ordered pairs of neighbours."""
+        return neighbours(self.cube, neighbourhood)
+
 
 class Laws:
     """The laws of ``mechanism`` on every histogram of a family."""
 
-    def __init__(self, mechanism: Mechanism, family: Family) -> None:
+    def __init__(self, mechanism: Mechanism, family: Family | PersonFamily) -> None:
         self.mechanism = mechanism
         self.family = family
-        self.counts = family.cube.counts()
         self.balls = lru_cache(maxsize=4096)(self._balls)
-        tabulated = [self._balls(index, TABLE_BITS) for index in range(len(family.cube))]
+        tabulated = [self._balls(index, TABLE_BITS) for index in range(len(family))]
         names = {outcome: None for law in tabulated for outcome in law}
         self.outcomes: tuple[Outcome, ...] = tuple(names)
         columns = {outcome: column for column, outcome in enumerate(self.outcomes)}
@@ -77,7 +84,7 @@ class Laws:
 
     def _balls(self, index: int, bits: int) -> Mapping[Outcome, arb]:
         with precision(bits):
-            law = self.mechanism.probabilities(self.family.histogram(self.counts[index]))
+            law = self.mechanism.probabilities(self.family.histogram(index))
             total = sum(law.values(), arb(0))
         if not total.contains(1):
             raise VerificationFailed(
@@ -87,7 +94,9 @@ class Laws:
         return law
 
 
-def families(mechanism: Mechanism, items: int, max_count: int, tall: int) -> tuple[Family, ...]:
+def families(
+    mechanism: Mechanism, items: int, max_count: int, tall: int
+) -> tuple[Family | PersonFamily, ...]:
     """The families that a check with at most ``items`` items runs over.
 
     Without a public domain an item of count 0 is not there, so one cube holds the histograms of
@@ -96,6 +105,10 @@ def families(mechanism: Mechanism, items: int, max_count: int, tall: int) -> tup
     up to ``tall`` reach above thresholds that small counts never pass.
     """
     public = needs_domain(mechanism)
+    counted = getattr(mechanism, "counted", None)
+    if counted is not None:
+        persons = person_families(counted, public, items, max_count, tall)
+        return tuple(family for family in persons if _accepts(mechanism, family))
     cubes = [Cube(size, max_count) for size in range(1 if public else items, items + 1)]
     if tall > max_count and items >= 2:
         cubes.append(Cube(2, tall))
@@ -109,10 +122,9 @@ def families(mechanism: Mechanism, items: int, max_count: int, tall: int) -> tup
     return accepted
 
 
-def _accepts(mechanism: Mechanism, family: Family) -> bool:
-    nobody = np.zeros(family.cube.items, dtype=np.int64)
+def _accepts(mechanism: Mechanism, family: Family | PersonFamily) -> bool:
     try:
-        mechanism.probabilities(family.histogram(nobody))
+        mechanism.probabilities(family.histogram(0))
     except InvalidParameter:
         return False
     return True
@@ -120,7 +132,11 @@ def _accepts(mechanism: Mechanism, family: Family) -> bool:
 
 def needs_domain(mechanism: Mechanism) -> bool:
     """Whether the mechanism refuses a histogram without a public domain."""
+    counted = getattr(mechanism, "counted", None)
     try:
+        if counted is not None:
+            mechanism.probabilities(counted({}, None))
+            return False
         mechanism.probabilities(Histogram.of({}))
     except DomainRequired:
         return True

@@ -25,7 +25,7 @@ from topsecret.verify.divergence import (
     upper_bounds,
 )
 from topsecret.verify.laws import Floats, Laws, families
-from topsecret.verify.neighbours import Indices, Neighbourhood, neighbours
+from topsecret.verify.neighbours import Indices, Neighbourhood
 from topsecret.verify.report import Comparison, PrivacyReport, described
 
 _GRID = 17
@@ -62,7 +62,7 @@ def check_privacy(
         items=items,
         max_count=max_count,
         tall=tall,
-        histograms=sum(len(check.laws.counts) for check in checks),
+        histograms=sum(len(check.laws.family) for check in checks),
         pairs=sum(len(check.first) for check in checks),
         outcomes=max(len(check.laws.outcomes) for check in checks),
         points=sum(check.points for check in checks),
@@ -89,7 +89,7 @@ class _FamilyCheck:
 
     def __init__(self, laws: Laws, neighbourhood: Neighbourhood) -> None:
         self.laws = laws
-        self.first, self.second = neighbours(laws.family.cube, neighbourhood)
+        self.first, self.second = laws.family.pairs(neighbourhood)
         self.claim = _claim_of(laws.mechanism)
         self.points = 0
         self.comparisons = 0

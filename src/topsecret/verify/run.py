@@ -31,6 +31,8 @@ ALARM_RATE = 1e-6
 # the threshold of a small delta for both items and NOTHING to be drawn often.
 _PUBLIC = {"a": 6, "b": 4, "c": 4, "d": 3}
 _OBSERVED = {"a": 16, "b": 13, "c": 13, "d": 10, "e": 3}
+_PERSONS = {"a": 4, "b": 2, "c": 1, "d": 1, "abc": 2}
+"""How many persons have these items, each letter one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,12 @@ class Task:
         public = needs_domain(self.mechanism)
         counts = _PUBLIC if public else _OBSERVED
         histogram = Histogram.of(counts, domain=tuple(counts)) if public else Histogram.of(counts)
+        counted = getattr(self.mechanism, "counted", None)
+        if counted is not None:
+            counts = _PERSONS
+            names = tuple(_PERSONS)[:-1]
+            persons = {f"{n} {i}": [*n] for n, number in counts.items() for i in range(number)}
+            histogram = counted(persons, names if public else None)
         return check_sampler(
             self.mechanism,
             histogram,

@@ -14,6 +14,8 @@ import re
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +34,11 @@ from topsecret.sources.engines.files import (
     literal_pattern,
 )
 from topsecret.sources.fingerprints import Fingerprint, digest, file_version
+from topsecret.sources.memory import VARIABLE, memory
 from topsecret.sources.progress import watch
 from topsecret.sources.session import Relation, Rows
 from topsecret.sources.source import Columns, CountQuery, Kind, LeadingCounts, Schema
-from topsecret.sources.sql.statements import table
+from topsecret.sources.sql.statements import leading_counts, table
 
 # Kept as they are; every other type is counted under its text, which always exists: a timestamp
 # may be out of Python's range, a list is not hashable, and neither may make a query fail.
@@ -251,7 +254,13 @@ class FileSource:
 
     def leading_counts(self, query: CountQuery) -> LeadingCounts:
         """Count distinct persons per item in one query and return the leading rows."""
-        return asking.leading_counts(self, query)
+        # Values of conditions may be equal in Python and not in SQL: 1, 1.0 and True.
+        if self._files[0].format not in ("CSV", "TSV") or query.where or query.home is not None:
+            return asking.leading_counts(self, query)
+        with self.session(query) as session:
+            header = common_columns(self._files) or ()
+            salt = b"" if query.max_items is None else query.salt
+            return query.items(session.ask(_text_statement(self._files, header, query, salt), []))
 
     def sql(self, query: CountQuery) -> str:
         """The query that DuckDB is asked, for reading."""
@@ -312,6 +321,19 @@ def file_relation(
     return first.scan(columns, header, more), dict.fromkeys(columns, "text")
 
 
+@lru_cache(maxsize=64)
+def _text_statement(
+    files: tuple[EventFile, ...], header: tuple[str, ...], query: CountQuery, salt: bytes
+) -> str:
+    """The leading counts of text files; the salt is no part of a query's equality."""
+    check_columns(files[0], query.columns, header)
+    events = files[0].scan(query.columns, header, files[1:])
+    texts: Schema = dict.fromkeys(query.columns, "text")
+    return leading_counts(events, replace(query, salt=salt or query.salt), texts, "duckdb").sql(
+        "duckdb"
+    )
+
+
 def domain_paths(query: CountQuery) -> list[Path]:
     """The files that a query's domain is read from."""
     if not isinstance(query.domain, FileColumn) or is_plain(query.domain.path):
@@ -321,9 +343,7 @@ def domain_paths(query: CountQuery) -> list[Path]:
 
 def _memory() -> dict[str, str]:
     """How much memory the engine may use before it spills to disk, where TOPSECRET_MEMORY says."""
-    from topsecret.sources.memory import memory
-
-    named = memory()
+    named = memory() if VARIABLE in os.environ else None
     return {} if named is None else {"memory_limit": named}
 
 

@@ -145,7 +145,7 @@ def _pairs(events: exp.Expression, query: CountQuery, schema: Schema, dialect: s
         shown.append(named(value, name))
         needed += required
     who = column(query.person, EVENTS)
-    shown.append(named(_person(who, query.person, schema, dialect), "person"))
+    shown.append(named(person_of(who, query.person, schema, dialect), "person"))
     needed.append(_present(who.copy()))
     where = query.where
     if query.home is not None:
@@ -160,7 +160,8 @@ def _pairs(events: exp.Expression, query: CountQuery, schema: Schema, dialect: s
     )
 
 
-def _person(who: exp.Expression, name: str, schema: Schema, dialect: str) -> exp.Expression:
+def person_of(who: exp.Expression, name: str, schema: Schema, dialect: str) -> exp.Expression:
+    """The value that identifies a person, if the column's type has one."""
     if isinstance(schema, Columns):
         if name in schema.unclear:
             raise DataIndependentFailure(

@@ -1,0 +1,79 @@
+"""How many persons a named label surely has: a lower bound from its noisy value.
+
+>>> persons_at_least([102_400], 1, Fraction(7), Fraction(41))
+(89,)
+
+The value v of a named label is a Gaussian that was seen only because it exceeded T. The bound is
+the S with P[V ≥ v | V > T] = α/R when the label's sum is S, R the number of labels that were named:
+all R bounds hold together with probability 1 − α (docs/proofs/weighted-histogram.md). The largest
+values are the luckiest, so that a bound with α alone would fail for the head of a list. Sums of
+weights are at most persons, hence it bounds persons too; no upper bound follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from topsecret.accounting.pairs import normal_below
+from topsecret.counts.weights import UNIT
+from topsecret.exact.rounding import ball, precision
+
+ALPHA = Fraction(1, 20)
+"""With this probability, at most, one of a release's bounds is too high."""
+
+
+def persons_at_least(
+    values: Sequence[int],
+    labels: int,
+    sigma: Fraction,
+    threshold: Fraction | None,
+    alpha: Fraction = ALPHA,
+) -> tuple[int, ...]:
+    """The bound of each value, best first, out of ``labels`` that were named. Post-processing."""
+    found: list[int] = []
+    # An observed label has a person; a label of a public domain may have none.
+    least = 0 if threshold is None else 1
+    bound: int | None = None
+    for value in values:
+        bound = _bound(
+            Fraction(2 * value - 1, 2 * UNIT), bound, least, labels, sigma, threshold, alpha
+        )
+        found.append(bound)
+    return tuple(found)
+
+
+def _bound(
+    value: Fraction,
+    above: int | None,
+    least: int,
+    labels: int,
+    sigma: Fraction,
+    threshold: Fraction | None,
+    alpha: Fraction,
+) -> int:
+    """The largest m that holds surely: a sum of m − 1 would show such a value too seldom.
+
+    ``value`` is the lower end of what was rounded; ``above`` a bound of a larger value.
+    """
+
+    def surely(persons: int) -> bool:
+        """P[V ≥ value | V > T] < α/R at a sum of persons − 1, and hence at every smaller sum."""
+        with precision(128):
+            place = (value - (persons - 1)) / sigma
+            chance = normal_below(-ball(place))
+            if threshold is not None:
+                chance /= normal_below(-ball((threshold - (persons - 1)) / sigma))
+            return bool(chance < ball(alpha / labels))
+
+    if not surely(least + 1):
+        return least
+    low = least + 1
+    high = max(low + 1, int(value) + 2) if above is None else max(low, above) + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        if surely(middle):
+            low = middle
+        else:
+            high = middle
+    return low

@@ -1,0 +1,47 @@
+"""A reader's path: how many modules one question passes through, and how often it changes over.
+
+Counted for calls alone, once everything is warm: what is remembered is not walked through again.
+"""
+
+import sys
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from types import FrameType
+
+import topsecret
+from topsecret import top_k
+from topsecret.sources.demo_data import write_checkins
+
+PACKAGE = str(Path(topsecret.__file__).parent)
+MOST_MODULES, MOST_CHANGES = 20, 200
+
+
+def modules_called(ask: Callable[[], object]) -> list[str]:
+    """The module of every call within the package, in order."""
+    called: list[str] = []
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_code.co_filename.startswith(PACKAGE):
+            called.append(frame.f_code.co_filename)
+
+    sys.setprofile(note)
+    try:
+        ask()
+    finally:
+        sys.setprofile(None)
+    return called
+
+
+def test_a_warm_question_of_a_file_takes_a_short_way(tmp_path: Path) -> None:
+    path = write_checkins(tmp_path)
+
+    def ask() -> object:
+        return top_k(path, item="place", person="user", k=10, epsilon=1.0)
+
+    ask()
+    called = modules_called(ask)
+    modules = sorted({name.removeprefix(PACKAGE) for name in called})
+    changes = sum(one != other for one, other in pairwise(called))
+    assert len(modules) <= MOST_MODULES, f"{len(modules)}: {', '.join(modules)}"
+    assert changes <= MOST_CHANGES
