@@ -98,9 +98,10 @@ PRIVATE_LENGTH = {
     "canonical-set": (
         "without a delta, from 10 items on and with at least ten times as many public ones, a set "
         "drawn at once finds more than one-shot noise on most data (docs/results/e10-pure.md), and "
-        "it names only as many items as the counts can carry. It can lose to "
-        "oneshot-exponential where k is near 10 and all of the top k lead the rest clearly but "
-        "hardly each other; ordered=True asks for a list instead."
+        "it names only as many items as the counts can carry. With k near 10 it can lose: on "
+        "BrightKite (k = 10, epsilon = 0.4) it found 0.53 of the top 10 and one-shot noise 0.71, "
+        "on MEDCOST (k = 10, epsilon = 1) 0.63 and 0.76; from k = 50 on it lost nowhere more than "
+        "0.05. ordered=True asks for a list instead."
     ),
     "oneshot-private-length": (
         "without a delta, from 10 items on and with at least ten times as many public ones, a "
