@@ -3,9 +3,10 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 SUDO   := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
+LOCKED := --quiet --disable-pip-version-check --constraint constraints.txt --build-constraint constraints.txt
 APT    := $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get
 
-.PHONY: demo demo-service test docs soak bench verify reproduce postgres chromium curl java clean
+.PHONY: demo demo-service test newest lowest lock bare docs soak bench verify reproduce postgres chromium curl java clean
 
 # A fresh Debian or Ubuntu has python3 without venv: ask the system for it only when it is missing.
 $(VENV)/.pip:
@@ -15,22 +16,22 @@ $(VENV)/.pip:
 	  { $(APT) update -q && $(APT) install -y -q python3-venv; } || \
 	  { echo "Python's venv module is missing; install it (on Debian and Ubuntu: apt install python3-venv)."; exit 2; }
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade --constraint constraints.txt pip
 	@touch $@
 
-$(VENV)/.demo: pyproject.toml $(VENV)/.pip
+$(VENV)/.demo: pyproject.toml constraints.txt $(VENV)/.pip
 	@echo "Installing topsecret into $(VENV) …"
-	@$(BIN)/python -m pip install --quiet --editable .
+	@$(BIN)/python -m pip install $(LOCKED) --editable .
 	@touch $@
 
-$(VENV)/.test: pyproject.toml $(VENV)/.pip
+$(VENV)/.test: pyproject.toml constraints.txt $(VENV)/.pip
 	@echo "Installing topsecret and its tests' tools into $(VENV) …"
-	@$(BIN)/python -m pip install --quiet --editable '.[all]' --group dev --group docs
+	@$(BIN)/python -m pip install $(LOCKED) --editable '.[all]' --group dev --group docs
 	@touch $(VENV)/.demo $(VENV)/.service $@
 
-$(VENV)/.service: pyproject.toml $(VENV)/.pip
+$(VENV)/.service: pyproject.toml constraints.txt $(VENV)/.pip
 	@echo "Installing topsecret and its service into $(VENV) …"
-	@$(BIN)/python -m pip install --quiet --editable '.[service]'
+	@$(BIN)/python -m pip install $(LOCKED) --editable '.[service]'
 	@touch $(VENV)/.demo $@
 
 demo: $(VENV)/.demo
@@ -71,6 +72,28 @@ test: $(VENV)/.test postgres chromium curl java
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -n auto
 
+# The same tests with the newest and with the lowest versions that pyproject.toml allows.
+newest: postgres chromium curl java
+	$(PYTHON) -m venv --clear .venv-newest
+	.venv-newest/bin/python -m pip install --quiet --upgrade pip
+	.venv-newest/bin/python -m pip install --quiet --editable '.[all]' --group dev --group docs
+	.venv-newest/bin/python -m pytest -n auto
+
+lowest: postgres chromium curl java
+	$(PYTHON) -m venv --clear .venv-lowest
+	.venv-lowest/bin/python -m pip install --quiet uv
+	.venv-lowest/bin/uv pip install --quiet --python .venv-lowest/bin/python --resolution lowest-direct \
+	  --editable '.[all]' --group dev --group docs
+	.venv-lowest/bin/python -m pytest -n auto
+
+# What `make newest` tried becomes what `make test` installs, for this Python.
+lock:
+	.ci/lock .venv-newest/bin/python constraints.txt
+
+# demo and test on minimal Debian 12 and 13 roots, where nothing is installed.
+bare:
+	.ci/bare
+
 # New cases and new noise, round after round: each begins with the seed that repeats it
 # (python -m pytest --hypothesis-seed=SEED). A failure found here becomes a fixed @example. Then
 # 2,000 requests of 64 clients with random kills of workers and of the PostgreSQL server; then 100
@@ -100,4 +123,4 @@ verify: $(VENV)/.demo
 	$(BIN)/topsecret verify
 
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis dist build demo site
+	rm -rf $(VENV) .venv-newest .venv-lowest .mypy_cache .pytest_cache .ruff_cache .hypothesis dist build demo site

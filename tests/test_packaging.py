@@ -2,10 +2,12 @@
 
 import importlib.metadata
 import os
+import re
 import shlex
 import subprocess
 import sys
 import tarfile
+import tomllib
 import venv
 import zipfile
 from pathlib import Path
@@ -111,3 +113,26 @@ def test_no_extra_is_part_of_the_base() -> None:
         line for line in importlib.metadata.requires("topsecret") or [] if "extra ==" not in line
     ]
     assert len(base) == 6
+
+
+def test_everything_that_is_asked_for_is_locked() -> None:
+    """By name and version alone: no address of a registry, no file."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    asked = project["project"]["dependencies"] + project["build-system"]["requires"]
+    for listed in project["project"]["optional-dependencies"].values():
+        asked += listed
+    for listed in project["dependency-groups"].values():
+        asked += listed
+    wanted = {re.split(r"[\[<>=]", one)[0].lower() for one in asked} - {"topsecret"}
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pinned = [line for line in lines if not line.startswith("#")]
+    form = re.compile(r'([\w.-]+)==[\w.]+(?: ; python_version (?:<|>=) "3\.\d+")?')
+    assert all(form.fullmatch(line) for line in pinned)
+    assert wanted <= {line.split("==")[0].lower().replace("_", "-") for line in pinned}
+
+
+@pytest.mark.parametrize("name", ["duckdb", "python-flint", "sqlalchemy", "sqlglot"])
+def test_what_sql_and_noise_rest_on_is_bounded_above(name: str) -> None:
+    asked = [line for line in importlib.metadata.requires("topsecret") or [] if name in line]
+    assert asked
+    assert all("<" in line.split(";")[0] for line in asked)

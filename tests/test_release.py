@@ -92,7 +92,17 @@ def test_json_holds_everything() -> None:
             "parameters",
         ),
         *("bound", "threshold", "source", "item", "person", "adjacency", "max_items"),
-        *("counts", "half_width", "where", "group", "domain", "charge"),
+        *(
+            "counts",
+            "half_width",
+            "persons",
+            "intervals",
+            "smoothed",
+            "where",
+            "group",
+            "domain",
+            "charge",
+        ),
         *("receipt", "version", "time"),
     }
 

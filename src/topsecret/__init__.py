@@ -6,6 +6,7 @@
 from topsecret.counts.histogram import Histogram
 from topsecret.mechanisms.selection import NOTHING
 from topsecret.planning import Zipf, plan
+from topsecret.questions.sql import sql
 from topsecret.questions.top_k import Column, Expression, top_k, top_k_by
 
 __version__ = "0.1.0.dev0"
@@ -18,6 +19,7 @@ __all__ = [
     "Zipf",
     "__version__",
     "plan",
+    "sql",
     "top_k",
     "top_k_by",
 ]

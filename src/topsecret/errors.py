@@ -5,6 +5,7 @@
     TopSecretError
     ├── InvalidParameter (ValueError)      a public parameter breaks a rule
     ├── DomainRequired (InvalidParameter)  the mechanism needs a public domain of items
+    ├── QueryRefused (InvalidParameter)    a pasted query that no rule accepts
     ├── TooLarge (InvalidParameter)        an exact enumeration was asked of too large a case
     ├── MissingExtra (ImportError)         an optional package is not installed
     ├── SourceError (OSError)              the data cannot be reached or read
@@ -38,6 +39,17 @@ class InvalidParameter(TopSecretError, ValueError):
 
 class DomainRequired(InvalidParameter):
     """The mechanism may name any item of a public domain, and the histogram has none."""
+
+
+class QueryRefused(InvalidParameter):
+    """A pasted query that no rule accepts; ``reason`` is one word, the text names the clause.
+
+    Raised from the text, the schema and the privacy file alone, before any row is read.
+    """
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
 
 
 class TooLarge(InvalidParameter):

@@ -17,6 +17,7 @@ def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ledger:
     return Ledger("ledger.db")
 
 
+@pytest.mark.filterwarnings("ignore:counts_share")
 def test_every_stored_answer_is_found_and_free(ledger: Ledger) -> None:
     with closing(ledger):
         before = {name: ledger.account(name).spent for name in ledger.datasets()}

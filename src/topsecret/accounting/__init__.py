@@ -15,6 +15,7 @@ from topsecret.accounting.absorption import (
 )
 from topsecret.accounting.calibration import (
     calibrate,
+    calibrate_gaussian,
     calibrate_limited_domain,
     calibrate_picks,
     calibrate_zcdp,
@@ -50,6 +51,7 @@ __all__ = [
     "approximate",
     "calibrate",
     "calibrate_absorbed",
+    "calibrate_gaussian",
     "calibrate_limited_domain",
     "calibrate_picks",
     "calibrate_zcdp",

@@ -37,7 +37,7 @@ GAUSSIAN = "Balle & Wang 2018, Thm 8"
 JOINT = "noise and threshold of one release together, docs/proofs/weighted-histogram.md"
 ABSORBED = "picks absorbed by Gaussians, in closed form (docs/proofs/absorption.md)"
 
-CLOSE = Fraction(4, 1000)
+CLOSE = Fraction(3, 1000)
 """The recursion is left out where the closed form's mu² exceeds that of a Gaussian of the same
 variance by no more: it could lower epsilon by a fifth of a percent, and takes seconds."""
 

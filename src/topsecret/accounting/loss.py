@@ -11,7 +11,7 @@ True
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Protocol
@@ -20,6 +20,7 @@ from topsecret.accounting import bounds
 from topsecret.accounting.classical import Run
 from topsecret.accounting.explanation import Explanation
 from topsecret.accounting.renyi import Curve, NamedCurve
+from topsecret.accounting.tested import Branch, TestedSteps
 from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import Number, exact
 
@@ -108,6 +109,28 @@ class Loss:
         )
 
     __rmul__ = __mul__
+
+    def then_gaussian(self, mu_squared: Number) -> Loss:
+        """This sequence, *followed by* continuous Gaussian steps of total ``mu_squared``.
+
+        Never more than ``self + gaussian(mu_squared)``, which lets the Gaussians come first:
+        those that come last absorb picks (docs/proofs/absorption.md).
+
+        >>> list_and_counts = picks(5, 0.2).then_gaussian(0.01)
+        >>> list_and_counts.epsilon(1e-6) < (picks(5, 0.2) + gaussian(0.01)).epsilon(1e-6)
+        True
+        """
+        last = _price(mu_squared, "mu_squared")
+        if self.pick_runs and not self.curves:
+            steps = TestedSteps(Fraction(0), (Branch(self.pick_runs),), last)
+            named = NamedCurve("picks, then Gaussians", steps)
+            return replace(self, pick_runs=(), curves=((1, named),))
+        if len(self.curves) == 1 and not self.pick_runs:
+            [(copies, known)] = self.curves
+            if copies == 1 and isinstance(known.curve, TestedSteps):
+                steps = replace(known.curve, mu_squared=known.curve.mu_squared + last)
+                return replace(self, curves=((1, NamedCurve(known.name, steps)),))
+        return self + gaussian(last)
 
     def epsilon(self, delta: Number) -> float:
         """The smallest provable epsilon at ``delta`` (failures included), or inf.

@@ -1,7 +1,7 @@
 """A mechanism and its counts, calibrated together: what they cost and what they need.
 
 >>> from topsecret.calibration import Question
->>> calibrated("gumbel", Question.of(k=5, epsilon=1, domain_size=50), counts_share=0.25).rows
+>>> calibrated("gumbel", Question.of(k=5, epsilon=1, domain_size=50), CountsBudget()).rows
 101
 """
 
@@ -11,31 +11,36 @@ from functools import lru_cache
 from types import MappingProxyType
 
 from topsecret.calibration import Question, prepare, prepare_at
-from topsecret.calibration.counts import PreparedCounts, with_counts
+from topsecret.calibration.counts import (
+    CountsBudget,
+    PreparedCounts,
+    default_share,
+    with_counts,
+)
 from topsecret.calibration.prepared import Calibrated
-from topsecret.exact.rounding import ball, up
 
 
 @lru_cache(maxsize=256)
 def calibrated(
     mechanism: str,
     question: Question,
-    counts_share: float | None = None,
+    counts_for: CountsBudget | None = None,
     at: tuple[float, float] | None = None,
 ) -> Calibrated:
     """The mechanism with its counts for the question's (ε, δ), or ``at`` a metered price and δ."""
     counts: PreparedCounts | None = None
     if at is not None:
         selection = prepare_at(mechanism, question, *at)
-    elif counts_share is None:
+    elif counts_for is None:
         selection = prepare(mechanism, question)
     else:
-        selection, counts = with_counts(mechanism, question, counts_share)
+        selection, counts = with_counts(mechanism, question, counts_for)
     loss, parameters = selection.mechanism.loss, dict(selection.parameters)
-    if counts is not None:
-        loss = loss + counts.loss
-        sigma = up(ball(counts.variance).sqrt())
-        parameters |= {"counts_share": counts_share, "counts_sigma": sigma}
+    if counts is not None and counts_for is not None:
+        loss = counts.total
+        name = "counts_share" if counts_for.of_epsilon else "counts_part"
+        part = default_share(question) if counts_for.part is None else counts_for.part
+        parameters |= {name: part, "counts_mu": float(counts.mu)}
     delta = question.delta
     return Calibrated(
         question,

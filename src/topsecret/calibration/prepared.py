@@ -11,6 +11,7 @@ from topsecret.calibration.question import Question
 from topsecret.counts.histogram import Histogram
 from topsecret.mechanisms.mechanism import Mechanism
 from topsecret.mechanisms.selection import Selection
+from topsecret.results.intervals import Intervals
 from topsecret.results.release import Public
 
 if TYPE_CHECKING:
@@ -61,6 +62,8 @@ class Drawn:
     ending: str
     """How the list ended, going on after "The list"."""
     counts: tuple[int, ...] | None
+    intervals: Intervals | None
+    """What the counts tell; None without counts, or where no item was released."""
     symbols: int
     """How many symbols were released, for budgets that pay by the symbol."""
 
@@ -88,14 +91,17 @@ class Calibrated:
         """The answer about secret counts, drawn once."""
         selection, asked_for = self.selection.mechanism.select(histogram), self.question.k
         items = selection.items
+        symbols = len(items) + (not selection.complete) + (selection.chosen is not None)
+        noisy = None if self.counts is None else self.counts.release(histogram, items, symbols)
         return Drawn(
             items,
             selection.complete and (asked_for == "auto" or len(items) == asked_for),
             selection.ordered,
             selection.chosen,
             self.selection.told(selection),
-            None if self.counts is None else self.counts.release(histogram, items),
-            len(items) + (not selection.complete) + (selection.chosen is not None),
+            None if noisy is None else noisy[0],
+            None if noisy is None else noisy[1],
+            symbols,
         )
 
 

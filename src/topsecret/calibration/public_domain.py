@@ -33,7 +33,12 @@ def gumbel(question: Question) -> Prepared:
     price = calibrate_picks(k, question.epsilon, question.delta)
     if price <= 0:
         raise too_small(question)
-    mechanism = GumbelTopK(k, 1 / exact(price))
+    return gumbel_at(question, price)
+
+
+def gumbel_at(question: Question, price: float) -> Prepared:
+    """`GumbelTopK` at a price per pick that others fixed."""
+    mechanism = GumbelTopK(question.length, 1 / exact(price))
     return _prepared("gumbel", question, mechanism, {"epsilon_per_pick": price}, 1 / price)
 
 
@@ -48,8 +53,14 @@ def pruned(question: Question) -> Prepared:
     )
     if price <= 0:
         raise too_small(question)
+    return pruned_at(question, price)
+
+
+def pruned_at(question: Question, price: float) -> Prepared:
+    """`PrunedTopK` at a price of its last picks that others fixed."""
     parameters: dict[str, Public] = {"epsilon_per_pick": price}
-    return _prepared("pruned", question, PrunedTopK(k, price), parameters, 1 / price)
+    mechanism = PrunedTopK(question.length, price)
+    return _prepared("pruned", question, mechanism, parameters, 1 / price)
 
 
 def permute_and_flip(question: Question) -> Prepared:

@@ -11,7 +11,7 @@ from topsecret.calibration.words import about, too_small
 from topsecret.exact.rounding import ball, down, exact, precision, up
 from topsecret.mechanisms import StableFixedK, StableTopK
 
-_TEST_SHARE = 10
+TEST_SHARE = 10
 """A tenth of delta is for the test to fail with, as in `TestedTopK`: the quantile hardly grows
 with it, and the rest is worth more to the composition."""
 
@@ -24,6 +24,11 @@ def stable(question: Question) -> Prepared:
     rho, failing = _stable_rho(question.k_bar, question.epsilon, question.delta)
     if rho <= 0:
         raise too_small(question)
+    return stable_at(question, rho, failing)
+
+
+def stable_at(question: Question, rho: float, failing: float) -> Prepared:
+    """`StableTopK` at a rho and a failure of its test that others fixed."""
     mechanism = StableTopK(question.k_bar, rho, failing)
     with precision(64):
         z = (2 * ball(exact(failing))).erfcinv() * ball(2).sqrt()
@@ -45,7 +50,7 @@ def stable(question: Question) -> Prepared:
 def stable_fixed_k(question: Question) -> Prepared:
     """`StableFixedK`: a drop near k where there is one, picks otherwise."""
     k, k_bar = question.length, question.k_bar
-    failing = down(exact(question.delta) / _TEST_SHARE)
+    failing = down(exact(question.delta) / TEST_SHARE)
     threshold = None if question.domain_size else down(exact(question.delta) * 2 / 5)
     rho = calibrate(
         lambda part: StableFixedK(k, k_bar, part, failing, _CLOSENESS, threshold).loss,
@@ -80,7 +85,7 @@ def stable_fixed_k(question: Question) -> Prepared:
 
 @lru_cache(maxsize=256)
 def _stable_rho(k_bar: int, epsilon: float, delta: float) -> tuple[float, float]:
-    failing = down(exact(delta) / _TEST_SHARE)
+    failing = down(exact(delta) / TEST_SHARE)
 
     # From 2 places on the cost does not depend on k̄.
     start = calibrate_zcdp(epsilon, delta) or epsilon

@@ -1,6 +1,8 @@
 """All commands, registered by importing their modules. The order is that of ``--help``."""
 
 from topsecret.cli import top  # isort: skip
+from topsecret.cli import sql  # isort: skip
+from topsecret.cli import privacy  # isort: skip
 from topsecret.cli import plan  # isort: skip
 from topsecret.cli import demo  # isort: skip
 from topsecret.cli import verify  # isort: skip
@@ -23,9 +25,11 @@ __all__ = [
     "ledger",
     "pate",
     "plan",
+    "privacy",
     "rank",
     "reproduce",
     "serve",
+    "sql",
     "top",
     "verify",
 ]

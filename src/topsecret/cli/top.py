@@ -57,7 +57,12 @@ def top(
         str | None, typer.Option(help="The column of the domain's file.", metavar="COLUMN")
     ] = None,
     counts: Annotated[bool, typer.Option("--counts", help="Release noisy counts, too.")] = False,
-    counts_share: Annotated[float, typer.Option(help="Their share of epsilon.")] = 0.25,
+    counts_part: Annotated[
+        float | None, typer.Option(help="Their part of the budget; 0.15 is usual.")
+    ] = None,
+    counts_share: Annotated[
+        float | None, typer.Option(help="Older: their share of epsilon.", hidden=True)
+    ] = None,
     ordered: Annotated[
         bool, typer.Option("--ordered", help="The order must be part of the answer.")
     ] = False,
@@ -114,6 +119,7 @@ def top(
         "max_items": max_items,
         "domain": _domain(domain, domain_column, table),
         "counts": counts,
+        "counts_part": counts_part,
         "counts_share": counts_share,
         "ordered": ordered,
         "fill": fill,
@@ -131,16 +137,17 @@ def top(
         release = top_k(source, **asked)
         if plot is not None:
             release.plot().savefig(plot)
-        _print([release], release, json, csv)
+        print_answer(release, json, csv)
         return
     _refuse_together(plot=plot)
     from topsecret.questions.top_k import top_k_by
 
     releases = top_k_by(source, by=by, groups=group or [], disjoint=disjoint, **asked)
-    _print(list(releases.values()), releases, json, csv)
+    print_answer(releases, json, csv)
 
 
-def _print(lists: list[Any], whole: Any, json: bool, csv: bool) -> None:
+def print_answer(whole: Any, json: bool, csv: bool) -> None:
+    """One list, or one for each group, as a person or a machine wants it."""
     if json:
         typer.echo(whole.to_json())
     elif csv:
@@ -148,10 +155,12 @@ def _print(lists: list[Any], whole: Any, json: bool, csv: bool) -> None:
     else:
         from topsecret.cli.render import show, show_together
 
-        for release in lists:
+        if not hasattr(whole, "together"):
+            show(whole)
+            return
+        for release in whole.values():
             show(release)
-        if len(lists) > 1:
-            show_together(whole.together)
+        show_together(whole.together)
 
 
 def _refuse_together(**options: object) -> None:

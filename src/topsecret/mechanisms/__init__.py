@@ -1,6 +1,7 @@
 """The mechanisms: each a pure function of a histogram and random bits, with its proof."""
 
 from topsecret.mechanisms.canonical_set import CanonicalSet
+from topsecret.mechanisms.correlated_counts import CorrelatedCounts
 from topsecret.mechanisms.fixed_threshold import FixedThreshold
 from topsecret.mechanisms.gumbel import GumbelTopK
 from topsecret.mechanisms.laplace_ranking import LaplaceRanking
@@ -22,6 +23,7 @@ from topsecret.mechanisms.weighted_histogram import WeightedHistogram
 
 __all__ = [
     "CanonicalSet",
+    "CorrelatedCounts",
     "FixedThreshold",
     "GumbelTopK",
     "LaplaceRanking",

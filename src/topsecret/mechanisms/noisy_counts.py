@@ -112,7 +112,7 @@ class NoisyCounts:
         self, histogram: Histogram, items: Sequence[Hashable], bits: BitSource | None = None
     ) -> tuple[int, ...]:
         """The noisy count of each item, in the order given."""
-        _no_repetition(items)
+        no_repetition(items)
         if not items:
             return ()
         bits = SystemBits() if bits is None else bits
@@ -153,7 +153,7 @@ class ClampedCounts:
     """q^|x| against q^|x + 1| is e^(1/b) exactly; none exceeds it, by the note above."""
 
     def __post_init__(self) -> None:
-        _no_repetition(self.items)
+        no_repetition(self.items)
         low, high = self.window
         if low > high:
             raise InvalidParameter(f"window={self.window} must not be empty; swap its ends")
@@ -217,6 +217,7 @@ def _clamped(noise: IntegerNoise, count: int, low: int, high: int) -> dict[int, 
     return {low: noise.at_least(count - low), **masses, high: noise.at_least(high - count)}
 
 
-def _no_repetition(items: Sequence[Hashable]) -> None:
+def no_repetition(items: Sequence[Hashable]) -> None:
+    """Each item's count is released once."""
     if len(set(items)) != len(items):
         raise InvalidParameter("items must not name one twice; each further count would cost more")

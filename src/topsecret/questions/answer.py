@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol
 
 from topsecret.calibration.calibrated import calibrated
+from topsecret.calibration.counts import CountsBudget
 from topsecret.calibration.prepared import Calibrated
 from topsecret.calibration.question import Question as Numbers
 from topsecret.counts.histogram import Histogram
@@ -103,14 +104,14 @@ def planned(numbers: Numbers, question: Question, terms: Metered | Flexible | No
     at = None
     if terms is not None and terms.kind == "metered":
         at = down(terms.price), down(terms.query_delta)
-    return _planned(numbers, question.mechanism, question.counts_share, at, lists)
+    return _planned(numbers, question.mechanism, question.counts, at, lists)
 
 
 @lru_cache(maxsize=256)
 def _planned(
     numbers: Numbers,
     mechanism: str,
-    counts_share: float | None,
+    counts: CountsBudget | None,
     at: tuple[float, float] | None,
     lists: int,
 ) -> Plan:
@@ -122,7 +123,7 @@ def _planned(
 
     def each_at(epsilon: float, delta: float) -> Calibrated:
         asked = replace(numbers, epsilon=epsilon, delta=delta)
-        return calibrated(_named(mechanism, asked, at), asked, counts_share, at)
+        return calibrated(_named(mechanism, asked, at), asked, counts, at)
 
     epsilon, delta = numbers.epsilon, numbers.delta
     if lists == 1:
@@ -221,7 +222,7 @@ def _release(
 ) -> tuple[Release, int]:
     from topsecret import __version__
 
-    drawn, counted, counts = each.draw(histogram), question.counted, each.counts
+    drawn, counted = each.draw(histogram), question.counted
     release = Release(
         items=drawn.items,
         complete=drawn.complete,
@@ -241,7 +242,8 @@ def _release(
         chosen=drawn.chosen,
         told=drawn.ending,
         counts=drawn.counts,
-        half_width=None if counts is None else counts.half_width,
+        half_width=None if drawn.intervals is None else drawn.intervals.half_width(),
+        intervals=drawn.intervals,
         group=group,
         where=" and ".join(map(str, counted.where)),
         domain="" if counted.domain is None else counted.domain.described,

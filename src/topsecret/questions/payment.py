@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     )
 
 
+FIRST_SHARE = 0.25
+"""The part of epsilon that topsecret 0.1 gave to counts."""
+
+
 @dataclass(frozen=True, slots=True)
 class Paid:
     """The budget of a data set that a ledger keeps, perhaps an analyst's share of it."""
@@ -111,8 +115,9 @@ def first_form(bill: Bill) -> FirstForm:
 
     question, groups = bill.question, bill.question.groups
     numbers = bill.plan.each.question.to_dict()
-    if question.counts_share is not None:  # the selection's own part was written down
-        part = down(1 - exact(question.counts_share))
+    if question.counts is not None:  # the selection's own part of epsilon was written down
+        share = FIRST_SHARE if question.counts.part is None else question.counts.part
+        part = down(1 - exact(share))
         whole = bill.plan.each.question
         numbers |= {"epsilon": whole.epsilon * part, "delta": whole.delta * part}
     written: dict[str, object] = {
@@ -122,7 +127,7 @@ def first_form(bill: Bill) -> FirstForm:
         "unit": repr(question.unit),
         "asked": numbers,
     }
-    if question.counts_share is not None:
+    if question.counts is not None:
         written["counts"] = True
     if groups is not None:
         written |= {"by": groups.by, "groups": list(groups.values), "disjoint": groups.disjoint}
@@ -146,8 +151,8 @@ def price_of(selection: Prepared, counts: PreparedCounts | None = None, lists: i
     """What as many such lists cost, one after the other."""
     from topsecret.ledger import Picks, Price
 
-    if counts is not None:  # paid in full: the discrete Gaussian's own form is kept
-        return Price(lists * (selection.mechanism.loss + counts.loss))
+    if counts is not None:  # paid in full: what a list did not take may have gone to its counts
+        return Price(lists * counts.total)
     loss, terms = lists * selection.mechanism.loss, paid_by_symbol(selection)
     if terms is None:
         return Price(loss)
@@ -161,10 +166,10 @@ def _at_another_epsilon(bill: Bill) -> PriceAtEpsilon | None:
 
     if bill.question.groups is not None:
         return None
-    each, share = bill.plan.each, bill.question.counts_share
+    each, counts = bill.plan.each, bill.question.counts
 
     def price_at(epsilon: float) -> Price:
-        other = calibrated(each.selection.name, each.question.at(epsilon), share)
+        other = calibrated(each.selection.name, each.question.at(epsilon), counts)
         return price_of(other.selection, other.counts)
 
     return PriceAtEpsilon(each.question.epsilon, price_at)

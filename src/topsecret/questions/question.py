@@ -12,12 +12,14 @@ parameter once, before a source is opened; ``answer`` takes it from there.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, Required, TypedDict
 
 from topsecret.accounting.privacy_unit import PrivacyUnit
+from topsecret.calibration.counts import CountsBudget
 from topsecret.calibration.question import Question as Numbers
 from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import Number, down
@@ -55,7 +57,8 @@ class Keywords(TypedDict, total=False):
     max_items: int | None
     domain: DomainLike | None
     counts: bool
-    counts_share: float
+    counts_part: float | None
+    counts_share: float | None
     ordered: bool
     fill: bool
     salt: bytes
@@ -112,8 +115,8 @@ class Question:
     numbers: Numbers
     """How many items, and the budget of the whole question."""
     mechanism: str = "auto"
-    counts_share: float | None = None
-    """The part of epsilon that noisy counts get; None for no counts."""
+    counts: CountsBudget | None = None
+    """What noisy counts get of the budget; None for no counts."""
     groups: Groups | None = None
     version: str | None = None
     """Which data it is, in the caller's words, where the source does not say."""
@@ -135,7 +138,8 @@ class Question:
         max_items: int | None = None,
         domain: DomainLike | None = None,
         counts: bool = False,
-        counts_share: float = 0.25,
+        counts_part: float | None = None,
+        counts_share: float | None = None,
         ordered: bool = False,
         fill: bool = False,
         salt: bytes = b"",
@@ -168,9 +172,10 @@ class Question:
             numbers = _numbers(k, epsilon, delta, k_bar, max_items)
         except TypeError:  # no key of a cache: a list, say; the checks find the words
             numbers = _numbers.__wrapped__(k, epsilon, delta, k_bar, max_items)
-        numbers = numbers.wishing(ordered=ordered, fill=fill)
-        share = counts_share if counts else None
-        return cls(counted, numbers, mechanism, share, groups, version)
+        if ordered is not False or fill is not False:
+            numbers = numbers.wishing(ordered=ordered, fill=fill)
+        noisy = _counts_budget(counts_part, counts_share) if counts else None
+        return cls(counted, numbers, mechanism, noisy, groups, version)
 
     @property
     def unit(self) -> PrivacyUnit:
@@ -213,8 +218,23 @@ class Question:
             "epsilon": numbers["epsilon"],
             "delta": numbers["delta"],
             "mechanism": self.mechanism,
-            "counts_share": self.counts_share,
+            "counts_share": None if self.counts is None else self.counts.fingerprint(),
             "groups": None if self.groups is None else self.groups.fingerprint(),
             "adjacency": self.unit.adjacency,
             **{name: True for name in ("ordered", "fill") if name in numbers},
         }
+
+
+def _counts_budget(part: float | None, share: float | None) -> CountsBudget:
+    """The counts' part of the budget, by its new name or by the old one."""
+    if share is None:
+        return CountsBudget(part)
+    if part is not None:
+        raise InvalidParameter("pass counts_part alone: counts_share is its older form")
+    warnings.warn(
+        "counts_share, a share of epsilon, will be dropped; pass counts_part, a part of the "
+        "budget in which 0.15 is usual, or leave it out",
+        DeprecationWarning,
+        stacklevel=4,
+    )
+    return CountsBudget(share, of_epsilon=True)

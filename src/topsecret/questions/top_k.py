@@ -31,7 +31,7 @@ def _with_keywords(asks: Asks) -> Asks:
     return asks
 
 
-def _purse(
+def purse_of(
     ledger: Ledger | None, dataset: str | None, analyst: str | None, request_id: str | None
 ) -> Purse:
     if ledger is None and dataset is None:
@@ -59,7 +59,8 @@ def top_k(
     several, or an ``Expression``; ``person`` the column that identifies each person. ``where``
     keeps rows by conditions ``(column, operator, value)``; ``max_items`` keeps that many items of
     each person, chosen by a secret ``salt``. ``domain`` lists all items where they are public: no
-    threshold is needed then. ``counts=True`` adds noisy counts for ``counts_share`` of epsilon.
+    threshold is needed then. ``counts=True`` adds noisy counts with their intervals, for
+    ``counts_part`` of the budget (0.15, or 0.2 below ten items).
 
     ``k_bar`` is how many leading items may be looked at, ``20 * k`` by default. ``k="auto"`` names
     as many items as the counts set apart clearly, as a set. ``mechanism="auto"`` follows the
@@ -81,7 +82,7 @@ def top_k(
     (``epsilon``, ``delta``)-differentially private under adding or removing one person with all
     their rows, however many. The release states what is proven, never more than was asked for.
     """
-    pays = _purse(ledger, dataset, analyst, request_id)
+    pays = purse_of(ledger, dataset, analyst, request_id)
     release = answer(Question.of(pays.terms, **asked), open_source(source, table), pays)
     assert isinstance(release, Release)  # one list was asked for
     return release
@@ -117,7 +118,7 @@ def top_k_by(
     (parallel composition, enforced and not believed); otherwise by composition of all groups.
     """
     wanted = Groups(by, tuple(groups) if not isinstance(groups, str) else (), disjoint)
-    pays = _purse(ledger, dataset, analyst, request_id)
+    pays = purse_of(ledger, dataset, analyst, request_id)
     releases = answer(Question.of(pays.terms, wanted, **asked), open_source(source, table), pays)
     assert isinstance(releases, Releases)  # groups were asked for
     return releases

@@ -11,6 +11,7 @@ from typing import Any
 from topsecret.accounting.charge import Charge
 from topsecret.accounting.privacy_unit import PrivacyUnit
 from topsecret.results.group_releases import Releases
+from topsecret.results.intervals import Intervals
 from topsecret.results.release import Release, plain
 
 FORM = 2
@@ -35,6 +36,7 @@ def to_record(answer: Release | Releases) -> dict[str, object]:
         "form": FORM,
         "items": [plain(item) for item in answer.items],
         "counts": None if answer.counts is None else list(answer.counts),
+        "intervals": None if answer.intervals is None else asdict(answer.intervals),
         "parameters": dict(answer.parameters),
         "unit": asdict(answer.unit),
         "time": answer.time.isoformat(),
@@ -61,6 +63,8 @@ def release_from(record: Mapping[str, Any]) -> Release:
     if values.get("counts") is not None:
         values["counts"] = tuple(values["counts"])
     values["parameters"] = MappingProxyType(dict(values["parameters"]))
+    intervals = values.get("intervals")
+    values["intervals"] = Intervals(**intervals) if intervals else None
     values["unit"] = PrivacyUnit(**values["unit"])
     values["time"] = datetime.fromisoformat(values["time"])
     charge = values.get("charge")

@@ -20,7 +20,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from topsecret.accounting.charge import Charge
 from topsecret.accounting.privacy_unit import PrivacyUnit
+from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import rounded_up
+from topsecret.results.intervals import Intervals, smoothed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -69,8 +71,12 @@ class Release:
     """How the list ended in the mechanism's words, going on after "The list"; may be empty."""
     counts: tuple[int, ...] | None = None
     """Noisy counts of the items, in their order; None when none were asked for."""
+    persons: int | None = None
+    """The noisy number of all persons; None when it was not asked for."""
     half_width: int | None = None
     """Each true count lies within this of its noisy one with 95% probability."""
+    intervals: Intervals | None = None
+    """The law of the counts' noise, and all that the counts tell by it; None without counts."""
     group: str = ""
     """Which group of rows the answer is about, in words; empty for all."""
     where: str = ""
@@ -123,6 +129,48 @@ class Release:
             ("Made", f"{self.time:%Y-%m-%d %H:%M:%S} UTC by topsecret {self.version}."),
         )
 
+    def interval(self, place: int) -> tuple[int, int]:
+        """Between which counts the item at ``place`` lies with 95% probability."""
+        noisy, width = self._noisy(), self.half_width or 0
+        return max(0, noisy[place] - width), max(0, noisy[place] + width)
+
+    def difference(self, place: int, other: int) -> tuple[int, int]:
+        """By how many persons one item leads another, with 95% probability."""
+        noisy = self._noisy()
+        between, width = noisy[place] - noisy[other], self._law().difference_half_width()
+        return between - width, between + width
+
+    def share(self, place: int) -> tuple[float, float]:
+        """Which share of all persons has the item, with 95% probability."""
+        noisy = self._noisy()
+        if self.persons is None:
+            raise InvalidParameter("the number of persons was not released with the counts")
+        return self._law().share(noisy[place], self.persons)
+
+    def order(self, place: int) -> float:
+        """How sure it is, by the counts alone, that an item has more persons than the next one."""
+        noisy = self._noisy()
+        if not 0 <= place < len(noisy) - 1:
+            raise InvalidParameter(f"place={place} must have an item after it; lower place")
+        return self._law().order(noisy, place)
+
+    @property
+    def smoothed(self) -> tuple[float, ...] | None:
+        """Guesses that use the list's order, nearer to the counts on average. No intervals."""
+        return smoothed(self.counts) if self.ordered and self.counts is not None else None
+
+    def _noisy(self) -> tuple[int, ...]:
+        if self.counts is None:
+            raise InvalidParameter("the answer has no counts; ask with counts=True")
+        return self.counts
+
+    def _law(self) -> Intervals:
+        if self.intervals is None:
+            raise InvalidParameter(
+                "the answer was stored before the law of its noise was kept; half_width is known"
+            )
+        return self.intervals
+
     @property
     def _missing(self) -> str:
         if self.domain:
@@ -150,11 +198,21 @@ class Release:
                 )
             )
         if self.counts is not None:
+            together = "" if self.intervals is None else self.intervals.together
             lines.append(
                 (
                     "Counts",
                     f"of distinct persons, with noise: each true count lies within "
-                    f"{self.half_width} of the one shown with 95% probability.",
+                    f"{self.half_width} of the one shown with 95% probability{together}.",
+                )
+            )
+        if self.persons is not None and self.intervals is not None:
+            width = self.intervals.persons_half_width()
+            lines.append(
+                (
+                    "Persons",
+                    f"{self.persons:,} in all, within {width} with 95% probability; it came with "
+                    "the counts at no cost.",
                 )
             )
         return lines
@@ -225,6 +283,7 @@ class Release:
 
     def to_dict(self) -> dict[str, object]:
         """Everything as plain values that JSON can hold."""
+        law = self.intervals
         return {
             "items": [plain(item) for item in self.items],
             "complete": self.complete,
@@ -245,6 +304,9 @@ class Release:
             "max_items": self.unit.max_items,
             "counts": None if self.counts is None else list(self.counts),
             "half_width": self.half_width,
+            "persons": self.persons,
+            "intervals": None if law is None else law.to_dict(self.counts or (), self.persons),
+            "smoothed": None if self.smoothed is None else list(self.smoothed),
             "where": self.where,
             "group": self.group,
             "domain": self.domain,
@@ -257,13 +319,18 @@ class Release:
     def rows(self) -> list[list[Public]]:
         """A header, then one line for each item: rank, item, and its noisy count if there is."""
         noisy = self.counts is not None
-        lines: list[list[Public]] = [["rank", self.item, *(["persons", "within"] if noisy else [])]]
+        shares: list[Public] = ["share from", "share to"] if self.persons is not None else []
+        lines: list[list[Public]] = [
+            ["rank", self.item, *(["persons", "within"] if noisy else []), *shares]
+        ]
         for place, item in enumerate(self.items):
             random = place >= len(self.items) - self.filled
             line: list[Public] = ["?" if random else place + 1 if self.ordered else None]
             line.append(plain(item))
             if self.counts is not None:
                 line += [self.counts[place], self.half_width]
+            if self.persons is not None:
+                line += self.share(place)
             lines.append(line)
         return lines
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -22,7 +23,8 @@ def watch(
             future = pool.submit(run)
             wait([future], timeout=PATIENCE)
             if not future.done() and sys.stderr.isatty():
-                _draw(future.done, fraction)
+                with suppress(Exception):  # a bar that fails must not fail what was paid for
+                    _draw(future.done, fraction)
             return future.result()
         except KeyboardInterrupt:
             interrupt()

@@ -16,6 +16,7 @@ from sqlglot import exp
 from topsecret.errors import DataIndependentFailure, SourceError
 from topsecret.sources.domains.domain import Column, FileColumn
 from topsecret.sources.source import CountQuery, LeadingCounts, Schema
+from topsecret.sources.sql.rendering import rendered
 from topsecret.sources.sql.statements import leading_counts as ranking
 
 Rows = list[tuple[Any, ...]]
@@ -109,7 +110,7 @@ def charged(*, after_rows: bool) -> Iterator[None]:
 def sql(engine: Engine, query: CountQuery) -> str:
     """The statement that the engine is asked, for reading."""
     with engine.session(query) as session:
-        return statement(session, query).sql(session.dialect, pretty=True)
+        return rendered(statement(session, query), session.dialect, pretty=True)
 
 
 def nothing(columns: Sequence[str]) -> Relation:

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -38,6 +39,7 @@ from topsecret.sources.memory import VARIABLE, memory
 from topsecret.sources.progress import watch
 from topsecret.sources.session import Relation, Rows
 from topsecret.sources.source import Columns, CountQuery, Kind, LeadingCounts, Schema
+from topsecret.sources.sql.rendering import rendered
 from topsecret.sources.sql.statements import leading_counts, table
 
 # Kept as they are; every other type is counted under its text, which always exists: a timestamp
@@ -126,14 +128,15 @@ class DuckSession:
 
     def run(self, select: exp.Expression) -> Rows:
         """The rows; a progress bar appears on a terminal when it takes long."""
-        return self.ask(select.sql("duckdb"), [])
+        return self.ask(rendered(select, "duckdb"), [])
 
     def types(self, relation: exp.Expression) -> dict[str, str] | None:
         """The columns of a table and DuckDB's names of their types, read once in a session.
 
         None if there is no such name.
         """
-        describe = exp.Describe(this=exp.select("*").from_(relation.copy())).sql("duckdb")
+        asked = exp.Describe(this=exp.select("*").from_(relation.copy()))
+        describe = rendered(asked, "duckdb")
         if describe not in self._types:
             found = self._attempt(describe, [])
             if isinstance(found, type):
@@ -184,7 +187,7 @@ class DuckSession:
         """Drop the temporary tables: needed only where the connection goes on."""
         for number in range(1, self._kept + 1):
             name = table("temp", "main", f"topsecret kept {number}")
-            self.ask(exp.Drop(this=name, kind="TABLE", exists=True).sql("duckdb"), [])
+            self.ask(f"DROP TABLE IF EXISTS {rendered(name, 'duckdb')}", [])
         self._kept = 0
 
     def _create(self, select: exp.Select, values: list[Any]) -> exp.Expression:
@@ -192,7 +195,7 @@ class DuckSession:
         name = f"topsecret kept {self._kept}"
         temporary = exp.Properties(expressions=[exp.TemporaryProperty()])
         create = exp.Create(this=table(name), kind="TABLE", expression=select, properties=temporary)
-        self.ask(create.sql("duckdb"), values)
+        self.ask(rendered(create, "duckdb"), values)
         return table("temp", "main", name)
 
 
@@ -377,10 +380,13 @@ def closed_engine(
             if attached is not None:
                 literal = exp.Literal.string(str(attached)).sql("duckdb")
                 engine.execute(f"ATTACH {literal} AS source (READ_ONLY)")
+            # Measures progress for the bar that is ours, on a terminal; never draws its own. In a
+            # Jupyter kernel it asks for ipywidgets: without a bar a query is as good.
+            with suppress(duckdb.Error):
+                engine.execute("SET enable_progress_bar_print = false")
+                engine.execute(f"SET enable_progress_bar = {str(sys.stderr.isatty()).lower()}")
             for name, value in (
                 ("TimeZone", "UTC"),
-                ("enable_progress_bar_print", False),
-                ("enable_progress_bar", True),  # measures progress; the line above silences it
                 ("enable_external_access", False),
                 ("lock_configuration", True),
             ):

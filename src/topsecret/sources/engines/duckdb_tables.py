@@ -169,7 +169,8 @@ class OpenConnection(_Asked):
         opened._shared = True  # a table in memory is known to this very connection alone
         compiled: Any = sqlglot.parse_one(str(backend.compile(expression)), read="duckdb")
         opened._relation = compiled.subquery()
-        opened.name = str(expression.get_name()) if hasattr(expression, "get_name") else "ibis"
+        # A filter, a join or a selection has no name of its own.
+        opened.name = str(getattr(expression.op(), "name", "ibis table"))
         return opened
 
     def __repr__(self) -> str:

@@ -20,6 +20,8 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 
+from topsecret.sources.sql.rendering import check_arguments
+
 PLAIN = re.compile(r"(?!hex_)[a-z][a-z0-9_]*")
 
 SparkGenerator: Any = Spark.Generator  # a nested class or a variable, by sqlglot's version
@@ -57,6 +59,7 @@ class WordlessGenerator(SparkGenerator):  # type: ignore[misc]
 
 def worded(question: exp.Expression, *, pretty: bool = False) -> tuple[str, dict[str, str]]:
     """The query's text, and the values of its parameters."""
+    check_arguments(question)
     generator = WordlessGenerator(pretty=pretty)
     text = generator.generate(question)
     return text, generator.values

@@ -27,6 +27,7 @@ from topsecret.sources.engines.duckdb_tables import check_columns, table_parts
 from topsecret.sources.fingerprints import Fingerprint, plain
 from topsecret.sources.session import Relation, Rows
 from topsecret.sources.source import Columns, CountQuery, Kind, LeadingCounts, Schema
+from topsecret.sources.sql.rendering import rendered
 from topsecret.sources.sql.statements import named, table
 
 try:
@@ -195,6 +196,11 @@ class SqlSession:
         self._name = name
         self._schemas: dict[tuple[str, ...], Schema] = {}
 
+    @property
+    def connection(self) -> Connection:
+        """For the catalogue, which is read on the same moment of the data."""
+        return self._connection
+
     def events(self, columns: Sequence[str]) -> Relation:
         """The table of events."""
         return self._table(self._parts, columns)
@@ -235,7 +241,7 @@ class SqlSession:
 
     def run(self, select: exp.Expression) -> Rows:
         """The rows."""
-        sql = select.sql(self.dialect)
+        sql = rendered(select, self.dialect)
         try:
             with self._texts():
                 return [tuple(row) for row in self._connection.exec_driver_sql(sql).fetchall()]

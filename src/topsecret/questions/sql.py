@@ -1,0 +1,139 @@
+"""Paste the query that you have: the same list, with differential privacy.
+
+The text is read, checked and built anew (``topsecret.sources.relations``); what it asks becomes a
+question like any other and goes the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from topsecret.errors import InvalidParameter
+from topsecret.exact.rounding import Number
+from topsecret.questions.answer import Answer, answer
+from topsecret.questions.question import Groups, Question
+from topsecret.questions.top_k import purse_of
+from topsecret.results.release import Release
+from topsecret.sources.relations.open_query import Privacy, open_query
+from topsecret.sources.relations.query_source import QuerySource
+from topsecret.sources.relations.ranked_query import RankedQuery
+
+if TYPE_CHECKING:
+    from topsecret.ledger import Ledger
+    from topsecret.sources.open_source import SourceLike
+
+DELTA = 1e-6
+
+
+def sql(
+    query: str,
+    source: SourceLike,
+    *,
+    privacy: Privacy | None = None,
+    person: str | None = None,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    dialect: str | None = None,
+    mechanism: str = "auto",
+    ledger: Ledger | None = None,
+    dataset: str | None = None,
+    analyst: str | None = None,
+    request_id: str | None = None,
+    version: str | None = None,
+) -> Answer:
+    """Answer an SQL query that ranks items by their number of persons.
+
+    ``SELECT place, COUNT(DISTINCT user_id) AS n FROM checkins GROUP BY place ORDER BY n DESC
+    LIMIT 10`` names ten places, with noisy counts because the query shows ``n``. Joins, WITH,
+    sub-queries and views are allowed as far as they keep persons apart; the refusal of anything
+    else names the clause and what to write instead.
+
+    ``source`` is a database's URL or engine, a DuckDB file or connection, or a file of rows, which
+    is one table whatever the query calls it. ``privacy`` is a privacy file, which
+    says whose rows each table holds; ``person`` alone names the person's column of the one table
+    that the query reads. ``dialect`` is that of the text, the engine's own unless given. BigQuery's
+    WITH DIFFERENTIAL_PRIVACY OPTIONS(…) may set epsilon, delta and max_groups_contributed.
+
+    *Guarantee.* As for ``top_k``: one person with all their rows in all tables, as the privacy file
+    assigns them, is protected with (``epsilon``, ``delta``).
+    """
+    opened, asked = open_query(query, source, privacy=privacy, person=person, dialect=dialect)
+    pays = purse_of(ledger, dataset, analyst, request_id)
+    keywords = _keywords(opened, asked)
+    keywords |= {
+        "epsilon": _given("epsilon", epsilon, asked.epsilon),
+        "delta": _given("delta", delta, asked.delta) or DELTA,
+        "mechanism": mechanism,
+        "version": version,
+    }
+    groups = None
+    if asked.by is not None:
+        groups = Groups(opened.titles[asked.by], asked.groups)
+    result = answer(Question.of(pays.terms, groups, **keywords), opened, pays)
+    return _cut(result, asked)
+
+
+def explain(
+    query: str,
+    source: SourceLike,
+    *,
+    privacy: Privacy | None = None,
+    person: str | None = None,
+    dialect: str | None = None,
+) -> Mapping[str, object]:
+    """What a query asks and the statement that an engine would count, without reading a row."""
+    opened, asked = open_query(query, source, privacy=privacy, person=person, dialect=dialect)
+    return {
+        "items": list(opened.titles),
+        "k": asked.k,
+        "counts": asked.counts,
+        "at_least": asked.at_least,
+        "by": None if asked.by is None else opened.titles[asked.by],
+        "groups": list(asked.groups),
+        "max_items": asked.max_items,
+        "domain": None if opened.domain is None else opened.domain.described,
+        "rows": opened.shown(),
+    }
+
+
+def _keywords(opened: QuerySource, asked: RankedQuery) -> dict[str, Any]:
+    if asked.smallest:
+        raise InvalidParameter(
+            "ORDER BY … ASC asks for the rarest items, which is not answered yet; write DESC"
+        )
+    items = [title for place, title in enumerate(opened.titles) if place != asked.by]
+    return {
+        "item": items[0] if len(items) == 1 else tuple(items),
+        "person": opened.person,
+        "k": asked.k,
+        "counts": asked.counts,
+        "max_items": asked.max_items,
+        "domain": opened.domain,
+    }
+
+
+def _given(name: str, outside: Number | None, inside: str | None) -> Any:
+    if inside is None:
+        return outside
+    if outside is not None:
+        raise InvalidParameter(f"{name} is given twice, in the query and beside it; leave one out")
+    return float(inside)
+
+
+def _cut(result: Answer, asked: RankedQuery) -> Answer:
+    """HAVING n >= N beside LIMIT: by the noisy counts, which costs nothing more."""
+    if asked.at_least is None or not isinstance(result, Release) or result.counts is None:
+        return result
+    kept = [
+        (item, count)
+        for item, count in zip(result.items, result.counts, strict=True)
+        if count >= asked.at_least
+    ]
+    return replace(
+        result,
+        items=tuple(item for item, _ in kept),
+        counts=tuple(count for _, count in kept),
+        told=f"{result.told} Shown are the items whose noisy count is at least {asked.at_least}.",
+    )

@@ -1,0 +1,149 @@
+"""FROM and its joins: private rows meet rows of the same owner, or public rows, and no others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlglot import exp
+
+from topsecret.sources.relations.refusal import QueryRefused, quoted
+from topsecret.sources.relations.relation import as_source, owner
+from topsecret.sources.relations.scope import (
+    Expressions,
+    Found,
+    Scope,
+    Source,
+    conjuncts,
+    same_owner,
+    tag_of,
+)
+from topsecret.sources.sql.operand_types import Typed, unified
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """One joined source of a rebuilt FROM clause."""
+
+    source: Source
+    how: str
+    conditions: tuple[exp.Expression, ...]
+
+
+class FromClause:
+    """Combines sources from left to right; the scope knows the owner of the combined row."""
+
+    def __init__(self, scope: Scope, first: Source, where: Sequence[Any]) -> None:
+        self._scope = scope
+        self._where = where
+        self._first = first
+        self._joined: list[Joined] = []
+        scope.sources.append(first)
+        if first.relation.private:
+            scope.own = owner(first.alias)
+
+    def select(self) -> exp.Select:
+        """The clause of a SELECT that shows nothing yet."""
+        select: Any = exp.Select().from_(as_source(self._first.relation, self._first.alias))
+        for one in self._joined:
+            clause = as_source(one.source.relation, one.source.alias)
+            condition = exp.and_(*one.conditions) if one.conditions else None
+            if condition is None and one.how != "cross":
+                condition = exp.EQ(this=exp.Literal.number(1), expression=exp.Literal.number(1))
+            select = select.join(clause, on=condition, join_type=one.how)
+        return select  # type: ignore[no-any-return]
+
+    def join(self, node: exp.Join, source: Source) -> None:
+        """Add a source."""
+        scope, mine = self._scope, self._scope.own
+        side = self._side(node, mine is not None, source.relation.private)
+        equal, tagged = self._using(node, source)
+        parts = [] if node.args.get("on") is None else conjuncts(node.args["on"])
+        before = list(scope.sources)
+        scope.sources.append(source)
+        conditions = list(equal)
+        if node.args.get("on") is not None:
+            conditions.append(Expressions(scope).truth(node.args["on"]))
+        if mine is not None and source.relation.private:
+            tried = [*parts, *(self._where if side == "inner" else ())]
+            if not tagged and not any(_relates(p, scope, before, source) for p in tried):
+                raise self._mixes(node, parts)
+            conditions.append(same_owner(mine, source.alias))
+        if side == "right":
+            for one in before:
+                one.optional = True
+        elif side == "left":
+            source.optional = True
+        if source.relation.private and (mine is None or side == "right"):
+            scope.own = owner(source.alias)
+        how = side if conditions or side != "inner" else "cross"
+        self._joined.append(Joined(source, how, tuple(conditions)))
+
+    def _side(self, node: exp.Join, mine: bool, other: bool) -> str:
+        known = {"this", "side", "kind", "on", "using"}
+        kind, side = str(node.args.get("kind") or ""), str(node.args.get("side") or "")
+        extra = [name for name, value in node.args.items() if value and name not in known]
+        if extra or kind.upper() not in {"", "INNER", "CROSS", "OUTER"} or side.upper() == "FULL":
+            raise QueryRefused(
+                "join",
+                f"the join {quoted(node)} is not one of INNER, CROSS, LEFT and RIGHT; write one "
+                "of these with ON",
+            )
+        # Rows of a public table that nobody matched belong to nobody: they do not count.
+        if side.upper() == "LEFT":
+            return "inner" if not mine and other else "left"
+        if side.upper() == "RIGHT":
+            return "inner" if mine and not other else "right"
+        return "inner"
+
+    def _using(self, node: exp.Join, source: Source) -> tuple[list[exp.Expression], bool]:
+        equal: list[exp.Expression] = []
+        tagged = False
+        alone = Scope(self._scope.dialect)
+        alone.sources.append(source)
+        for name in node.args.get("using") or []:
+            wanted = exp.column(name.name)
+            left, right = self._scope.find(wanted), alone.find(wanted)
+            if left is None or right is None:
+                raise QueryRefused("column", f"there is no column {quoted(name)} on both sides")
+            tagged = tagged or (left.column.tag is not None and left.column.tag == right.column.tag)
+            parts = [self._typed(one) for one in (left, right)]
+            both = unified(parts, self._scope.dialect, True)
+            if both is None:
+                raise QueryRefused("join", f"USING ({name.name}) compares values of two kinds")
+            equal.append(exp.EQ(this=both[1][0], expression=both[1][1]))
+            right_kept = str(node.args.get("side") or "").upper() == "RIGHT"
+            self._scope.merged[name.name.casefold()] = source if right_kept else left.source
+        return equal, tagged
+
+    def _typed(self, found: Found) -> Typed:
+        return Typed(found.column.at(found.source.alias, self._scope.dialect), found.column.sort)
+
+    def _mixes(self, node: exp.Join, parts: Sequence[Any]) -> QueryRefused:
+        what = f"on {quoted(parts[0])} " if parts else ""
+        return QueryRefused(
+            "join",
+            f"the join {what}mixes persons: rows of two meet. Join by the person, or by the "
+            "privacy file's link",
+        )
+
+
+def _relates(part: Any, scope: Scope, before: Sequence[Source], source: Source) -> bool:
+    """Whether ``a = b`` compares what identifies the owner on both sides of a join."""
+    part = part.unnest()
+    if not isinstance(part, exp.EQ):
+        return False
+    sides = [part.this.unnest(), part.expression.unnest()]
+    if not all(isinstance(side, exp.Column) for side in sides):
+        return False
+    try:
+        tags = [tag_of(side, scope) for side in sides]
+        found = [scope.find(side) for side in sides]
+    except QueryRefused:  # it names a source that is joined later
+        return False
+    if tags[0] is None or tags[0] != tags[1] or None in found:
+        return False
+    here = [f.source is source for f in found if f is not None]
+    there = [any(f.source is one for one in before) for f in found if f is not None]
+    return (here[0] and there[1]) or (here[1] and there[0])

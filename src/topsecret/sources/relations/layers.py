@@ -1,0 +1,279 @@
+"""SELECTs around the counting one, which rename, sort, cut and filter by the count."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlglot import exp
+
+from topsecret.sources.relations.caller_list import CallerList
+from topsecret.sources.relations.measure import Measure, measure_of, measures_in
+from topsecret.sources.relations.rebuild import CTES, Rebuilder
+from topsecret.sources.relations.refusal import QueryRefused, quoted
+from topsecret.sources.relations.scope import conjuncts
+
+LAYER_PARTS = {"expressions", "from_", "from", "where", "order", "limit", "with_", "with"}
+
+
+@dataclass(frozen=True, slots=True)
+class Ordering:
+    """How the list is cut."""
+
+    k: int | None = None
+    ordered: bool = False
+    smallest: bool = False
+    partition: Any = None
+    """The column of which each value has a list of its own."""
+
+
+class Layers:
+    """Finds the counting SELECT and reads what stands around it."""
+
+    def __init__(self, rebuilder: Rebuilder, node: exp.Select) -> None:
+        self._outer: list[exp.Select] = []
+        self._rebuilder = rebuilder
+        self.counting: tuple[exp.Select, CTES] = self._find(node, {})
+
+    def _find(self, node: exp.Select, ctes: CTES) -> tuple[exp.Select, CTES]:
+        ctes = self._rebuilder.with_ctes(node, ctes)
+        if node.args.get("group") is not None or measures_in(node):
+            return node, ctes
+        start = node.args.get("from_") or node.args.get("from")
+        inner: Any = start.this if start is not None else None
+        seen = ctes
+        if isinstance(inner, exp.Subquery):
+            inner = inner.this
+        elif isinstance(inner, exp.Table) and inner.name.casefold() in ctes and not inner.db:
+            one, seen = ctes[inner.name.casefold()]
+            inner = one.this
+        else:
+            inner = None
+        if not isinstance(inner, exp.Select):
+            raise QueryRefused(
+                "rows", "the query shows rows of persons: it needs GROUP BY and COUNT(DISTINCT …)"
+            )
+        found = self._find(inner, seen)
+        if node.args.get("joins"):
+            raise QueryRefused("join-after", "a counted list cannot be joined: join first")
+        if node.args.get("offset") is not None:
+            raise QueryRefused("offset", "OFFSET skips items that were paid for; leave it out")
+        extra = [k for k, v in node.args.items() if v and k not in LAYER_PARTS]
+        if extra:
+            raise QueryRefused("clause", f"{extra[0].upper()} around a counted list is not known")
+        self._outer.insert(0, node)
+        return found
+
+    def _names(self) -> dict[str, Any]:
+        """What the counting SELECT calls its columns, by name."""
+        counting, _ = self.counting
+        return {
+            (one.alias_or_name).casefold(): one.this if isinstance(one, exp.Alias) else one
+            for one in counting.expressions
+        }
+
+    def _meant(self, node: Any, depth: int) -> Any:
+        """The counting SELECT's expression that a column of a layer means."""
+        node = node.unnest()
+        if not isinstance(node, exp.Column):
+            raise QueryRefused("clause", f"{quoted(node)} around a counted list is not known")
+        if depth == 0:
+            names = self._names()
+        else:
+            names = {}
+            inner = self._outer[len(self._outer) - depth]
+            for one in inner.expressions:
+                if isinstance(one, exp.Star):
+                    return self._meant(node, depth - 1)
+                names[one.alias_or_name.casefold()] = self._meant(
+                    one.this if isinstance(one, exp.Alias) else one, depth - 1
+                )
+        if node.name.casefold() not in names:
+            raise QueryRefused("column", f"there is no column {quoted(node)} in the counted list")
+        return names[node.name.casefold()]
+
+    def renamed(self, titles: tuple[str, ...]) -> tuple[str, ...]:
+        """What the outermost layer calls the items; all must still be shown or none."""
+        return titles
+
+    def at_least(self, measure: Measure) -> int | None:
+        """N of ``WHERE n >= N`` in a layer."""
+        least = None
+        for place, layer in enumerate(reversed(self._outer)):
+            where = layer.args.get("where")
+            for part in [] if where is None else conjuncts(where.this):
+                if self._is_rank(part, place):
+                    continue
+                value = _bound(part)
+                meant = self._meant(part.this, place) if value is not None else None
+                if value is None or not measures_in(meant) or isinstance(meant, exp.Window):
+                    raise QueryRefused(
+                        "having", f"{quoted(part)} around a counted list is not known"
+                    )
+                least = value if least is None else max(least, value)
+        return least
+
+    def _is_rank(self, part: Any, place: int) -> bool:
+        if not isinstance(part, exp.LTE | exp.LT | exp.EQ):
+            return False
+        return isinstance(self._meant(part.this, place), exp.Window)
+
+    def ordering(self, inner: Ordering, measure: Measure, listed: CallerList) -> Ordering:
+        """The counting SELECT's own order and cut, unless a layer has another."""
+        found = inner
+        for place, layer in enumerate(reversed(self._outer)):
+            where = layer.args.get("where")
+            for part in [] if where is None else conjuncts(where.this):
+                if self._is_rank(part, place):
+                    if found.k is not None:
+                        raise QueryRefused("limit", "the list is cut twice; once is enough")
+                    found = _ranked(self._meant(part.this, place), part, measure, listed)
+            k = limit_of(layer)
+            order = layer.args.get("order")
+            if found.partition is not None:
+                if k is not None:
+                    raise QueryRefused("limit", "LIMIT around lists of groups is not known")
+                continue
+            if order is not None:
+                found = replace(found, **self._sorted(order, place, measure, listed))
+            if k is not None:
+                if found.k is not None:
+                    raise QueryRefused("limit", "the list is cut twice; once is enough")
+                found = replace(found, k=k)
+        return found
+
+    def _sorted(
+        self, order: Any, place: int, measure: Measure, listed: CallerList
+    ) -> dict[str, Any]:
+        first = order.expressions[0]
+        meant = self._meant(first.this, place)
+        if not measures_in(meant) or isinstance(meant, exp.Window):
+            return {"ordered": False}
+        return {"ordered": True, "smallest": not first.args.get("desc")}
+
+    def shows_measure(self, measure: Measure) -> bool:
+        """Whether the result shows the counts."""
+        layer = self.counting[0]
+        for one in self._outer:
+            if not any(isinstance(e, exp.Star) for e in one.expressions):
+                shown = [
+                    self._meant(e.this if isinstance(e, exp.Alias) else e, len(self._outer) - 1)
+                    for e in one.expressions
+                ]
+                return any(measures_in(e) and not isinstance(e, exp.Window) for e in shown)
+        return any(
+            measures_in(e.this if isinstance(e, exp.Alias) else e)
+            and not isinstance((e.this if isinstance(e, exp.Alias) else e).unnest(), exp.Window)
+            for e in layer.expressions
+        )
+
+
+def ordering(node: exp.Select, listed: CallerList, measure: Measure) -> Ordering:
+    """ORDER BY, LIMIT and QUALIFY of the counting SELECT."""
+    qualify = node.args.get("qualify")
+    k = limit_of(node)
+    if qualify is not None:
+        if k is not None:
+            raise QueryRefused("limit", "LIMIT beside QUALIFY cuts the list twice")
+        part = qualify.this.unnest()
+        window = part.this.unnest() if isinstance(part, exp.Binary) else None
+        if not isinstance(window, exp.Window):
+            raise QueryRefused("window", f"{quoted(qualify)} is not ROW_NUMBER() OVER (…) <= k")
+        return _ranked(window, part, measure, listed)
+    order = node.args.get("order")
+    if order is None:
+        return Ordering(k)
+    first = order.expressions[0]
+    meant = _aliased(first.this, listed)
+    ordered = bool(measures_in(meant))
+    return Ordering(k, ordered, ordered and not first.args.get("desc"))
+
+
+def _aliased(node: Any, listed: CallerList) -> Any:
+    plain = node.unnest()
+    if isinstance(plain, exp.Literal) and not plain.is_string and plain.this.isdigit():
+        place = int(plain.this)
+        if not 1 <= place <= len(listed.shown):
+            raise QueryRefused("order", f"ORDER BY {place} names no column of the list")
+        return listed.shown[place - 1][1]
+    if isinstance(plain, exp.Column) and not plain.table:
+        for name, one in listed.shown:
+            if name.casefold() == plain.name.casefold():
+                return one
+    return node
+
+
+def _ranked(window: Any, part: Any, measure: Measure, listed: CallerList) -> Ordering:
+    """ROW_NUMBER() OVER (PARTITION BY g ORDER BY n DESC) <= k."""
+    number = part.expression.unnest()
+    wrong = QueryRefused(
+        "window",
+        f"{quoted(part)} is not ROW_NUMBER() OVER (PARTITION BY group ORDER BY count DESC) <= k",
+    )
+    if not isinstance(number, exp.Literal) or number.is_string or not number.this.isdigit():
+        raise wrong
+    k = int(number.this)
+    if isinstance(part, exp.LT):
+        k -= 1
+    elif (isinstance(part, exp.EQ) and k != 1) or not isinstance(part, exp.LTE | exp.EQ | exp.LT):
+        raise wrong
+    order, parts = window.args.get("order"), window.args.get("partition_by") or []
+    if not isinstance(window.this, exp.RowNumber) or order is None or len(parts) > 1 or k < 1:
+        raise wrong
+    if window.args.get("spec") is not None:
+        raise wrong
+    first = order.expressions[0]
+    meant = _aliased(first.this, listed)
+    if not measures_in(meant) or measure_of(meant.unnest(), listed.scope, listed) != measure:
+        raise wrong
+    smallest = not first.args.get("desc")
+    return Ordering(k, True, smallest, parts[0] if parts else None)
+
+
+def limit_of(node: exp.Select) -> int | None:
+    """k of LIMIT, TOP or FETCH FIRST."""
+    limit = node.args.get("limit")
+    if limit is None:
+        return None
+    wrong = QueryRefused("limit", f"{quoted(limit)} must be a whole number above 0, without ties")
+    if isinstance(limit, exp.Fetch):
+        options = limit.args.get("limit_options")
+        if options is not None and (options.args.get("with_ties") or options.args.get("percent")):
+            raise wrong
+        number = limit.args.get("count")
+    else:
+        if limit.args.get("limit_options") or limit.args.get("offset") or limit.expressions:
+            raise wrong
+        number = limit.expression
+    if not isinstance(number, exp.Literal) or number.is_string or not number.this.isdigit():
+        raise wrong
+    if int(number.this) < 1:
+        raise wrong
+    return int(number.this)
+
+
+def at_least(having: Any, measure: Measure, listed: CallerList) -> int | None:
+    """N of ``HAVING COUNT(DISTINCT person) >= N``."""
+    if having is None:
+        return None
+    parts: Sequence[Any] = conjuncts(having.this)
+    least = None
+    for part in parts:
+        value = _bound(part)
+        meant: Any = _aliased(part.this, listed) if value is not None else None
+        if value is None or not measures_in(meant):
+            raise QueryRefused("having", f"HAVING {quoted(part)} is not: the measure >= a number")
+        if measure_of(meant.unnest(), listed.scope, listed) != measure:
+            raise QueryRefused("two-measures", f"HAVING {quoted(part)} is about another measure")
+        least = value if least is None else max(least, value)
+    return least
+
+
+def _bound(part: Any) -> int | None:
+    if not isinstance(part, exp.GTE | exp.GT):
+        return None
+    number = part.expression.unnest()
+    if not isinstance(number, exp.Literal) or number.is_string or not number.this.isdigit():
+        return None
+    return int(number.this) + isinstance(part, exp.GT)

@@ -1,0 +1,136 @@
+"""From a query's text and what a caller has to a source that can be counted."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from topsecret.errors import InvalidParameter
+from topsecret.sources.open_source import SourceLike, open_source
+from topsecret.sources.relations.catalogue import Catalogue, FixedCatalogue, TableEntry
+from topsecret.sources.relations.privacy_file import PrivacyFile
+from topsecret.sources.relations.query_source import QuerySource
+from topsecret.sources.relations.ranked_query import RankedQuery, read
+from topsecret.sources.source import CountQuery
+
+_ANY = CountQuery(item="any item", person="any person", rows=1)
+_NO_TABLE = "any table"
+Privacy = PrivacyFile | str | os.PathLike[str]
+
+
+def open_query(
+    text: str,
+    source: SourceLike,
+    *,
+    privacy: Privacy | None = None,
+    person: str | None = None,
+    dialect: str | None = None,
+) -> tuple[QuerySource, RankedQuery]:
+    """The query as a source, and the question that it asks. No row is read.
+
+    ``privacy`` is a privacy file or its path. ``person`` alone is a file of one table, the one
+    that the query reads.
+    """
+    if (privacy is None) == (person is None):
+        raise InvalidParameter(
+            "a query needs privacy=, a privacy file, or person=, the person's column of the one "
+            "table that it reads"
+        )
+    database: Any = opened_database(source)
+    with catalogue_of(database) as catalogue:
+        if person is not None:
+            file = PrivacyFile.of_one_table(_only_table(text, dialect or catalogue.dialect), person)
+        else:
+            file = privacy if isinstance(privacy, PrivacyFile) else PrivacyFile.load(privacy or "")
+        asked = read(text, file, catalogue, dialect or "")
+    return QuerySource(database, asked, file.person), asked
+
+
+def opened_database(source: SourceLike) -> Any:
+    """The engine behind what a caller has; of a database, all its tables."""
+    path = Path(source) if isinstance(source, str | os.PathLike) else None
+    single = path is not None and "://" not in str(source)
+    from topsecret.sources.engines.duckdb_tables import DATABASES
+
+    if single and path is not None and path.suffix.lower() not in DATABASES:
+        return open_source(source)
+    return open_source(source, _NO_TABLE)
+
+
+@contextmanager
+def catalogue_of(database: Any) -> Iterator[Catalogue]:
+    """What the database says about itself."""
+    from topsecret.sources.engines.duckdb import DuckSession, FileSource
+    from topsecret.sources.engines.duckdb_tables import DatabaseFile, OpenConnection
+    from topsecret.sources.relations.engine_catalogue import DuckCatalogue, SqlCatalogue
+
+    if isinstance(database, FileSource):
+        yield _one_table(database)
+        return
+    with database.session(_ANY) as session:
+        if isinstance(database, DatabaseFile):
+            yield DuckCatalogue(session.ask, "source", "main")
+        elif isinstance(database, OpenConnection) and isinstance(session, DuckSession):
+            ((name, schema),) = session.ask("SELECT current_database(), current_schema()", [])
+            yield DuckCatalogue(session.ask, name, schema)
+        elif hasattr(session, "connection"):
+            yield SqlCatalogue(session.connection, session.dialect)
+        else:
+            raise InvalidParameter(
+                f"{database.name} cannot be asked in SQL yet; pass a file, or a "
+                "database of DuckDB, PostgreSQL or SQLite"
+            )
+
+
+def _one_table(database: Any) -> Catalogue:
+    """A file as the only table, of whatever name the query gives it."""
+    with database.session(_query_of(database)) as session:
+        relation, schema = session.events(_columns(database))
+    return _AnyName(session.dialect, TableEntry(("data",), schema, relation=relation))
+
+
+class _AnyName(FixedCatalogue):
+    """One table that answers to every name."""
+
+    def __init__(self, dialect: str, entry: TableEntry) -> None:
+        super().__init__(dialect, {"": entry})
+
+    def table(self, parts: tuple[str, ...]) -> TableEntry | None:
+        """The table."""
+        return TableEntry(parts[-1:], self.entries[""].schema, relation=self.entries[""].relation)
+
+
+def _columns(database: Any) -> tuple[str, ...]:
+    return tuple(database.columns())
+
+
+def _query_of(database: Any) -> CountQuery:
+    names = _columns(database)
+    if len(names) < 2:
+        raise InvalidParameter("a query needs a person's column and another; there is one column")
+    return CountQuery(item=tuple(names[1:]), person=names[0], rows=1)
+
+
+def _only_table(text: str, dialect: str) -> str:
+    """The one table that a query reads."""
+    from sqlglot import exp
+
+    from topsecret.sources.relations.privacy_clause import cut
+    from topsecret.sources.relations.rebuild import parsed
+
+    tree = parsed(cut(text, dialect)[0], dialect)
+    own = {one.alias.casefold() for one in tree.find_all(exp.CTE)}
+    names = {
+        ".".join(part.name for part in one.parts)
+        for one in tree.find_all(exp.Table)
+        if one.name.casefold() not in own
+    }
+    if len(names) != 1:
+        raise InvalidParameter(
+            f"person= serves a query of one table; this one reads {', '.join(sorted(names))}: "
+            "write a privacy file and pass privacy="
+        )
+    return names.pop()

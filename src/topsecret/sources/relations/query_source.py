@@ -1,0 +1,139 @@
+"""A pasted query as a source: its rebuilt rows are the events, and ``person`` is their owner."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from sqlglot import exp
+
+from topsecret.sources import session as asking
+from topsecret.sources.domains.domain import Column, FileColumn
+from topsecret.sources.fingerprints import Fingerprint
+from topsecret.sources.relations.ranked_query import RankedQuery
+from topsecret.sources.relations.relation import OWN
+from topsecret.sources.session import Engine, Relation, Rows, Session
+from topsecret.sources.source import CountQuery, LeadingCounts, Schema, source_fingerprint
+from topsecret.sources.sql.statements import column, derived, named
+
+
+class QuerySource:
+    """The rows of a pasted query, read from its database."""
+
+    def __init__(self, database: Engine, asked: RankedQuery, person: str) -> None:
+        self._database = database
+        self._asked = asked
+        self.name = f"a query of {', '.join(asked.tables)}"
+        self.person = person
+        self.titles = _apart(asked.titles, person)
+
+    def __repr__(self) -> str:
+        return f"QuerySource({self.name!r})"
+
+    @property
+    def domain(self) -> Column | None:
+        """The public table that holds all items, where there is one."""
+        if self._asked.domain is None:
+            return None
+        origins = [held.origin for held in self._asked.items if held.origin is not None]
+        return Column(origins[0][0], self.titles)
+
+    def shown(self) -> str:
+        """The rows that are counted, as a statement for reading."""
+        return self._asked.rows.sql(self._asked.dialect, pretty=True)
+
+    def fingerprint(self) -> Fingerprint:
+        """The database and the rebuilt statement: texts that ask the same are the same."""
+        database, _ = source_fingerprint(self._database)  # type: ignore[arg-type]
+        return {
+            "kind": "query",
+            "database": database,
+            "rows": self._asked.rows.sql(self._asked.dialect),
+            "version": database["version"],
+        }
+
+    def leading_counts(self, query: CountQuery) -> LeadingCounts:
+        """Count distinct persons per item in one statement and return the leading rows."""
+        return asking.leading_counts(self, query)
+
+    @contextmanager
+    def session(self, query: CountQuery) -> Iterator[QuerySession]:
+        """A session of the database whose events are the query's rows."""
+        with self._database.session(query) as session:
+            yield QuerySession(session, self._asked, self.titles, self.person)
+
+
+class QuerySession:
+    """Statements about the rows of a query."""
+
+    def __init__(
+        self, session: Session, asked: RankedQuery, titles: tuple[str, ...], person: str
+    ) -> None:
+        self._session = session
+        self._person = person
+        self._asked = asked
+        self._titles = titles
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._session, name)
+
+    @property
+    def dialect(self) -> str:
+        """The engine's dialect."""
+        return self._session.dialect
+
+    def events(self, columns: Sequence[str]) -> Relation:
+        """The rebuilt rows under the names that the query gives them."""
+        shown = [
+            named(column(held.ident, "rows"), title)
+            for held, title in zip(self._asked.items, self._titles, strict=True)
+        ]
+        shown.append(named(column(OWN, "rows"), self._person))
+        select = exp.select(*shown).from_(derived(self._asked.rows.copy(), "rows"))
+        return select.subquery(), self._schema()
+
+    def schema(self, columns: Sequence[str]) -> Schema:
+        """What the rows hold."""
+        return self._schema()
+
+    def other(self, domain: Column | FileColumn, columns: Sequence[str]) -> Relation:
+        """The public items of the query's own domain."""
+        assert self._asked.domain is not None
+        shown = [
+            named(column(held.ident, "items"), title)
+            for held, title in zip(self._asked.items, self._titles, strict=True)
+        ]
+        select = exp.select(*shown).from_(derived(self._asked.domain.copy(), "items"))
+        return select.subquery(), self._schema()
+
+    def upload(self, rows: Sequence[tuple[Any, ...]], names: Sequence[str]) -> exp.Expression:
+        """A table of public rows."""
+        return self._session.upload(rows, names)
+
+    def run(self, select: exp.Expression) -> Rows:
+        """The rows of a statement."""
+        return self._session.run(select)
+
+    def keep(self, select: exp.Select) -> exp.Expression:
+        """A table of the statement's result."""
+        return self._session.keep(select)
+
+    def _schema(self) -> Schema:
+        held: dict[str, Any] = dict(
+            zip(self._titles, (one.sort for one in self._asked.items), strict=True)
+        )
+        return held | {self._person: self._asked.owner_kind}
+
+
+def _apart(titles: Sequence[str], person: str) -> tuple[str, ...]:
+    """Names that differ from each other and from the person's, whatever their case."""
+    used = {person.casefold()}
+    made = []
+    for title in titles:
+        name, number = title, 2
+        while name.casefold() in used:
+            name, number = f"{title} {number}", number + 1
+        used.add(name.casefold())
+        made.append(name)
+    return tuple(made)

@@ -1,0 +1,192 @@
+"""The leaves of a rebuilt tree: tables with their owners, as the privacy file says.
+
+A person column is the owner. A link to a person column is the owner, too. Any other link joins the
+parent: the owner of a row is the owner of the parent's row. Where the engine does not keep the
+parent's key unique, a row belongs to every owner of its key.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlglot import exp
+
+from topsecret.sources.relations.catalogue import Catalogue, TableEntry
+from topsecret.sources.relations.privacy_file import Link, PrivacyFile, TableRule
+from topsecret.sources.relations.refusal import QueryRefused
+from topsecret.sources.relations.relation import (
+    PERSON,
+    Names,
+    Relation,
+    RelationColumn,
+    Tag,
+    as_source,
+    owner,
+    projected,
+)
+from topsecret.sources.sql.dialects import as_text, counted
+from topsecret.sources.sql.operand_types import Typed, column_of
+from topsecret.sources.sql.statements import EVENTS, column, person_of, table
+
+
+class Tables:
+    """The tables that the privacy file names, found in a catalogue."""
+
+    def __init__(self, file: PrivacyFile, catalogue: Catalogue, names: Names) -> None:
+        self._file = file
+        self._catalogue = catalogue
+        self._names = names
+        self._dialect = catalogue.dialect
+        self._native: bool | None = None
+
+    def leaf(self, entry: TableEntry) -> Relation:
+        """The table with its owner, every column in a form that compares by code point."""
+        known = self._file.rule(entry.parts)
+        if known is None:
+            raise QueryRefused(
+                "unknown-table",
+                f"the table {entry.parts[-1]!r} is not in the privacy file; its owner must say "
+                "whose rows it holds",
+            )
+        if entry.refused is not None:
+            raise QueryRefused("table", f"the table {entry.parts[-1]!r} {entry.refused}")
+        name, rule = known
+        columns = [self._column(entry, name, rule, place) for place in enumerate(entry.schema)]
+        shown = [(typed.node, out.ident) for typed, out in columns]
+        outs = tuple(out for _, out in columns)
+        held = table(*entry.parts) if entry.relation is None else entry.relation.copy()
+        source: Any = exp.alias_(held, EVENTS, table=True, quoted=True)
+        if rule.public:
+            return Relation(projected(source, shown, None), outs, private=False)
+        if rule.person is not None or (rule.link is not None and self._links_to_person(rule.link)):
+            holder = rule.person if rule.person is not None else rule.link.column  # type: ignore[union-attr]
+            own = self._owner(entry, holder)
+            select = projected(source, shown, own)
+            present = exp.not_(exp.Is(this=column(holder, EVENTS), expression=exp.null()))
+            return Relation(select.where(present), outs, private=True)
+        assert rule.link is not None
+        return self._linked(entry, rule.link, source, shown, outs)
+
+    def _linked(
+        self,
+        entry: TableEntry,
+        link: Link,
+        source: Any,
+        shown: list[tuple[exp.Expression, str]],
+        outs: tuple[RelationColumn, ...],
+    ) -> Relation:
+        parent_entry = self._entry(link.parent)
+        parent = self.leaf(parent_entry)
+        key = self._exact(parent_entry, link.key)
+        (held,) = [out for out in parent.columns if out.name == key]
+        alias = self._names.alias()
+        inner = self._names.alias()
+        keys = owned_keys(as_source(parent, inner), held.at(inner, self._dialect), owner(inner))
+        kinds = entry.schema[self._exact(entry, link.column)], parent_entry.schema[key]
+        here: exp.Expression = column(self._exact(entry, link.column), EVENTS)
+        there: exp.Expression = column("key", alias)
+        if kinds != ("integer", "integer") or self._dialect == "sqlite":
+            here = as_text(counted(here, kinds[0], self._dialect), self._dialect)
+            there = as_text(there, self._dialect)
+        joined = projected(source, shown, owner(alias)).join(
+            exp.alias_(keys.subquery(), alias, table=True, quoted=True),
+            on=exp.EQ(this=here, expression=there),
+            join_type="inner",
+        )
+        unique = key in parent_entry.unique and not parent.shared_keys
+        return Relation(joined, outs, private=True, shared_keys=not unique)
+
+    def _column(
+        self, entry: TableEntry, name: str, rule: TableRule, place: tuple[int, str]
+    ) -> tuple[Typed, RelationColumn]:
+        number, held = place
+        kind = entry.schema[held]
+        typed = column_of(held, kind, self._dialect)
+        if self._dialect == "sqlite" and kind in {"integer", "boolean", "date", "timestamp"}:
+            # SQLite keeps whatever was written: a cast makes one kind of it, row by row.
+            raw = column(held, EVENTS)
+            if kind in {"date", "timestamp"}:
+                typed = Typed(as_text(raw, "sqlite"), "text")
+            else:
+                typed = Typed(counted(raw, kind, "sqlite"), kind)
+        tag = self._tag(entry, name, rule, held)
+        names_person = tag == PERSON or held in rule.other_persons
+        origin = (name, held) if rule.public else None
+        ident = f"c{number + 1}"
+        return typed, RelationColumn(held, ident, typed.sort, tag, names_person, origin)
+
+    def _tag(self, entry: TableEntry, name: str, rule: TableRule, held: str) -> Tag | None:
+        if rule.person is not None and self._exact(entry, rule.person) == held:
+            return PERSON
+        if rule.link is not None and self._exact(entry, rule.link.column) == held:
+            if self._links_to_person(rule.link):
+                return PERSON
+            return ("key", rule.link.parent.casefold(), rule.link.key.casefold())
+        for other in self._file.tables.values():
+            link = other.link
+            if link is not None and (link.parent, link.key.casefold()) == (name, held.casefold()):
+                return ("key", name.casefold(), held.casefold())
+        return None
+
+    def _links_to_person(self, link: Link) -> bool:
+        parent = self._file.tables[link.parent]
+        return parent.person is not None and parent.person.casefold() == link.key.casefold()
+
+    def _owner(self, entry: TableEntry, holder: str) -> exp.Expression:
+        held = self._exact(entry, holder)
+        if entry.schema[held] in {"float", "decimal"}:
+            raise QueryRefused(
+                "person-type",
+                f"the person column {held!r} of {entry.parts[-1]!r} holds numbers with fractions, "
+                "which do not identify persons; use text or whole numbers",
+            )
+        value = person_of(column(held, EVENTS), held, entry.schema, self._dialect)
+        return value if self.whole_numbers() else as_text(value, self._dialect)
+
+    def whole_numbers(self) -> bool:
+        """Whether every owner of the file is a whole number, which needs no text."""
+        if self._native is None:
+            kinds = set()
+            for name, rule in self._file.tables.items():
+                holder = rule.person
+                if rule.link is not None and self._links_to_person(rule.link):
+                    holder = rule.link.column
+                if holder is not None:
+                    entry = self._entry(name)
+                    kinds.add(entry.schema[self._exact(entry, holder)])
+            if len(kinds) > 1:
+                raise QueryRefused(
+                    "person-type",
+                    "the person columns of the privacy file are of several types; persons of one "
+                    "file need one type",
+                )
+            self._native = kinds == {"integer"} and self._dialect != "sqlite"
+        return self._native
+
+    def _entry(self, name: str) -> TableEntry:
+        entry = self._catalogue.table(tuple(name.split(".")))
+        if entry is None or entry.definition is not None:
+            raise QueryRefused(
+                "unknown-table", f"the privacy file names {name!r}, which is not a table"
+            )
+        return entry
+
+    def _exact(self, entry: TableEntry, name: str) -> str:
+        """The column's name as the schema writes it."""
+        if name in entry.schema:
+            return name
+        same = [held for held in entry.schema if held.casefold() == name.casefold()]
+        if len(same) != 1:
+            raise QueryRefused(
+                "column", f"the privacy file names {entry.parts[-1]}.{name}, which does not exist"
+            )
+        return same[0]
+
+
+def owned_keys(parents: Any, key: exp.Expression, own: exp.Expression) -> exp.Select:
+    """Every key with every owner that it has, each pair once: a join multiplies nothing.
+
+    No rule may choose one of several owners: whichever it chooses, taking one person away would
+    move a row from or to another.
+    """
+    return projected(parents, [(key, "key")], own).distinct()
