@@ -6,7 +6,7 @@ SUDO   := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 LOCKED := --quiet --disable-pip-version-check --constraint constraints.txt --build-constraint constraints.txt
 APT    := $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get
 
-.PHONY: demo demo-service test newest lowest lock bare docs soak bench verify reproduce postgres chromium curl java clean
+.PHONY: release coverage demo demo-service test newest lowest lock bare docs soak bench verify reproduce postgres chromium curl java clean
 
 # A fresh Debian or Ubuntu has python3 without venv: ask the system for it only when it is missing.
 $(VENV)/.pip:
@@ -121,6 +121,26 @@ reproduce: $(VENV)/.test
 
 verify: $(VENV)/.demo
 	$(BIN)/topsecret verify
+
+# From a clean tree whose version has a section in the changelog and no tag yet: builds the sdist
+# and the wheel, tries them as a stranger would, and tags the commit. Nothing is published.
+release: $(VENV)/.test
+	@test -z "$$(git status --porcelain)" || { echo "commit or remove what git status shows first."; exit 2; }
+	@version=$$($(BIN)/python -c 'import topsecret; print(topsecret.__version__)'); \
+	  case $$version in *dev*) echo "version $$version is none to release."; exit 2;; esac; \
+	  grep -q "^## $$version" CHANGELOG.md || { echo "CHANGELOG.md has no section $$version."; exit 2; }; \
+	  ! git rev-parse -q --verify "refs/tags/v$$version" >/dev/null || { echo "v$$version has a tag already."; exit 2; }
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation --outdir dist .
+	$(BIN)/python -m pytest -q tests/test_packaging.py
+	version=$$($(BIN)/python -c 'import topsecret; print(topsecret.__version__)'); \
+	  git tag -a "v$$version" -m "topsecret $$version" && ls dist
+
+# Which lines the tests reach; the service and Spark run in processes of their own.
+coverage: $(VENV)/.test
+	$(BIN)/python -m pip install --quiet 'coverage>=7'
+	$(BIN)/python -m coverage run --source src/topsecret -m pytest -q -m 'not spark' --ignore tests/service --ignore tests/experiments
+	$(BIN)/python -m coverage report --skip-covered --sort=cover
 
 clean:
 	rm -rf $(VENV) .venv-newest .venv-lowest .mypy_cache .pytest_cache .ruff_cache .hypothesis dist build demo site

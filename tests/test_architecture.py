@@ -46,6 +46,7 @@ MAY_USE: dict[str, set[str]] = {
         "accounting",
         "calibration",
         "counts",
+        "mechanisms.mechanism",  # the type of one that a caller brings
         "ledger",
         "planning",
         "ranking",

@@ -9,7 +9,7 @@ from topsecret.planning import Zipf, plan
 from topsecret.questions.sql import sql
 from topsecret.questions.top_k import Column, Expression, top_k, top_k_by
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.2.0"
 
 __all__ = [
     "NOTHING",

@@ -22,6 +22,8 @@ def file_of(folder: Path, rows: list[str]) -> Path:
 class Recording:
     """A source that keeps what it was asked."""
 
+    does = frozenset({"max_items"})
+
     name = "recording"
 
     def __init__(self) -> None:

@@ -110,14 +110,12 @@ def test_another_analysts_answer_is_refused(service: Here) -> None:
 def test_csv_is_safe_in_a_spreadsheet(service: Here) -> None:
     from dataclasses import replace
 
-    from topsecret.service.api import as_csv
-
     mine = service.answered("ann", ASK, QUESTION)["id"]
     text = service.call("ann", "GET", f"/api/answers/{mine}/csv").text
     assert text.splitlines()[:2] == ["rank,place", "1,Harbour"]
     release = service.parts.jobs.find(mine, None).release
     assert release is not None
-    assert "'=1+1" in as_csv(replace(release, items=("=1+1",)))
+    assert "'=1+1" in replace(release, items=("=1+1",)).to_csv()
 
 
 def test_an_allowance_of_nothing_buys_nothing(fresh: Here) -> None:

@@ -30,7 +30,7 @@ WHO: dict[tuple[str, str], dict[str | None, str]] = {
     ("POST", "/setup"): ALL,
     ("GET", "/docs"): ALL,
     ("GET", "/openapi.json"): ALL,
-    ("GET", "/api/health"): ALL,
+    ("GET", "/api/v1/health"): ALL,
     ("POST", "/logout"): PEOPLE,
     ("GET", "/account"): PEOPLE,
     ("POST", "/account/password"): PEOPLE,
@@ -41,27 +41,27 @@ WHO: dict[tuple[str, str], dict[str | None, str]] = {
     ("GET", "/answers"): PEOPLE,
     ("GET", "/answers/{answer}"): PEOPLE,
     ("GET", "/answers/{answer}/download.{form}"): PEOPLE,
-    ("GET", "/api/me"): PEOPLE,
-    ("GET", "/api/datasets"): PEOPLE,
-    ("POST", "/api/datasets/{dataset}/plan"): PEOPLE,
-    ("POST", "/api/datasets/{dataset}/ask"): PEOPLE,
-    ("GET", "/api/datasets/{dataset}/budget"): PEOPLE,
-    ("GET", "/api/answers"): PEOPLE,
-    ("GET", "/api/answers/{answer}"): PEOPLE,
-    ("GET", "/api/answers/{answer}/csv"): PEOPLE,
-    ("GET", "/api/keys"): PEOPLE,
-    ("POST", "/api/keys"): PEOPLE,
-    ("DELETE", "/api/keys/{key}"): PEOPLE,
+    ("GET", "/api/v1/me"): PEOPLE,
+    ("GET", "/api/v1/datasets"): PEOPLE,
+    ("POST", "/api/v1/datasets/{dataset}/plan"): PEOPLE,
+    ("POST", "/api/v1/datasets/{dataset}/ask"): PEOPLE,
+    ("GET", "/api/v1/datasets/{dataset}/budget"): PEOPLE,
+    ("GET", "/api/v1/answers"): PEOPLE,
+    ("GET", "/api/v1/answers/{answer}"): PEOPLE,
+    ("GET", "/api/v1/answers/{answer}/csv"): PEOPLE,
+    ("GET", "/api/v1/keys"): PEOPLE,
+    ("POST", "/api/v1/keys"): PEOPLE,
+    ("DELETE", "/api/v1/keys/{key}"): PEOPLE,
     ("GET", "/metrics"): OWNERS,
-    ("POST", "/api/datasets"): OWNERS,
-    ("POST", "/api/datasets/{dataset}/allowances"): OWNERS,
-    ("POST", "/api/datasets/{dataset}/close"): OWNERS,
-    ("GET", "/api/sources"): OWNERS,
-    ("GET", "/api/sources/{source}"): OWNERS,
-    ("GET", "/api/analysts"): OWNERS,
-    ("POST", "/api/analysts"): OWNERS,
-    ("GET", "/api/in-doubt"): OWNERS,
-    ("POST", "/api/in-doubt/{reservation}/write-off"): OWNERS,
+    ("POST", "/api/v1/datasets"): OWNERS,
+    ("POST", "/api/v1/datasets/{dataset}/allowances"): OWNERS,
+    ("POST", "/api/v1/datasets/{dataset}/close"): OWNERS,
+    ("GET", "/api/v1/sources"): OWNERS,
+    ("GET", "/api/v1/sources/{source}"): OWNERS,
+    ("GET", "/api/v1/analysts"): OWNERS,
+    ("POST", "/api/v1/analysts"): OWNERS,
+    ("GET", "/api/v1/in-doubt"): OWNERS,
+    ("POST", "/api/v1/in-doubt/{reservation}/write-off"): OWNERS,
     ("GET", "/owner"): OWNERS,
     ("GET", "/owner/new"): OWNERS,
     ("POST", "/owner/new"): OWNERS,
@@ -76,12 +76,12 @@ WHO: dict[tuple[str, str], dict[str | None, str]] = {
     ("POST", "/owner/in-doubt"): OWNERS,
 }
 BODIES: dict[str, Any] = {
-    "/api/datasets/{dataset}/plan": QUESTION,
-    "/api/datasets/{dataset}/ask": QUESTION,
-    "/api/keys": {"label": "walk"},
-    "/api/datasets": REGISTER,
-    "/api/datasets/{dataset}/allowances": {"analyst": "ann", "epsilon": 1},
-    "/api/analysts": {"name": "new"},
+    "/api/v1/datasets/{dataset}/plan": QUESTION,
+    "/api/v1/datasets/{dataset}/ask": QUESTION,
+    "/api/v1/keys": {"label": "walk"},
+    "/api/v1/datasets": REGISTER,
+    "/api/v1/datasets/{dataset}/allowances": {"analyst": "ann", "epsilon": 1},
+    "/api/v1/analysts": {"name": "new"},
 }
 
 
@@ -123,12 +123,12 @@ def test_who_may_do_what(service: Here, method: str, path: str) -> None:
 
 def test_an_analyst_sees_nothing_of_files_and_databases(service: Here) -> None:
     body = {"column": "place", "k": 2, "epsilon": 0.5}
-    answer = service.answered("bob", "/api/datasets/visits/ask", body)["id"]
-    paths = ["/", "/answers", "/openapi.json", "/docs", "/api/datasets", "/api/answers"]
+    answer = service.answered("bob", "/api/v1/datasets/visits/ask", body)["id"]
+    paths = ["/", "/answers", "/openapi.json", "/docs", "/api/v1/datasets", "/api/answers"]
     paths += [f"{ahead}/answers/{answer}" for ahead in ("", "/api")]
     paths += [f"/answers/{answer}/download.json"]
     for name in ("events", "visits"):
-        paths += [f"/datasets/{name}", f"/api/datasets/{name}/budget"]
+        paths += [f"/datasets/{name}", f"/api/v1/datasets/{name}/budget"]
     for path in paths:
         found = service.call("bob", "GET", path)
         assert found.status_code == 200

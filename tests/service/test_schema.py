@@ -46,10 +46,10 @@ def test_the_api_keeps_to_its_schema(service: Here) -> None:
 def test_databases_keep_to_the_schema(service: Here) -> None:
     """Chance does not find the name of a database, so these are tried by hand."""
     schema = schemathesis.openapi.from_dict(service.client.get("/openapi.json").json())
-    register = schema["/api/datasets"]["POST"]
+    register = schema["/api/v1/datasets"]["POST"]
     body = {"title": "T", "person": "who", "columns": ["place"], "epsilon": 1}
     tried = [
-        schema["/api/sources/{source}"]["GET"].Case(path_parameters={"source": name})
+        schema["/api/v1/sources/{source}"]["GET"].Case(path_parameters={"source": name})
         for name in ("shop", "nothing")
     ]
     for number, more in enumerate(

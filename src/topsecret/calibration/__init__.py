@@ -14,17 +14,19 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.metadata import entry_points
 
-from topsecret.calibration import public_domain, stability, unknown_domain
+from topsecret.calibration import from_outside, public_domain, stability, unknown_domain
 from topsecret.calibration.prepared import Prepared
 from topsecret.calibration.question import Question
 from topsecret.errors import DomainRequired, InvalidParameter
 from topsecret.exact.rounding import Number
-from topsecret.mechanisms import LimitedDomain, OptimalThreshold
+from topsecret.mechanisms import LimitedDomain, Mechanism, OptimalThreshold
 
 __all__ = [
     "NAMES",
     "PUBLIC_DOMAIN",
+    "Entry",
     "Prepared",
     "Question",
     "applicable",
@@ -36,7 +38,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class Entry:
     """A mechanism by the name that users type."""
 
     build: Callable[[Question], Prepared]
@@ -57,31 +59,31 @@ class _Entry:
     """Whether it names k items, or can be told to."""
 
 
-_ENTRIES: dict[str, _Entry] = {
-    "tested": _Entry(unknown_domain.tested, spare=1, epsilons=(1e-4, 10.0)),
-    "limited-domain": _Entry(
+_ENTRIES: dict[str, Entry] = {
+    "tested": Entry(unknown_domain.tested, spare=1, epsilons=(1e-4, 10.0)),
+    "limited-domain": Entry(
         unknown_domain.limited_domain, at_price=unknown_domain.limited_domain_at
     ),
-    "limited-domain-laplace": _Entry(unknown_domain.limited_domain_laplace, needs_cap=True),
-    "optimal-threshold": _Entry(
+    "limited-domain-laplace": Entry(unknown_domain.limited_domain_laplace, needs_cap=True),
+    "optimal-threshold": Entry(
         unknown_domain.optimal_threshold, at_price=unknown_domain.optimal_threshold_at, spare=1
     ),
-    "fixed-threshold": _Entry(unknown_domain.fixed_threshold, ordered=False),
-    "top-stable": _Entry(unknown_domain.top_stable, ordered=False),
-    "stable-fixed-k": _Entry(stability.stable_fixed_k, ordered=False),
-    "stable": _Entry(stability.stable, chooses_k=True, ordered=False),
-    "pruned": _Entry(public_domain.pruned, needs_domain=True, fills=True),
-    "gumbel": _Entry(public_domain.gumbel, needs_domain=True, fills=True),
-    "permute-and-flip": _Entry(
+    "fixed-threshold": Entry(unknown_domain.fixed_threshold, ordered=False),
+    "top-stable": Entry(unknown_domain.top_stable, ordered=False),
+    "stable-fixed-k": Entry(stability.stable_fixed_k, ordered=False),
+    "stable": Entry(stability.stable, chooses_k=True, ordered=False),
+    "pruned": Entry(public_domain.pruned, needs_domain=True, fills=True),
+    "gumbel": Entry(public_domain.gumbel, needs_domain=True, fills=True),
+    "permute-and-flip": Entry(
         public_domain.permute_and_flip, needs_domain=True, pure=True, fills=True
     ),
-    "oneshot-exponential": _Entry(
+    "oneshot-exponential": Entry(
         public_domain.oneshot_exponential, needs_domain=True, pure=True, fills=True
     ),
-    "oneshot-laplace": _Entry(
+    "oneshot-laplace": Entry(
         public_domain.oneshot_laplace, needs_domain=True, pure=True, ordered=False, fills=True
     ),
-    "canonical-set": _Entry(
+    "canonical-set": Entry(
         public_domain.canonical_set,
         needs_domain=True,
         pure=True,
@@ -89,7 +91,7 @@ _ENTRIES: dict[str, _Entry] = {
         fills=True,
         epsilons=(1e-6, 1e6),
     ),
-    "oneshot-private-length": _Entry(
+    "oneshot-private-length": Entry(
         public_domain.oneshot_private_length, needs_domain=True, pure=True, epsilons=(1e-6, 1e6)
     ),
 }
@@ -107,23 +109,42 @@ def applicable(question: Question) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=256)
-def prepare(name: str, question: Question) -> Prepared:
-    """The mechanism, calibrated to the question's (ε, δ).
+def prepare(mechanism: str | Mechanism, question: Question) -> Prepared:
+    """The mechanism of this name, calibrated to the question's (ε, δ), or the caller's own.
 
     *Guarantee.* ``mechanism.loss.epsilon(delta) <= epsilon``, compared without tolerance.
     """
-    if name not in _ENTRIES:
-        raise InvalidParameter(f"mechanism={name!r} must be one of: auto, {', '.join(NAMES)}")
-    reason = refusal(name, question)
-    if reason is not None:
-        raise reason
-    prepared = _ENTRIES[name].build(question)
+    if isinstance(mechanism, str):
+        reason = refusal(mechanism, question)
+        if reason is not None:
+            raise reason
+        prepared = _entry(mechanism).build(question)
+    else:
+        prepared = from_outside.of_object(mechanism, question)
     if not prepared.mechanism.loss.epsilon(question.delta) <= question.epsilon:
         raise InvalidParameter(
-            f"epsilon={question.epsilon} with delta={question.delta} cannot be met by {name}; "
-            "raise epsilon or delta, or lower k"
+            f"epsilon={question.epsilon} with delta={question.delta} cannot be met by "
+            f"{prepared.name}; raise epsilon or delta, or lower k"
         )
     return prepared
+
+
+def _entry(name: str) -> Entry:
+    if name in _ENTRIES:
+        return _ENTRIES[name]
+    registered = _registered()
+    if name in registered:
+        return registered[name]
+    known = ", ".join((*NAMES, *registered))
+    raise InvalidParameter(f"mechanism={name!r} must be one of: auto, {known}")
+
+
+@lru_cache(maxsize=1)
+def _registered() -> dict[str, Entry]:
+    """What other packages registered; they cannot replace a mechanism of ours."""
+    points = entry_points(group=from_outside.GROUP)
+    loaded = {point.name: point.load() for point in points if point.name not in _ENTRIES}
+    return {name: entry for name, entry in loaded.items() if isinstance(entry, Entry)}
 
 
 def prepare_at(name: str, question: Question, price: float, share: float) -> Prepared:
@@ -155,7 +176,7 @@ def paid_by_symbol(prepared: Prepared) -> tuple[int, Number, Number] | None:
 
 def refusal(name: str, question: Question) -> InvalidParameter | None:
     """Why the mechanism cannot answer, or None."""
-    entry = _ENTRIES[name]
+    entry = _entry(name)
     if question.delta == 0 and not entry.pure:
         return _without_delta(name, question)
     if question.ordered and not entry.ordered:

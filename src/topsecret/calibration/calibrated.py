@@ -18,23 +18,27 @@ from topsecret.calibration.counts import (
     with_counts,
 )
 from topsecret.calibration.prepared import Calibrated
+from topsecret.errors import InvalidParameter
+from topsecret.mechanisms.mechanism import Mechanism
 
 
 @lru_cache(maxsize=256)
 def calibrated(
-    mechanism: str,
+    mechanism: str | Mechanism,
     question: Question,
     counts_for: CountsBudget | None = None,
     at: tuple[float, float] | None = None,
 ) -> Calibrated:
     """The mechanism with its counts for the question's (ε, δ), or ``at`` a metered price and δ."""
     counts: PreparedCounts | None = None
-    if at is not None:
+    if at is not None and isinstance(mechanism, str):
         selection = prepare_at(mechanism, question, *at)
     elif counts_for is None:
         selection = prepare(mechanism, question)
-    else:
+    elif isinstance(mechanism, str):
         selection, counts = with_counts(mechanism, question, counts_for)
+    else:
+        raise InvalidParameter("counts=True needs a mechanism by its name; leave one of them out")
     loss, parameters = selection.mechanism.loss, dict(selection.parameters)
     if counts is not None and counts_for is not None:
         loss = counts.total

@@ -11,8 +11,8 @@ from topsecret.calibration.question import Question
 from topsecret.counts.histogram import Histogram
 from topsecret.mechanisms.mechanism import Mechanism
 from topsecret.mechanisms.selection import Selection
+from topsecret.results.export import Public
 from topsecret.results.intervals import Intervals
-from topsecret.results.release import Public
 
 if TYPE_CHECKING:
     from topsecret.calibration.counts import PreparedCounts

@@ -22,7 +22,7 @@ from topsecret.mechanisms import (
     PermuteAndFlip,
     PrunedTopK,
 )
-from topsecret.results.release import Public
+from topsecret.results.export import Public
 
 _NEVER = "cannot come: all items of the public domain may be named"
 

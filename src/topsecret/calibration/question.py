@@ -149,7 +149,7 @@ def _depth(k_bar: SupportsIndex, least: int, shown: str) -> int:
 
 
 def _budget(epsilon: Number, delta: Number) -> tuple[float, float]:
-    budget, failure = _spendable("epsilon", epsilon), _spendable("delta", delta) + 0.0  # no −0
+    budget, failure = _spendable("epsilon", epsilon), _spendable("delta", delta)
     if budget <= 0:
         raise InvalidParameter(f"epsilon={epsilon} must be above 0; 1 is a common choice")
     if not 0 <= failure < 1:

@@ -15,7 +15,7 @@ from topsecret.exact.rounding import rounded_up
 from topsecret.ledger import Account, Entry
 from topsecret.ledger.account import what_is_left
 from topsecret.ledger.amounts import from_text
-from topsecret.results.release import printable
+from topsecret.results.export import printable
 
 WIDEST = 40
 HIDDEN = {"slack"}

@@ -133,7 +133,7 @@ def _json_lines(aggregator: Aggregator, stored: StoredVotes, asked: int) -> None
 
 def _plain_lines(aggregator: Aggregator, stored: StoredVotes, asked: int) -> None:
     from topsecret.exact.rounding import rounded_up
-    from topsecret.results.release import printable
+    from topsecret.results.export import printable
 
     for answer in _answers(aggregator, stored, asked):
         chosen = "nothing: too close to call"

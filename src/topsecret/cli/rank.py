@@ -112,7 +112,7 @@ def _show(ranking: Ranking | StrengthRanking) -> None:
 
     from topsecret.cli.render import show_receipt
     from topsecret.cli.terminal import terminal
-    from topsecret.results.release import printable
+    from topsecret.results.export import printable
 
     console = terminal()
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")

@@ -10,7 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from topsecret.cli.terminal import terminal
-from topsecret.results.release import Release, printable
+from topsecret.results.export import printable
+from topsecret.results.release import Release
 
 NARROW = 60
 """Below this width labels stand above their texts."""

@@ -20,6 +20,10 @@ from topsecret.noise.bits import BitSource
 class Mechanism(Protocol):
     """A private selection: a pure function of a histogram and random bits."""
 
+    def __hash__(self) -> int:
+        """Public parameters tell one from another."""
+        ...
+
     @property
     def ordered(self) -> bool:
         """Whether the order of the released items is part of the answer."""

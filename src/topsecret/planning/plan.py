@@ -13,7 +13,7 @@ from topsecret.exact.rounding import rounded_up
 from topsecret.planning.leads import LIKELY, Leads, needed
 from topsecret.planning.rule import Recommendation
 from topsecret.planning.simulation import Recall
-from topsecret.results.release import Public
+from topsecret.results.export import Public
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -74,6 +74,9 @@ def recommend(question: Question) -> Recommendation:
         if (lead := needed(name, question).one) is not None:
             leads[name] = lead
     if not leads:
+        rivals = PUBLIC if question.domain_size else UNKNOWN
+        if (reason := refusal(rivals[-1], question)) is not None:
+            raise reason
         raise InvalidParameter(
             f"no mechanism can answer k={question.k} at epsilon={question.epsilon}; "
             "raise epsilon or lower k"

@@ -21,6 +21,7 @@ from topsecret.calibration.question import Question as Numbers
 from topsecret.counts.histogram import Histogram
 from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import down, exact, up
+from topsecret.mechanisms.mechanism import Mechanism
 from topsecret.questions.question import Question
 from topsecret.results.group_releases import Releases
 from topsecret.results.release import Release
@@ -77,6 +78,7 @@ def answer(question: Question, source: Source, purse: Purse) -> Answer:
     *Guarantee.* What comes back is private as the receipt says, and whatever else a caller can
     see (errors, charges, the number of rows asked for) depends on public values alone.
     """
+    _check_source(source, question)
     plan = planned(_numbers(question, source), question, purse.terms)
 
     def read_and_draw() -> tuple[Answer, int]:
@@ -110,7 +112,7 @@ def planned(numbers: Numbers, question: Question, terms: Metered | Flexible | No
 @lru_cache(maxsize=256)
 def _planned(
     numbers: Numbers,
-    mechanism: str,
+    mechanism: str | Mechanism,
     counts: CountsBudget | None,
     at: tuple[float, float] | None,
     lists: int,
@@ -146,8 +148,12 @@ def _together(each: Calibrated, lists: int, delta: float) -> float:
     return min(up(lists * exact(each.epsilon)), (lists * each.loss).epsilon(delta))
 
 
-def _named(mechanism: str, numbers: Numbers, at: object) -> str:
+def _named(mechanism: str | Mechanism, numbers: Numbers, at: object) -> str | Mechanism:
     """The mechanism that "auto" stands for, by a public rule."""
+    if not isinstance(mechanism, str) and at is not None:
+        raise InvalidParameter(
+            "a metered budget needs a mechanism by its name: it sets the parameters itself"
+        )
     if mechanism != "auto":
         return mechanism
     if at is not None:
@@ -186,6 +192,22 @@ def counted(source: Source, queries: Sequence[CountQuery]) -> Iterator[list[Hist
         Histogram.leading(rows, limit=query.rows)
         for rows, query in zip(lists, queries, strict=True)
     ]
+
+
+def _check_source(source: Source, question: Question) -> None:
+    """A source that is no engine of ours says itself what it applies: no receipt may say more."""
+    counted = question.counted
+    if counted.max_items is None and not counted.where:
+        return
+    from topsecret.sources.session import Engine
+
+    does = {"max_items", "where"} if isinstance(source, Engine) else getattr(source, "does", ())
+    for name, asked in (("max_items", counted.max_items), ("where", counted.where)):
+        if asked and name not in does:
+            raise InvalidParameter(
+                f"{source.name} does not declare that it applies {name}; leave {name} out, or let "
+                f"the source say does = {{'{name}'}}"
+            )
 
 
 def _engine(source: Source) -> Engine:

@@ -79,7 +79,7 @@ class Paid:
             request_id=self.request_id,
             bargain=_at_another_epsilon(bill),
             repeatable=recognised,
-            first_form=first_form(bill),
+            first_form=first_form(bill) if isinstance(bill.question.mechanism, str) else None,
         )
 
 
@@ -164,7 +164,7 @@ def _at_another_epsilon(bill: Bill) -> PriceAtEpsilon | None:
     """The same mechanism for another ε, to say which would have fitted."""
     from topsecret.ledger import PriceAtEpsilon
 
-    if bill.question.groups is not None:
+    if bill.question.groups is not None or not isinstance(bill.question.mechanism, str):
         return None
     each, counts = bill.plan.each, bill.question.counts
 

@@ -20,9 +20,12 @@ from typing import TYPE_CHECKING, Literal, Required, TypedDict
 
 from topsecret.accounting.privacy_unit import PrivacyUnit
 from topsecret.calibration.counts import CountsBudget
+from topsecret.calibration.from_outside import check_object
+from topsecret.calibration.from_outside import fingerprint as mechanism_fingerprint
 from topsecret.calibration.question import Question as Numbers
 from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import Number, down
+from topsecret.mechanisms.mechanism import Mechanism
 from topsecret.sources import (
     Condition,
     CountQuery,
@@ -52,7 +55,7 @@ class Keywords(TypedDict, total=False):
     epsilon: Number | None
     delta: Number
     k_bar: int | None
-    mechanism: str
+    mechanism: str | Mechanism
     where: WhereLike
     max_items: int | None
     domain: DomainLike | None
@@ -114,7 +117,7 @@ class Question:
     """Which rows, who owns them, what is counted and how much of each person."""
     numbers: Numbers
     """How many items, and the budget of the whole question."""
-    mechanism: str = "auto"
+    mechanism: str | Mechanism = "auto"
     counts: CountsBudget | None = None
     """What noisy counts get of the budget; None for no counts."""
     groups: Groups | None = None
@@ -133,7 +136,7 @@ class Question:
         epsilon: Number | None = None,
         delta: Number = 1e-6,
         k_bar: int | None = None,
-        mechanism: str = "auto",
+        mechanism: str | Mechanism = "auto",
         where: WhereLike = (),
         max_items: int | None = None,
         domain: DomainLike | None = None,
@@ -148,6 +151,8 @@ class Question:
         """The question with these keywords, asked under these terms of a budget."""
         named = item if isinstance(item, str | Expression) else tuple(item)
         public = None if domain is None else domain_of(domain)
+        if not isinstance(mechanism, str):
+            check_object(mechanism)
         kept = conditions(where) if where else ()
         counted = CountQuery(named, person, 1, kept, max_items, public, salt=salt)
         if terms is not None and terms.kind == "metered":
@@ -208,7 +213,7 @@ class Question:
         The mechanism is the one that was asked for: "auto" stays the same question when a later
         version answers it by another rule.
         """
-        numbers = self.numbers.to_dict()
+        numbers, named = self.numbers.to_dict(), self.mechanism
         return {
             "form": FORM,
             "measure": "persons",
@@ -217,7 +222,7 @@ class Question:
             "k_bar": numbers["k_bar"],
             "epsilon": numbers["epsilon"],
             "delta": numbers["delta"],
-            "mechanism": self.mechanism,
+            "mechanism": named if isinstance(named, str) else mechanism_fingerprint(named),
             "counts_share": None if self.counts is None else self.counts.fingerprint(),
             "groups": None if self.groups is None else self.groups.fingerprint(),
             "adjacency": self.unit.adjacency,

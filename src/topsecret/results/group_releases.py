@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import html
-import io
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from topsecret.results.release import Release, printable, without_or_with
+from topsecret.results.export import csv_text, json_text, printable
+from topsecret.results.release import Release, without_or_with
 
 Group = str | int | bool
 
@@ -91,15 +89,10 @@ class Releases(Mapping[Group, Release]):
 
     def to_json(self, *, indent: int | None = 2) -> str:
         """``to_dict`` as JSON text."""
-        return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
+        return json_text(self.to_dict(), indent)
 
     def to_csv(self) -> str:
         """One line for each item of each group."""
-        file = io.StringIO(newline="")
-        writer = csv.writer(file)
-        for position, (group, release) in enumerate(self.items()):
-            header, *lines = release.rows()
-            if position == 0:
-                writer.writerow([self.by, *header])
-            writer.writerows([group, *line] for line in lines)
-        return file.getvalue()
+        header = next((release.rows()[0] for release in self.values()), [])
+        lines = [[group, *line] for group, one in self.items() for line in one.rows()[1:]]
+        return csv_text([[self.by, *header], *lines])

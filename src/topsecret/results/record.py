@@ -10,9 +10,10 @@ from typing import Any
 
 from topsecret.accounting.charge import Charge
 from topsecret.accounting.privacy_unit import PrivacyUnit
+from topsecret.results.export import plain
 from topsecret.results.group_releases import Releases
 from topsecret.results.intervals import Intervals
-from topsecret.results.release import Release, plain
+from topsecret.results.release import Release
 
 FORM = 2
 """The version of a record; 1 had no number, and a charge in words."""

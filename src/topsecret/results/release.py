@@ -6,10 +6,6 @@ shown, stored and passed on: whatever is done with it costs no further privacy.
 
 from __future__ import annotations
 
-import csv
-import html
-import io
-import json
 import math
 import textwrap
 from collections.abc import Hashable, Mapping
@@ -22,15 +18,12 @@ from topsecret.accounting.charge import Charge
 from topsecret.accounting.privacy_unit import PrivacyUnit
 from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import rounded_up
+from topsecret.results import export
+from topsecret.results.export import Public, plain, printable
 from topsecret.results.intervals import Intervals, smoothed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-Public = int | float | str | None
-"""A public parameter."""
-
-WIDTH = 80
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -226,15 +219,11 @@ class Release:
 
     def ranked(self) -> list[tuple[str, str]]:
         """The items with their ranks as text that is safe on a terminal; ``?`` for random ones."""
-        drawn = len(self.items) - self.filled
-        return [
-            ("?" if rank > drawn else str(rank) if self.ordered else "·", printable(item))
-            for rank, item in enumerate(self.items, start=1)
-        ]
+        return export.ranked(self.items, ordered=self.ordered, filled=self.filled)
 
     def __str__(self) -> str:
         """A ranked table and the receipt, as plain text."""
-        lines = [*textwrap.wrap(self.title, WIDTH), ""]
+        lines = [*textwrap.wrap(self.title, export.WIDTH), ""]
         noisy = [""] * len(self.items)
         if self.counts is not None:
             noisy = [f"{count:>10,} ± {self.half_width}  " for count in self.counts]
@@ -244,16 +233,7 @@ class Release:
         ]
         if not self.complete:
             lines.append(f"{'–':>5}  (the rest is too close to call)")
-        lines += ["", "Receipt"]
-        label_width = max(len(label) for label, _ in self.receipt)
-        for label, text in self.receipt:
-            lines += textwrap.wrap(
-                text,
-                WIDTH,
-                initial_indent=f"  {label:<{label_width}}  ",
-                subsequent_indent=" " * (label_width + 4),
-            )
-        return "\n".join(lines)
+        return export.with_receipt(lines, self.receipt)
 
     def __repr__(self) -> str:
         return (
@@ -262,24 +242,14 @@ class Release:
         )
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{html.escape(rank)}</td><td>{html.escape(item)}</td>"
-            + ("" if self.counts is None else f"<td>{self.counts[place]} ± {self.half_width}</td>")
-            + "</tr>"
-            for place, (rank, item) in enumerate(self.ranked())
-        )
-        counted = "" if self.counts is None else "<th>persons</th>"
-        receipt = "".join(
-            f"<dt>{html.escape(label)}</dt><dd>{html.escape(text)}</dd>"
-            for label, text in self.receipt
-        )
-        return (
-            f"<table><caption>{html.escape(self.title)}</caption>"
-            f"<thead><tr><th>rank</th><th>{html.escape(printable(self.item))}</th>"
-            f"{counted}</tr></thead>"
-            f"<tbody>{rows}</tbody></table><p>The list {html.escape(self.ending)}</p>"
-            f"<details><summary>Receipt</summary><dl>{receipt}</dl></details>"
-        )
+        noisy = self.counts is not None
+        header = ["rank", printable(self.item), *(["persons"] if noisy else [])]
+        rows = [
+            (*line, f"{self.counts[place]} ± {self.half_width}") if self.counts else line
+            for place, line in enumerate(self.ranked())
+        ]
+        note = f"The list {self.ending}"
+        return export.html_table(self.title, header, rows, note, self.receipt)
 
     def to_dict(self) -> dict[str, object]:
         """Everything as plain values that JSON can hold."""
@@ -336,9 +306,7 @@ class Release:
 
     def to_csv(self) -> str:
         """The items as CSV text; the receipt is in ``to_json``."""
-        file = io.StringIO(newline="")
-        csv.writer(file).writerows(self.rows())
-        return file.getvalue()
+        return export.csv_text(self.rows())
 
     def plot(self) -> Figure:
         """Ranked bars, with 95% intervals where there are counts (the extra ``plot``)."""
@@ -349,30 +317,11 @@ class Release:
 
     def to_json(self, *, indent: int | None = 2) -> str:
         """``to_dict`` as JSON text."""
-        return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
+        return export.json_text(self.to_dict(), indent)
 
 
 def _unpickled(values: dict[str, Any]) -> Release:
     return Release(**values | {"parameters": MappingProxyType(values["parameters"])})
-
-
-def printable(item: Hashable) -> str:
-    """The item as text in which control characters are escaped.
-
-    An item's name is somebody's input: it must not move the cursor or colour the terminal.
-
-    >>> printable("caf\\u00e9"), printable("\\x1b[2J"), printable(""), printable(7)
-    ('café', '\\\\x1b[2J', '(empty text)', '7')
-    """
-    text = " · ".join(map(str, item)) if isinstance(item, tuple) else str(item)
-    if not text:
-        return "(empty text)"
-    if text.isprintable():
-        return text
-    return "".join(
-        letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii")
-        for letter in text
-    )
 
 
 def without_or_with(epsilon: float, delta: float) -> str:
@@ -392,13 +341,6 @@ def _guarantee(epsilon: float, delta: float) -> str:
         f"or less, no answer becomes more than {factor} times as likely (e^epsilon)"
         f"{failing if delta else ''}."
     )
-
-
-def plain(item: Hashable) -> Any:
-    """The item as a value that JSON can hold."""
-    if isinstance(item, tuple):
-        return [plain(part) for part in item]
-    return item if isinstance(item, str | int | float | None) else str(item)
 
 
 def _items(number: int) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from functools import partial
 from typing import Annotated, Any
@@ -14,17 +12,17 @@ from fastapi import APIRouter, Depends, Request, Response
 from topsecret.ledger import Metered
 from topsecret.ledger.account import what_is_left
 from topsecret.ledger.amounts import as_text
-from topsecret.results.release import Release
 from topsecret.service import shapes
 from topsecret.service.auth.accounts import User
 from topsecret.service.auth.dependencies import limited, user
 from topsecret.service.datasets import Dataset
 from topsecret.service.jobs.queue import ANSWERED, IN_DOUBT, Asked, Job
+from topsecret.service.middleware import API
 from topsecret.service.preview import Preview, preview
 from topsecret.service.problems import RESPONSES, Problem
 from topsecret.service.state import Parts, blocking, parts
 
-api = APIRouter(prefix="/api", responses=RESPONSES)
+api = APIRouter(prefix=API, responses=RESPONSES)
 Person = Annotated[User, Depends(user)]
 
 
@@ -95,7 +93,7 @@ async def get_csv(request: Request, person: Person, answer: shapes.Identity) -> 
     job = await found(request, person, answer)
     if job.release is None:
         raise Problem(404, "not_found", "This question has no answer to download.")
-    return Response(as_csv(job.release), media_type="text/csv")
+    return Response(job.release.to_csv(), media_type="text/csv")
 
 
 @api.get("/datasets/{dataset}/budget", response_model=shapes.BudgetShape, tags=["asking"])
@@ -169,19 +167,6 @@ async def found(request: Request, person: User, answer: str) -> Job:
     if job.state == ANSWERED:
         service.remembered.put(job.id, job.user, json.dumps(job.to_dict()).encode())
     return job
-
-
-def as_csv(release: Release) -> str:
-    """Ranks and items; a text that a spreadsheet would run as a formula is quoted for it."""
-    text = io.StringIO()
-    table = csv.writer(text, lineterminator="\r\n")
-    table.writerow(("rank", release.item))
-    for rank, item in enumerate(release.items, start=1):
-        shown = str(item)
-        if isinstance(item, str) and item[:1] in "=+-@\t\r":
-            shown = "'" + shown
-        table.writerow((rank if release.ordered else "", shown))
-    return text.getvalue()
 
 
 def metered(service: Parts, dataset: str) -> bool:

@@ -12,6 +12,7 @@ from topsecret.service.auth.accounts import User
 from topsecret.service.auth.credentials import new_password
 from topsecret.service.auth.dependencies import owner
 from topsecret.service.datasets import NewDataset
+from topsecret.service.middleware import API
 from topsecret.service.problems import RESPONSES
 from topsecret.service.state import Parts, blocking, parts
 
@@ -26,7 +27,7 @@ async def metrics(request: Request, person: Owner) -> Response:
     return Response(await blocking(numbers.text), headers={"content-type": numbers.content_type})
 
 
-@owner_api.post("/api/datasets", response_model=shapes.DoneShape, status_code=201)
+@owner_api.post(API + "/datasets", response_model=shapes.DoneShape, status_code=201)
 async def register(request: Request, person: Owner, new: shapes.RegisterShape) -> dict[str, bool]:
     """Register a data set and open its budget, once and for all."""
     values = new.model_dump()
@@ -35,20 +36,20 @@ async def register(request: Request, person: Owner, new: shapes.RegisterShape) -
     return {"done": True}
 
 
-@owner_api.get("/api/sources", response_model=list[shapes.SourceShape])
+@owner_api.get(API + "/sources", response_model=list[shapes.SourceShape])
 async def list_sources(request: Request, person: Owner) -> list[dict[str, str]]:
     """The databases that the service was started with, by name."""
     return [{"name": name} for name in parts(request).datasets.databases.names]
 
 
-@owner_api.get("/api/sources/{source}", response_model=shapes.TablesShape)
+@owner_api.get(API + "/sources/{source}", response_model=shapes.TablesShape)
 async def list_tables(request: Request, person: Owner, source: shapes.SourceName) -> dict[str, Any]:
     """The tables of a database that may be registered."""
     tables = await blocking(partial(parts(request).datasets.databases.tables, source))
     return {"name": source, "tables": tables}
 
 
-@owner_api.post("/api/datasets/{dataset}/allowances", response_model=shapes.DoneShape)
+@owner_api.post(API + "/datasets/{dataset}/allowances", response_model=shapes.DoneShape)
 async def allow(
     request: Request, person: Owner, dataset: shapes.DatasetName, share: shapes.AllowShape
 ) -> dict[str, bool]:
@@ -58,21 +59,21 @@ async def allow(
     return {"done": True}
 
 
-@owner_api.post("/api/datasets/{dataset}/close", response_model=shapes.DoneShape)
+@owner_api.post(API + "/datasets/{dataset}/close", response_model=shapes.DoneShape)
 async def close(request: Request, person: Owner, dataset: shapes.DatasetName) -> dict[str, bool]:
     """Admit nothing more to a data set; stored answers stay."""
     await blocking(partial(closed, parts(request), dataset))
     return {"done": True}
 
 
-@owner_api.get("/api/analysts", response_model=list[shapes.MeShape])
+@owner_api.get(API + "/analysts", response_model=list[shapes.MeShape])
 async def list_analysts(request: Request, person: Owner) -> list[dict[str, str]]:
     """Everybody who has an account."""
     users = await blocking(parts(request).accounts.users)
     return [{"name": one.name, "role": one.role} for one in users]
 
 
-@owner_api.post("/api/analysts", response_model=shapes.MadeAnalystShape, status_code=201)
+@owner_api.post(API + "/analysts", response_model=shapes.MadeAnalystShape, status_code=201)
 async def add_analyst(
     request: Request, person: Owner, new: shapes.NewAnalystShape
 ) -> dict[str, str]:
@@ -82,13 +83,13 @@ async def add_analyst(
     return {"name": new.name, "password": password}
 
 
-@owner_api.get("/api/in-doubt", response_model=list[shapes.InDoubtShape])
+@owner_api.get(API + "/in-doubt", response_model=list[shapes.InDoubtShape])
 async def list_in_doubt(request: Request, person: Owner) -> list[dict[str, Any]]:
     """Reservations without an end: under way, or cut short."""
     return await blocking(partial(in_doubt, parts(request)))
 
 
-@owner_api.post("/api/in-doubt/{reservation}/write-off", response_model=shapes.DoneShape)
+@owner_api.post(API + "/in-doubt/{reservation}/write-off", response_model=shapes.DoneShape)
 async def write_off(
     request: Request, person: Owner, reservation: shapes.Identity
 ) -> dict[str, bool]:

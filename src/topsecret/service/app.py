@@ -20,7 +20,7 @@ from topsecret.service import problems
 from topsecret.service.api import api
 from topsecret.service.api_owner import owner_api
 from topsecret.service.logs import configure, log
-from topsecret.service.middleware import Edge
+from topsecret.service.middleware import API, Edge
 from topsecret.service.settings import Settings
 from topsecret.service.state import Parts
 from topsecret.service.web.account_pages import account_pages
@@ -126,7 +126,7 @@ def _with_keys(schema: dict[str, Any]) -> dict[str, Any]:
     }
     for path, methods in schema["paths"].items():
         for operation in methods.values():
-            operation["security"] = [] if path == "/api/health" else [{"key": []}]
+            operation["security"] = [] if path == f"{API}/health" else [{"key": []}]
     return schema
 
 

@@ -16,6 +16,9 @@ from topsecret.service.logs import log, where
 from topsecret.service.metrics import Metrics
 from topsecret.service.problems import unforeseen
 
+API = "/api/v1"
+"""Where programs ask. Paths without a version, as 0.1 had them, mean this one."""
+
 LARGEST_BODY = 64 * 1024
 METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
 
@@ -49,6 +52,8 @@ class Edge:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        if scope["path"].startswith("/api/") and not scope["path"].startswith(f"{API}/"):
+            scope["path"] = API + scope["path"].removeprefix("/api")
         begun, status = time.perf_counter(), 0
         request_id = secrets.token_hex(8)
         scope.setdefault("state", {})["request_id"] = request_id

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from functools import lru_cache
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -105,10 +108,23 @@ def _object(source: Any, table: Table | None) -> Source:
 
         _unneeded(table, "an ibis table")
         return OpenConnection.of_ibis(source)
+    for opened in (opener(source, table) for opener in _registered()):
+        if opened is not None:
+            return opened
     raise InvalidParameter(
         "source must be a file, a database's URL, an SQLAlchemy engine, a DuckDB connection, or a "
         f"data frame of pandas, polars, pyarrow, ibis or Spark; found a {type(source).__name__}"
     )
+
+
+Opener = Callable[[Any, Table | None], Source | None]
+"""What a package registers under the entry point group ``topsecret.sources``: the source for what
+it knows, None for everything else."""
+
+
+@lru_cache(maxsize=1)
+def _registered() -> tuple[Opener, ...]:
+    return tuple(point.load() for point in entry_points(group="topsecret.sources"))
 
 
 def _is_spark(source: Any) -> bool:

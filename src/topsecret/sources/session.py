@@ -16,6 +16,7 @@ from sqlglot import exp
 from topsecret.errors import DataIndependentFailure, SourceError
 from topsecret.sources.domains.domain import Column, FileColumn
 from topsecret.sources.source import CountQuery, LeadingCounts, Schema
+from topsecret.sources.sql.dialects import check_dialect
 from topsecret.sources.sql.rendering import rendered
 from topsecret.sources.sql.statements import leading_counts as ranking
 
@@ -73,8 +74,9 @@ class Engine(Protocol):
 
 def statement(session: Session, query: CountQuery) -> exp.Select:
     """The leading counts as a statement for this session's engine."""
+    dialect = check_dialect(session.dialect)
     events, schema = session.events(query.columns)
-    return ranking(events, query, schema, session.dialect)
+    return ranking(events, query, schema, dialect)
 
 
 def leading_counts(engine: Engine, query: CountQuery) -> LeadingCounts:

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Depends, Form, Request, Response
 from fastapi.responses import RedirectResponse
 
 from topsecret.service import shapes
-from topsecret.service.api import as_csv, asked, found, metered
+from topsecret.service.api import asked, found, metered
 from topsecret.service.auth.accounts import User
 from topsecret.service.auth.dependencies import known, user
 from topsecret.service.jobs.queue import Asked
@@ -98,7 +98,7 @@ async def download(
     name = f"{job.dataset}-{job.asked.k}-{job.id}.{form}"
     headers = {"content-disposition": f'attachment; filename="{name}"'}
     if form == "csv":
-        return Response(as_csv(job.release), media_type="text/csv", headers=headers)
+        return Response(job.release.to_csv(), media_type="text/csv", headers=headers)
     text = json.dumps(job.to_dict(), indent=2, ensure_ascii=False)
     return Response(text, media_type="application/json", headers=headers)
 

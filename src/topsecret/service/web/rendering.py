@@ -13,7 +13,7 @@ from starlette.responses import HTMLResponse
 from topsecret import __version__
 from topsecret.ledger import Account, Allowance
 from topsecret.ledger.amounts import Amounts
-from topsecret.results.release import printable
+from topsecret.results.export import printable
 from topsecret.service.auth import credentials
 from topsecret.service.auth.accounts import User
 from topsecret.service.auth.dependencies import SESSION, known

@@ -1,0 +1,114 @@
+"""Answers for people and programs: safe on a terminal, in a page, in a spreadsheet.
+
+An item's name is somebody's input. Whatever shows one comes here: it must not move the cursor of
+a terminal, become markup of a page or a formula of a spreadsheet.
+
+>>> csv_text([["rank", "item"], [1, "=1+1"]])
+"rank,item\\r\\n1,'=1+1\\r\\n"
+"""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import json
+import textwrap
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any
+
+Public = int | float | str | None
+"""A public parameter."""
+
+Receipt = Sequence[tuple[str, str]]
+"""Pairs of a label and a text in plain words."""
+
+WIDTH = 80
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""How a text begins that a spreadsheet would run."""
+
+
+def printable(item: Hashable) -> str:
+    """The item as text in which control characters are escaped.
+
+    >>> printable("caf\\u00e9"), printable("\\x1b[2J"), printable(""), printable(7)
+    ('café', '\\\\x1b[2J', '(empty text)', '7')
+    """
+    text = " · ".join(map(str, item)) if isinstance(item, tuple) else str(item)
+    if not text:
+        return "(empty text)"
+    if text.isprintable():
+        return text
+    return "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii")
+        for letter in text
+    )
+
+
+def plain(item: Hashable) -> Any:
+    """The item as a value that JSON can hold."""
+    if isinstance(item, tuple):
+        return [plain(part) for part in item]
+    return item if isinstance(item, str | int | float | None) else str(item)
+
+
+def ranked(items: Sequence[Hashable], *, ordered: bool, filled: int = 0) -> list[tuple[str, str]]:
+    """The items with their ranks, as text that is safe on a terminal; ``?`` for random ones."""
+    drawn = len(items) - filled
+    return [
+        ("?" if rank > drawn else str(rank) if ordered else "·", printable(item))
+        for rank, item in enumerate(items, start=1)
+    ]
+
+
+def json_text(record: Mapping[str, object], indent: int | None = 2) -> str:
+    """The record as JSON text."""
+    return json.dumps(record, indent=indent, ensure_ascii=False, allow_nan=False)
+
+
+def csv_text(rows: Iterable[Iterable[Any]]) -> str:
+    """The rows as CSV; a text that a spreadsheet would run as a formula is quoted for it."""
+    file = io.StringIO(newline="")
+    csv.writer(file).writerows([_cell(value) for value in row] for row in rows)
+    return file.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    text = isinstance(value, str) and value.startswith(FORMULA)
+    return "'" + value if text else value
+
+
+def with_receipt(lines: Iterable[str], receipt: Receipt) -> str:
+    """Plain text, the receipt wrapped below it."""
+    shown = [*lines, "", "Receipt"]
+    width = max(len(label) for label, _ in receipt)
+    for label, text in receipt:
+        shown += textwrap.wrap(
+            text,
+            WIDTH,
+            initial_indent=f"  {label:<{width}}  ",
+            subsequent_indent=" " * (width + 4),
+        )
+    return "\n".join(shown)
+
+
+def html_table(
+    caption: str,
+    header: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    note: str,
+    receipt: Receipt,
+) -> str:
+    """A table with its receipt folded away, as a notebook shows it."""
+    cells = "".join(f"<th>{html.escape(name)}</th>" for name in header)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
+    )
+    terms = "".join(
+        f"<dt>{html.escape(label)}</dt><dd>{html.escape(text)}</dd>" for label, text in receipt
+    )
+    return (
+        f"<table><caption>{html.escape(caption)}</caption><thead><tr>{cells}</tr></thead>"
+        f"<tbody>{body}</tbody></table><p>{html.escape(note)}</p>"
+        f"<details><summary>Receipt</summary><dl>{terms}</dl></details>"
+    )
