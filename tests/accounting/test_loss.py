@@ -66,7 +66,7 @@ kinds = st.one_of(
 def test_n_copies_are_n_separate_ones(loss, n):
     total = NO_LOSS
     for _ in range(n):
-        total = total + loss
+        total = total.then(loss)
     assert n * loss == total == loss * n
     assert hash(n * loss) == hash(total)
 
@@ -96,7 +96,7 @@ def test_a_part_of_a_mixture_costs_less_than_the_whole():
 
 
 def test_the_order_of_picks_is_kept_and_of_the_rest_is_not():
-    assert picks(1, 0.1) + picks(1, 0.2) != picks(1, 0.2) + picks(1, 0.1)
+    assert picks(1, 0.1).then(picks(1, 0.2)) != picks(1, 0.2).then(picks(1, 0.1))
     assert pure(0.1) + gaussian(1) + pure(0.2) == pure(0.2) + pure(0.1) + gaussian(1)
 
 
@@ -291,3 +291,33 @@ def test_importing_the_accountant_is_light():
         "assert not {'scipy', 'dp_accounting', 'pandas'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_sum_charges_the_worst_order_of_unequal_picks():
+    """Small picks before large ones cost more than the other way round."""
+    small, large = picks(5, 0.25), picks(5, 0.5)
+    rising, falling = small.then(large), large.then(small)
+    assert rising.epsilon(1e-5) == pytest.approx(2.466, abs=1e-3)
+    assert falling.epsilon(1e-5) == pytest.approx(2.434, abs=1e-3)
+    for unknown in (small + large, large + small):
+        assert not unknown.in_order
+        assert unknown.epsilon(1e-5) >= rising.epsilon(1e-5)
+        assert unknown.bound_used(1e-5) == "optimal"
+    assert small + large == large + small
+    assert picks_in_order([0.25] * 5 + [0.5] * 5) == rising
+    # Gaussians that come last cannot absorb picks in an order that is not known.
+    assert (small + large).then_gaussian(1) == small + large + gaussian(1)
+
+
+def test_the_order_is_known_where_it_cannot_matter():
+    assert (picks(3, 0.5) + picks(2, 0.5)).in_order
+    assert (picks_in_order([0.5, 0.25]) + gaussian(1) + failure(1e-9)).in_order
+    assert not (picks_in_order([0.5, 0.25]) + picks(1, 0.5)).in_order
+    assert (3 * picks_in_order([0.5, 0.25])).in_order
+
+
+def test_too_many_orders_leave_the_bounds_that_need_none():
+    many = picks(200, 0.01) + picks(200, 0.02)
+    assert many.bound_used(1e-6) != "optimal"
+    for known in (picks(200, 0.01).then(picks(200, 0.02)), picks(200, 0.02).then(picks(200, 0.01))):
+        assert many.epsilon(1e-6) >= known.epsilon(1e-6) * (1 - 1e-9)

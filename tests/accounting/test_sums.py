@@ -34,6 +34,7 @@ def curve(alpha):
 
 KINDS = {
     "picks": picks(5, 0.25),
+    "picks of unknown order": picks(2, 0.25) + picks(1, 0.5),
     "pure": pure(0.5),
     "gaussian": gaussian(0.25),
     "discrete Gaussian": discrete_gaussian(9, 5),

@@ -148,3 +148,39 @@ def test_votes_of_persons_become_strengths(
     assert run(capsys, *words, "--method", "counting", "--csv")[2] == (
         "topsecret: --csv and --plot are for --method strength; leave them out\n"
     )
+
+
+def test_soft_answers_are_written_with_their_noise(
+    votes: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["pate", str(votes), "--epsilon", "20", "--soft", "--max-votes", "2"]
+    code, out, _ = run(capsys, *words)
+    assert code == 0
+    assert "The noise of every share has a standard deviation of 0.0" in out
+    code, out, _ = run(capsys, *words, "--json")
+    lines = [json.loads(line) for line in out.splitlines()]
+    assert set(lines[0]["shares"]) == {"sun", "rain", "snow", "fog"}
+    deviation = lines[-1]["share_deviation"]
+    stored = votes.with_name("shares.npz")
+    code, out, _ = run(capsys, *words, "--output", str(stored))
+    assert code == 0
+    with np.load(stored) as found:
+        assert found["shares"].shape == (20, 4)
+        assert float(found["noise_deviation"]) == deviation
+        assert float(found["epsilon"]) <= 20
+    table = votes.with_name("shares.csv")
+    run(capsys, *words, "--output", str(table))
+    rows = table.read_text(encoding="utf-8").splitlines()
+    assert rows[0] == "query,sun,rain,snow,fog,noise_deviation"
+    assert len(rows) == 21
+    code, out, _ = run(capsys, *words[:4], "--plan")
+    assert "method 'shares', whole ballots" in out
+
+
+def test_soft_options_are_checked(votes: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["pate", str(votes), "--epsilon", "20"]
+    assert "go with --soft" in run(capsys, *words, "--output", "x.npz")[2]
+    assert "must end in .npz or .csv" in run(capsys, *words, "--soft", "--output", "x.txt")[2]
+    missing = run(capsys, *words, "--soft", "--output", "/no/such/folder/x.csv")
+    assert missing[0] == 2
+    assert "cannot be written" in missing[2]

@@ -61,7 +61,9 @@ def test_a_pickled_model_holds_no_teacher() -> None:
 
 
 def test_a_student_of_no_answers_predicts_nothing() -> None:
-    model = PateClassifier(RidgeClassifier(), teachers=10, queries=20, epsilon=0.01)
+    model = PateClassifier(
+        RidgeClassifier(), teachers=10, queries=20, epsilon=0.01, method="stable"
+    )
     model.fit(X[PRIVATE], Y[PRIVATE], public=X[PUBLIC])
     assert model.answered_ == 0
     assert not model.predict(X[TEST]).any()
@@ -132,8 +134,8 @@ def test_mistakes_are_named() -> None:
         model.fit(X[PRIVATE], Y[PRIVATE], public=X[PUBLIC])
 
     with pytest.raises(InvalidParameter, match="max_votes=3 does not go with method='stable'"):
-        fit(max_votes=3)
-    with pytest.raises(InvalidParameter, match="method='best' must be 'stable' or 'pate' or"):
+        fit(max_votes=3, method="stable")
+    with pytest.raises(InvalidParameter, match="method='best' must be 'auto' or 'shares'"):
         fit(method="best")
     with pytest.raises(InvalidParameter, match=r"y has the shape \(3000,\)"):
         PateClassifier(RidgeClassifier()).fit(X[PRIVATE], Y[PRIVATE][:, 0], public=X[PUBLIC])

@@ -98,6 +98,12 @@ def epsilons(loss: Loss, delta: Fraction) -> tuple[Bound, ...]:
     return tuple(found)
 
 
+def is_closed(loss: Loss) -> bool:
+    """Whether the closed form is used alone: the recursion would hardly sharpen it."""
+    mu_squared = _absorbed(loss)
+    return mu_squared is not None and mu_squared <= (1 + CLOSE) * _variance(loss)
+
+
 def keeps_to(loss: Loss, epsilon: Fraction, delta: Fraction) -> bool | None:
     """Whether the closed form shows that the loss keeps to (epsilon, delta); None if it does not.
 
@@ -191,7 +197,8 @@ def _renyi(loss: Loss, alpha: arb) -> arb:
 
 
 def _steps(loss: Loss) -> Steps:
-    return Steps(loss.pick_runs, loss.pure_runs, loss.mu_squared, loss.discrete_runs)
+    runs = loss.pick_runs, loss.pure_runs
+    return Steps(*runs, loss.mu_squared, loss.discrete_runs, loss.in_order)
 
 
 def _equal_steps(steps: Steps) -> tuple[int, Fraction] | None:

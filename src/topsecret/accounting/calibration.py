@@ -12,17 +12,16 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Literal
 
+from topsecret.accounting.absorption import calibrate_absorbed
+from topsecret.accounting.bounds import is_closed
 from topsecret.accounting.loss import Loss, failure, picks, slack, zcdp
-from topsecret.accounting.optimal import Steps, optimal_epsilon
 from topsecret.accounting.profile import gaussian_delta
 from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import Number, ball, down, exact, precision, up
 
 Adjacency = Literal["add-remove", "replace"]
 
-FINE = 2e-6  # how much of the target a calibration may leave unspent, relative
-ROUGH = 1e-3
-ROUGH_GRID = 5e-3
+FINE = 1e-4  # how much of the target a calibration may leave unspent, relative
 
 
 def calibrate(
@@ -121,6 +120,9 @@ def limited_domain_loss(k: int, epsilon_per_pick: Number, threshold_delta: Numbe
 
 @lru_cache(maxsize=1024)
 def _picks(n: int, epsilon: Fraction, delta: Fraction) -> float:
+    closed = _closed_price(n, epsilon, delta)
+    if closed and is_closed(picks(n, closed)):
+        return closed  # the recursion would not sharpen it
     start = _rough_pick(n, epsilon, delta)
 
     def spent(price: float) -> float:
@@ -192,6 +194,12 @@ def _limited_domain(
     shares = [guess, (1 + guess) / 2, guess / 2, (1 + 3 * guess) / 4, 0.97, 1.0]
     share = min(shares, key=height)
     threshold_delta = down(delta * Fraction(share))
+    own = limited_domain_loss(k, 0, threshold_delta)
+    if epsilon > own.slack and delta > own.failures:
+        closed = _closed_price(k, epsilon - own.slack, delta - own.failures)
+        loss = limited_domain_loss(k, closed, threshold_delta)
+        if closed and is_closed(loss) and loss.keeps_to(epsilon, delta):
+            return closed, threshold_delta
     start = _rough_pick(k, epsilon, delta * (1 - Fraction(share)))
 
     def spent(price: float) -> float:
@@ -201,18 +209,21 @@ def _limited_domain(
 
 
 def _rough_pick(n: int, epsilon: Fraction, delta: Fraction) -> float:
-    """About the largest epsilon per pick, on a rough grid."""
+    """About the largest epsilon per pick: that of a Gaussian of the same variance, or basic."""
     most = float(epsilon / n)
     if n == 1 or delta <= 0:
         return most
+    # Few picks cost a little less than the Gaussian that many tend to.
+    return max(most, math.sqrt(4 * _gaussian(epsilon, delta) / n) * (1 + 2.4 / n**2))
 
-    def spent(price: float) -> float:
-        step = Fraction(price)
-        steps = Steps(((n, step),), (), Fraction(0))
-        return min(up(n * step), optimal_epsilon(steps, delta, ROUGH_GRID))
 
-    start = 1.12 * math.sqrt(8 * _rho_guess(epsilon, delta) / n)
-    return _largest(spent, epsilon, max(start, most), ROUGH)
+def _closed_price(n: int, epsilon: Fraction, delta: Fraction) -> float:
+    """The price that absorption allows, evaluated; 0 where it allows none."""
+    if delta <= 0:
+        return 0.0
+    whole = _gaussian(epsilon, delta)
+    price = down(calibrate_absorbed(lambda each: ((n, each),), 0, whole))
+    return price if price > 0 and picks(n, price).keeps_to(epsilon, delta) else 0.0
 
 
 def _rho_guess(epsilon: Fraction, delta: Fraction) -> float:

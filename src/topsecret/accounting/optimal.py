@@ -10,10 +10,11 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
+from itertools import product
 
 from topsecret.accounting.classical import Run
 from topsecret.accounting.pairs import lattice_radius
-from topsecret.accounting.profile import LARGEST_PICK, Profile, identity_profile
+from topsecret.accounting.profile import LARGEST_PICK, Profile, identity_profile, maximum
 from topsecret.accounting.recursion import WIDEST_SPACING
 
 FINE = 2e-4
@@ -25,6 +26,8 @@ LEAST_WORK = 1e6
 """Where the estimate would allow a coarser grid than this, spend at least about 20 ms."""
 MOST_POINTS = 40_000
 MOST_LATTICE = 100_000
+MOST_ORDERS = 300
+"""How many sets of picks that are left may arise, where their order is not known."""
 AVERAGING_POINTS = 1000
 FINEST_SPACING = 1e-8
 
@@ -37,6 +40,8 @@ class Steps:
     pures: tuple[Run, ...]
     mu_squared: Fraction
     discretes: tuple[Run, ...] = ()
+    in_order: bool = True
+    """Whether the picks came in this order; otherwise the worst order counts."""
 
     @property
     def total(self) -> Fraction:
@@ -98,6 +103,9 @@ def optimal_profile(steps: Steps, half_decade: int, tolerance: float) -> Profile
         return None
     # Past the sum of the epsilons the bound vanishes: keep a few cells of that.
     profile = identity_profile(spacing, Fraction(reach) + spacing * (4 + 2 * len(steps.pures)))
+    if not steps.in_order:
+        worst = _worst_order(profile, steps.picks)
+        return None if worst is None else in_front(worst, replace(steps, picks=()))
     tiny: list[Run] = []
     for n, epsilon in reversed(steps.picks):
         cells = max(1, round(epsilon / spacing), math.ceil(epsilon / WIDEST_SPACING))
@@ -107,6 +115,25 @@ def optimal_profile(steps: Steps, half_decade: int, tolerance: float) -> Profile
         profile = profile.on_grid(epsilon / cells).after_picks([epsilon] * n)
     # A pick is a pure step too, and a pure step may be moved to the front.
     return in_front(profile, replace(steps, picks=(), pures=(*steps.pures, *tiny)))
+
+
+def _worst_order(after: Profile, runs: tuple[Run, ...]) -> Profile | None:
+    """The largest profile over all orders of the picks; None where there are too many orders.
+
+    Whichever pick comes first of those that are left, the rest is at most the largest profile of
+    the rest: F(left) = max over i of T_i F(left without one i).
+    """
+    if math.prod(n + 1 for n, _ in runs) > MOST_ORDERS:
+        return None
+    known: dict[tuple[int, ...], Profile] = {}
+    for left in product(*(range(n + 1) for n, _ in runs)):
+        found = [
+            known[(*left[:i], left[i] - 1, *left[i + 1 :])].after_pick(epsilon)
+            for i, (_, epsilon) in enumerate(runs)
+            if left[i]
+        ]
+        known[left] = maximum(found) if found else after
+    return known[left]
 
 
 def in_front(profile: Profile, steps: Steps) -> Profile | None:

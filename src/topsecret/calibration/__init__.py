@@ -121,7 +121,7 @@ def prepare(mechanism: str | Mechanism, question: Question) -> Prepared:
         prepared = _entry(mechanism).build(question)
     else:
         prepared = from_outside.of_object(mechanism, question)
-    if not prepared.mechanism.loss.epsilon(question.delta) <= question.epsilon:
+    if not prepared.mechanism.loss.keeps_to(question.epsilon, question.delta):
         raise InvalidParameter(
             f"epsilon={question.epsilon} with delta={question.delta} cannot be met by "
             f"{prepared.name}; raise epsilon or delta, or lower k"

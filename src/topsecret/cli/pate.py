@@ -22,12 +22,24 @@ def pate(
     ],
     epsilon: Annotated[float, typer.Option(help="Privacy budget of all answers together.")],
     delta: Annotated[float, typer.Option(help="Probability that the guarantee fails.")] = 1e-6,
+    soft: Annotated[
+        bool, typer.Option("--soft", help="Noisy shares of the teachers instead of label sets.")
+    ] = False,
+    output: Annotated[
+        str | None, typer.Option(help="With --soft: a .npz or .csv file for the shares.")
+    ] = None,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="What the budget buys; reads no votes.")
+    ] = False,
     method: Annotated[
-        str, typer.Option(help="stable, pate, or pate-tau (with --max-votes).")
+        str, typer.Option(help="Of label sets: stable, pate, or pate-tau (with --max-votes).")
     ] = "stable",
     selection: Annotated[str, typer.Option(help="For stable: gumbel or gaussian.")] = "gumbel",
     max_votes: Annotated[
-        int | None, typer.Option(help="For pate-tau: labels per ballot, at most.")
+        int | None, typer.Option(help="For pate-tau and --soft: labels per ballot, at most.")
+    ] = None,
+    weight_limit: Annotated[
+        int | None, typer.Option(help="For --soft: weight ballots of more labels than this.")
     ] = None,
     queries: Annotated[
         int | None, typer.Option(help="How many to answer.", show_default="all in the file")
@@ -44,6 +56,8 @@ def pate(
 
     topsecret pate votes.npz --epsilon 8
 
+    topsecret pate votes.npz --epsilon 2 --soft --max-votes 4 --output shares.npz
+
     topsecret pate votes.npz --epsilon 8 --method pate-tau --max-votes 4 --json
     """
     from topsecret.pate import Aggregator
@@ -52,10 +66,62 @@ def pate(
     stored = StoredVotes.at(file)
     count = _teachers(stored, teachers)
     asked = stored.queries if queries is None else min(queries, stored.queries)
-    rule = _rule(method, selection, max_votes, adjacency, stored, count, asked, epsilon, delta)
+    if plan:
+        typer.echo(_plan(stored, count, asked, epsilon, delta, adjacency))
+        return
+    _check_soft(soft, output, weight_limit)
+    if soft:
+        from topsecret.pate import noisy_shares
+
+        related: Any = adjacency  # checked by the rule
+        rule: Any = noisy_shares(
+            stored.shape[-1],
+            count,
+            queries=asked,
+            epsilon=epsilon,
+            delta=delta,
+            max_votes=max_votes,
+            weight_limit=weight_limit,
+            adjacency=related,
+        )
+    else:
+        rule = _rule(method, selection, max_votes, adjacency, stored, count, asked, epsilon, delta)
     aggregator = Aggregator(rule, epsilon=epsilon, delta=delta, queries=asked)
+    if output is not None:
+        _write_shares(aggregator, stored, asked, output)
+        return
     write = _json_lines if json else _plain_lines
     write(aggregator, stored, asked)
+
+
+def _plan(
+    stored: StoredVotes, teachers: int, queries: int, epsilon: float, delta: float, adjacency: Any
+) -> str:
+    from topsecret.pate import plan_answers
+
+    labels = stored.shape[-1]
+    numbers: dict[str, Any] = {"queries": queries, "epsilon": epsilon, "delta": delta}
+    return str(plan_answers(labels, teachers, **numbers, adjacency=adjacency))
+
+
+def _check_soft(soft: bool, output: str | None, weight_limit: int | None) -> None:
+    from topsecret.errors import InvalidParameter
+
+    if not soft and (output is not None or weight_limit is not None):
+        raise InvalidParameter("--output and --weight-limit go with --soft, and only with it")
+    if output is not None and not output.endswith((".npz", ".csv")):
+        raise InvalidParameter(f"--output {output} must end in .npz or .csv")
+
+
+def _write_shares(aggregator: Aggregator, stored: StoredVotes, asked: int, path: str) -> None:
+    """The shares with the standard deviation of their noise, and what they cost."""
+    from topsecret.pate.stored import write_shares
+
+    shares = [answer.shares for answer in _answers(aggregator, stored, asked)]
+    spent = aggregator.spent()
+    rule: Any = aggregator.rule
+    write_shares(path, shares, stored.names, rule.share_deviation, spent.epsilon, spent.delta)
+    _say_spent(aggregator)
 
 
 def _teachers(stored: StoredVotes, given: int | None) -> int:
@@ -119,27 +185,41 @@ def _json_lines(aggregator: Aggregator, stored: StoredVotes, asked: int) -> None
 
     for answer in _answers(aggregator, stored, asked):
         chosen = None if answer.labels is None else [stored.names[i] for i in answer.labels]
-        line = {
+        line: dict[str, Any] = {
             "query": answer.number,
             "labels": chosen,
             "epsilon": answer.epsilon,
             "delta": answer.delta,
         }
+        if answer.shares is not None:
+            line["shares"] = dict(zip(stored.names, answer.shares, strict=True))
         typer.echo(json.dumps(line, ensure_ascii=False))
     spent = aggregator.spent()
-    whole = {"queries": aggregator.asked, "epsilon": spent.epsilon, "delta": spent.delta}
-    typer.echo(json.dumps(whole | {"bound": spent.bound, "adjacency": aggregator.rule.adjacency}))
+    whole: dict[str, Any] = {"queries": aggregator.asked}
+    whole |= {"epsilon": spent.epsilon, "delta": spent.delta}
+    whole |= {"bound": spent.bound, "adjacency": aggregator.rule.adjacency}
+    if hasattr(aggregator.rule, "share_deviation"):
+        whole["share_deviation"] = aggregator.rule.share_deviation
+    typer.echo(json.dumps(whole))
 
 
 def _plain_lines(aggregator: Aggregator, stored: StoredVotes, asked: int) -> None:
-    from topsecret.exact.rounding import rounded_up
     from topsecret.results.export import printable
 
     for answer in _answers(aggregator, stored, asked):
         chosen = "nothing: too close to call"
-        if answer.labels is not None:
+        if answer.shares is not None:
+            pairs = zip(stored.names, answer.shares, strict=True)
+            chosen = "  ".join(f"{printable(name)} {share:.2f}" for name, share in pairs)
+        elif answer.labels is not None:
             chosen = ", ".join(printable(stored.names[i]) for i in answer.labels) or "no label"
         typer.echo(f"{answer.number:>7}  {chosen}")
+    _say_spent(aggregator)
+
+
+def _say_spent(aggregator: Aggregator) -> None:
+    from topsecret.exact.rounding import rounded_up
+
     spent = aggregator.spent()
     relation = {
         "replace": "one training record, hence one teacher's votes, is replaced by any other",
@@ -149,3 +229,6 @@ def _plain_lines(aggregator: Aggregator, stored: StoredVotes, asked: int) -> Non
         f"\n{aggregator.asked} queries answered with epsilon = {rounded_up(spent.epsilon)} and "
         f"delta = {rounded_up(spent.delta)} in all, by the {spent.bound} bound, when {relation}."
     )
+    deviation = getattr(aggregator.rule, "share_deviation", None)
+    if deviation is not None:
+        typer.echo(f"The noise of every share has a standard deviation of {deviation:.4g}.")

@@ -87,8 +87,8 @@ class PrunedTopK:
         """The rising picks in order, then the prunes."""
         total = picks(0, 0)
         for count, price in self.levels:
-            total += picks(count, price)
-        return total + picks(self.prunes, self._price)
+            total = total.then(picks(count, price))
+        return total.then(picks(self.prunes, self._price))
 
     def select(self, histogram: Histogram, bits: BitSource | None = None) -> Selection:
         """Draw the hidden picks and prunes, and name what is left."""

@@ -35,6 +35,7 @@ from topsecret.mechanisms import parameters
 from topsecret.noise.bits import BitSource, SystemBits
 from topsecret.pate.ballots import Counts, as_ballots, as_counts, count_votes, cut_ballots
 from topsecret.pate.rules import VoteRule
+from topsecret.pate.shares import NoisyShares
 
 BATCH = 64
 """How many queries of a stream are drawn for together: their noise fits the processor's cache."""
@@ -52,6 +53,9 @@ class Answer:
     """The labels in their public order; None for nothing: the votes are too close to call."""
     epsilon: float
     delta: float
+    shares: tuple[float, ...] | None = None
+    """Of a soft rule: the noisy share of the teachers for each label; ``labels`` are those above
+    one half."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,16 +159,22 @@ class Aggregator:
 
     def _count(self, votes: Any) -> Counts:
         ballots = as_ballots(votes, self.rule.teachers, self.rule.labels)
+        if isinstance(self.rule, NoisyShares):
+            return self.rule.count(ballots)
         if self.rule.max_votes is not None:
             ballots = cut_ballots(ballots, self.rule.max_votes)
         return count_votes(ballots)
 
     def _check(self, counts: Any) -> Counts:
-        if self.rule.max_votes is not None:
-            raise InvalidParameter(
-                f"max_votes={self.rule.max_votes} is enforced on each ballot, and counts have none "
-                "left; pass the votes themselves, or a rule without max_votes"
-            )
+        bounds = {"max_votes": self.rule.max_votes}
+        if isinstance(self.rule, NoisyShares):
+            bounds["weight_limit"] = self.rule.weight_limit
+        for name, bound in bounds.items():
+            if bound is not None:
+                raise InvalidParameter(
+                    f"{name}={bound} is enforced on each ballot, and counts have none "
+                    f"left; pass the votes themselves, or a rule without {name}"
+                )
         return as_counts(counts, self.rule.teachers, self.rule.labels)
 
     def _decide(self, rows: list[Counts]) -> list[Answer]:
@@ -177,13 +187,20 @@ class Aggregator:
         self._asked += len(rows)
         # A source of its own for each batch: a buffer that outlived a fork would be used twice.
         bits = SystemBits() if self._bits is None else self._bits
-        chosen, answered = self.rule.decide(np.stack(rows), bits)
+        shares: list[tuple[float, ...] | None] = [None] * len(rows)
+        if isinstance(self.rule, NoisyShares):
+            drawn = self.rule.shares(np.stack(rows), bits)
+            shares = [tuple(row) for row in drawn.tolist()]
+            chosen, answered = drawn > 0.5, np.ones(len(rows), dtype=np.bool_)
+        else:
+            chosen, answered = self.rule.decide(np.stack(rows), bits)
         return [
             Answer(
                 number=first + row,
                 labels=tuple(np.flatnonzero(chosen[row]).tolist()) if answered[row] else None,
                 epsilon=min(self._most, self._running.after(first + row)),
                 delta=up(self._delta),
+                shares=shares[row],
             )
             for row in range(len(rows))
         ]

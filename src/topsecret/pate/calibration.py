@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Literal
 
-from topsecret.accounting import Loss, calibrate
+from topsecret.accounting import Loss, calibrate, gaussian
 from topsecret.accounting.running import RunningEpsilon
 from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import Number, down, exact, root_up
 from topsecret.mechanisms import parameters
 from topsecret.pate.rules import NoisyMajority, StableLabels
+from topsecret.pate.shares import NoisyShares
 
 ENOUGH = 1e-3
 """How much of epsilon a calibration may leave unspent, relative."""
@@ -82,6 +83,31 @@ def noisy_majority(
 
     rule(1)
     return rule(_largest(lambda value: rule(value).loss, queries, epsilon, delta))
+
+
+def noisy_shares(
+    labels: int,
+    teachers: int,
+    *,
+    queries: int,
+    epsilon: Number,
+    delta: Number,
+    max_votes: int | None = None,
+    weight_limit: int | None = None,
+    adjacency: parameters.Adjacency = "replace",
+) -> NoisyShares:
+    """`NoisyShares` whose answers spend (epsilon, delta): the price of `noisy_majority`."""
+    bounds = (max_votes, weight_limit, adjacency)
+    moved = NoisyShares(labels, teachers, 1, *bounds).moved
+    queries = parameters.whole(queries, "queries")
+    mu_squared = calibrate(gaussian, epsilon, delta)
+    if mu_squared <= 0:
+        raise InvalidParameter(
+            f"epsilon={float(exact(epsilon)):g} is too small for delta={float(exact(delta)):g}; "
+            "raise one of them"
+        )
+    # The losses of Gaussian answers add up to one of the sum of their mu².
+    return NoisyShares(labels, teachers, root_up(queries * moved / exact(mu_squared)), *bounds)
 
 
 def _largest(

@@ -6,7 +6,7 @@
 >>> rng = np.random.default_rng(0)
 >>> X = rng.normal(size=(4000, 3))
 >>> Y = (X + 0.1 * rng.normal(size=X.shape) > 0).astype(int)
->>> model = PateClassifier(RidgeClassifier(), teachers=200, queries=40, epsilon=8, method="pate")
+>>> model = PateClassifier(RidgeClassifier(), teachers=200, epsilon=8)
 >>> _ = model.fit(X[:3000], Y[:3000], public=X[3000:3500])
 >>> model.score(X[3500:], Y[3500:]) > 0.8, model.epsilon_ <= 8
 (True, True)
@@ -31,8 +31,17 @@ from topsecret.mechanisms import parameters
 from topsecret.noise.bits import SystemBits
 from topsecret.pate import teachers as training
 from topsecret.pate.aggregator import Aggregator
-from topsecret.pate.calibration import noisy_majority, stable_labels
+from topsecret.pate.calibration import noisy_majority, noisy_shares, stable_labels
+from topsecret.pate.plan import (
+    MOST,
+    PatePlan,
+    plan_answers,
+    recommended_cut,
+    recommended_queries,
+)
 from topsecret.pate.rules import VoteRule
+from topsecret.pate.shares import NoisyShares
+from topsecret.pate.students import ShareRidge, SoftStudent
 
 try:
     from joblib import Parallel, delayed
@@ -48,10 +57,16 @@ T = TypeVar("T")
 class PateClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """A multi-label student that learns from the private votes of teachers.
 
-    ``estimator`` is any multi-label classifier; the teachers are clones of it, and the student
-    too unless ``student`` is given. ``queries`` public rows are labelled (all by default, and the
-    noise grows with their number). ``method`` is "stable" (`StableLabels`), "pate" or "pate-tau"
-    (`NoisyMajority`, with ``max_votes`` labels per ballot). ``n_jobs`` is joblib's.
+    ``estimator`` is any multi-label classifier; the teachers are clones of it. ``method`` is
+    "shares" (`NoisyShares`; ballots are whole, cut to ``max_votes`` labels or weighted by
+    ``weight_limit``), "pate" or "pate-tau" (`NoisyMajority`, the latter with ``max_votes``),
+    "stable" (`StableLabels`), or "auto": shares, with the cut that the public rule of ``plan.py``
+    recommends, perhaps for ``expected_labels`` labels per row.
+
+    The student of shares is `ShareRidge`, or ``student``: any regressor, or a classifier that takes
+    sample weights; ``threshold`` says how its shares become labels (``students.py``). The student
+    of label sets is a clone of ``estimator`` unless ``student`` is given. ``queries`` public rows
+    are asked about; by default as many as the rule recommends. ``n_jobs`` is joblib's.
 
     Guarantee: ``student_``, ``answers_`` and all predictions are together (epsilon, delta)-DP
     under replacing one private row (or one group's rows, with ``groups``).
@@ -66,9 +81,12 @@ class PateClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         queries: int | None = None,
         epsilon: Number = 4.0,
         delta: Number = 1e-6,
-        method: Literal["stable", "pate", "pate-tau"] = "stable",
+        method: Literal["auto", "shares", "stable", "pate", "pate-tau"] = "auto",
         selection: Literal["gumbel", "gaussian"] = "gumbel",
         max_votes: int | None = None,
+        weight_limit: int | None = None,
+        expected_labels: float | None = None,
+        threshold: Literal["f1", "rates"] = "f1",
         adjacency: parameters.Adjacency = "replace",
         n_jobs: int | None = None,
         progress: bool = False,
@@ -82,6 +100,9 @@ class PateClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         self.method = method
         self.selection = selection
         self.max_votes = max_votes
+        self.weight_limit = weight_limit
+        self.expected_labels = expected_labels
+        self.threshold = threshold
         self.adjacency = adjacency
         self.n_jobs = n_jobs
         self.progress = progress
@@ -103,12 +124,12 @@ class PateClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
                 "column of 0 and 1 for each label"
             )
         count = parameters.whole(self.teachers, "teachers")
-        asked = (
-            public.shape[0] if self.queries is None else parameters.whole(self.queries, "queries")
-        )
+        self._check()
+        asked = self._asked(truth.shape[1], count, public.shape[0])
         parameters.at_most(asked, "queries", public.shape[0], "the number of public rows")
         training.rehearse(clone(self.estimator), public, truth.shape[1])
         rule = self._rule(truth.shape[1], count, asked)
+        self.rule_ = rule
         bits = SystemBits()
         if groups is None:
             parts = training.split(private.shape[0], count, bits)
@@ -130,24 +151,60 @@ class PateClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         self._teach(public)
         return self
 
+    def plan(self, labels: int, public_rows: int) -> PatePlan:
+        """What the budget buys on so many labels and public rows. Looks at no data."""
+        return plan_answers(
+            labels,
+            parameters.whole(self.teachers, "teachers"),
+            queries=min(public_rows, MOST) if self.queries is None else self.queries,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            expected_labels=self.expected_labels,
+            adjacency=self.adjacency,
+        )
+
+    def _check(self) -> None:
+        parameters.one_of(self.method, "method", ("auto", "shares", "stable", "pate", "pate-tau"))
+        parameters.one_of(self.threshold, "threshold", ("f1", "rates"))
+        cut_goes_with = {"pate-tau": True, "shares": self.max_votes is not None}
+        if cut_goes_with.get(self.method, False) != (self.max_votes is not None):
+            raise InvalidParameter(
+                f"max_votes={self.max_votes} does not go with method={self.method!r}; "
+                "give max_votes for 'pate-tau', or if you like for 'shares', and for no other"
+            )
+        if self.weight_limit is not None and self.method != "shares":
+            raise InvalidParameter(
+                f"weight_limit={self.weight_limit} does not go with method={self.method!r}; "
+                "weights are for 'shares'"
+            )
+        if self.expected_labels is not None and self.method != "auto":
+            raise InvalidParameter(
+                f"expected_labels={self.expected_labels} is for method='auto'; leave it out"
+            )
+
+    def _asked(self, labels: int, teachers: int, available: int) -> int:
+        if self.queries is not None:
+            return parameters.whole(self.queries, "queries")
+        method = "shares" if self.method == "auto" else self.method
+        budget = (self.epsilon, self.delta, self.adjacency)
+        return recommended_queries(method, labels, teachers, available, *budget, self.max_votes)
+
     def _rule(self, labels: int, teachers: int, queries: int) -> VoteRule:
         budget: dict[str, Any] = {
             "queries": queries,
             "epsilon": self.epsilon,
             "delta": self.delta,
+            "adjacency": self.adjacency,
         }
-        parameters.one_of(self.method, "method", ("stable", "pate", "pate-tau"))
-        if (self.method == "pate-tau") != (self.max_votes is not None):
-            raise InvalidParameter(
-                f"max_votes={self.max_votes} does not go with method={self.method!r}; "
-                "give max_votes for 'pate-tau' and for no other"
-            )
         if self.method == "stable":
-            return stable_labels(
-                labels, teachers, **budget, selection=self.selection, adjacency=self.adjacency
-            )
-        return noisy_majority(
-            labels, teachers, **budget, max_votes=self.max_votes, adjacency=self.adjacency
+            return stable_labels(labels, teachers, **budget, selection=self.selection)
+        if self.method in ("pate", "pate-tau"):
+            return noisy_majority(labels, teachers, **budget, max_votes=self.max_votes)
+        cut = self.max_votes
+        if self.method == "auto":
+            cut = recommended_cut(labels, teachers, **budget, expected_labels=self.expected_labels)
+        return noisy_shares(
+            labels, teachers, **budget, max_votes=cut, weight_limit=self.weight_limit
         )
 
     def _teach(self, public: Any) -> None:
@@ -156,11 +213,19 @@ class PateClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         self.student_ = None
         if not answered:
             return
+        rows = public[[answer.number - 1 for answer in answered]]
+        if isinstance(self.rule_, NoisyShares):
+            shares = np.array([answer.shares for answer in answered], dtype=np.float64)
+            model = ShareRidge() if self.student is None else self.student
+            student = SoftStudent(model, self.threshold)
+            self.student_ = student.fit(rows, shares, self.rule_.share_deviation**2)
+            return
         targets = np.zeros((len(answered), self.n_labels_), dtype=np.int64)
         for row, answer in enumerate(answered):
             targets[row, list(answer.labels or ())] = 1
-        student = clone(self.estimator if self.student is None else self.student)
-        self.student_ = student.fit(public[[answer.number - 1 for answer in answered]], targets)
+        self.student_ = clone(self.estimator if self.student is None else self.student).fit(
+            rows, targets
+        )
 
     def predict(self, X: Any) -> NDArray[np.int64]:  # noqa: N803
         """The student's labels; none at all when not one query was answered."""
@@ -168,6 +233,12 @@ class PateClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
         if self.student_ is None:
             return np.zeros((features.shape[0], self.n_labels_), dtype=np.int64)
         return np.asarray(self.student_.predict(features)).astype(np.int64)
+
+    def predict_shares(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
+        """The shares of the teachers that the student expects; for soft methods only."""
+        if not isinstance(self.student_, SoftStudent):
+            raise InvalidParameter("only students of shares know shares; use method='auto'")
+        return self.student_.shares(_matrix(X))
 
     def score(self, X: Any, y: Any) -> float:  # noqa: N803
         """The share of labels that the student gets right."""

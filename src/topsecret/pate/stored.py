@@ -7,10 +7,11 @@ them, and if wanted ``labels``, the labels' names. Shapes, types and names are p
 
 from __future__ import annotations
 
+import csv
 import os
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from topsecret.errors import SourceError
+from topsecret.errors import InvalidParameter, SourceError
 
 _FIX = "write it with numpy.savez(path, votes=...), queries × teachers × labels"
 _BROKEN = (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile, zlib.error)
@@ -88,6 +89,39 @@ class StoredVotes:
                 if row is None or len(row) != size:
                     raise SourceError(f"{self.path.name} is cut short or damaged; write it again")
                 yield np.frombuffer(row, dtype=self.dtype).reshape(self.shape[1:])
+
+
+def write_shares(
+    path: str | os.PathLike[str],
+    shares: Sequence[Sequence[float] | None],
+    names: Sequence[str],
+    deviation: float,
+    epsilon: float,
+    delta: float,
+) -> None:
+    """Released shares as ``.npz``, or as CSV text with the noise's deviation in the last column."""
+    table = np.array([row for row in shares if row is not None], dtype=np.float64)
+    failed = False
+    try:
+        if Path(path).suffix == ".npz":
+            np.savez_compressed(
+                path,
+                shares=table.reshape(len(table), len(names)),
+                labels=np.array(names, dtype=np.str_),
+                noise_deviation=deviation,
+                epsilon=epsilon,
+                delta=delta,
+            )
+        else:
+            with Path(path).open("w", newline="", encoding="utf-8") as file:
+                writer = csv.writer(file)
+                writer.writerow(["query", *names, "noise_deviation"])
+                for number, row in enumerate(table.tolist(), start=1):
+                    writer.writerow([number, *row, deviation])
+    except OSError:
+        failed = True
+    if failed:
+        raise InvalidParameter(f"{path} cannot be written; check the folder and its permissions")
 
 
 def _header(member: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:

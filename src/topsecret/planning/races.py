@@ -31,7 +31,10 @@ def gumbel_odds(lead: float, others: int, bar: float | None = None) -> float:
 
 def gumbel_all(odds: float, k: int) -> float:
     """Plackett–Luce: with j runners left, one of them is next with probability j/(j + odds)."""
-    return math.exp(-math.fsum(math.log1p(odds / j) for j in range(1, k + 1)))
+    if odds > 1e15:
+        return 0.0
+    # The product over j is k!·Γ(1 + odds)/Γ(k + 1 + odds).
+    return math.exp(math.lgamma(k + 1) + math.lgamma(1 + odds) - math.lgamma(k + 1 + odds))
 
 
 def exponential(lead: float, others: int, runners: int) -> float:

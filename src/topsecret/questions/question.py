@@ -62,6 +62,7 @@ class Keywords(TypedDict, total=False):
     counts: bool
     counts_part: float | None
     counts_share: float | None
+    count_persons: bool
     ordered: bool
     fill: bool
     salt: bytes
@@ -123,6 +124,8 @@ class Question:
     groups: Groups | None = None
     version: str | None = None
     """Which data it is, in the caller's words, where the source does not say."""
+    count_persons: bool = False
+    """Whether the number of all persons comes with the counts."""
 
     @classmethod
     def of(
@@ -143,6 +146,7 @@ class Question:
         counts: bool = False,
         counts_part: float | None = None,
         counts_share: float | None = None,
+        count_persons: bool = False,
         ordered: bool = False,
         fill: bool = False,
         salt: bytes = b"",
@@ -180,7 +184,12 @@ class Question:
         if ordered is not False or fill is not False:
             numbers = numbers.wishing(ordered=ordered, fill=fill)
         noisy = _counts_budget(counts_part, counts_share) if counts else None
-        return cls(counted, numbers, mechanism, noisy, groups, version)
+        if count_persons and (not counts or groups is not None):
+            raise InvalidParameter(
+                "count_persons=True needs counts=True and one list; "
+                + ("leave the groups out" if counts else "add counts=True")
+            )
+        return cls(counted, numbers, mechanism, noisy, groups, version, count_persons)
 
     @property
     def unit(self) -> PrivacyUnit:
@@ -214,7 +223,7 @@ class Question:
         version answers it by another rule.
         """
         numbers, named = self.numbers.to_dict(), self.mechanism
-        return {
+        found: Fingerprint = {
             "form": FORM,
             "measure": "persons",
             "counted": self.counted.fingerprint(),
@@ -228,6 +237,9 @@ class Question:
             "adjacency": self.unit.adjacency,
             **{name: True for name in ("ordered", "fill") if name in numbers},
         }
+        if self.count_persons:
+            found = found | {"persons": True}
+        return found
 
 
 def _counts_budget(part: float | None, share: float | None) -> CountsBudget:

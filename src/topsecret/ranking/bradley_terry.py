@@ -23,8 +23,8 @@ rest is found by probing with fixed signs. The bars are a model's: privacy rests
 
 >>> games = sparse.csr_array(np.array([[0, 40, 40], [40, 0, 40], [40, 40, 0]]))
 >>> fit = BradleyTerry(games, noise_variance=2.0).fit(np.array([60.0, 40.0, 20.0]))
->>> fit.strengths.round(1).tolist(), fit.residual < 1e-6
-([1.0, 0.0, -1.0], True)
+>>> (10 * fit.strengths).round().astype(int).tolist(), fit.residual < 1e-6
+([7, 0, -7], True)
 """
 
 from __future__ import annotations

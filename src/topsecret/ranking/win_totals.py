@@ -20,7 +20,7 @@ c is enforced where the rows are read (``sources/matches.py``).
 >>> totals = NoisyTotals(epsilon=1)
 >>> float(totals.noise.scale), totals.loss.epsilon(0)
 (4.0, 1.0)
->>> 13 < NoisyTotals(epsilon=1, delta=1e-6).noise.sigma < 14
+>>> 11 < NoisyTotals(epsilon=1, delta=1e-6).noise.sigma < 13
 True
 """
 
