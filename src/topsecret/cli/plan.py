@@ -58,8 +58,6 @@ def plan(
     topsecret plan -k 50 --lead 200
 
     topsecret plan -k 20 --epsilon 0.5 --shape zipf:1.1 --items 10000 --persons 100000
-
-    topsecret plan -k 50 --epsilon 1 --delta 0 --domain-size 100000
     """
     from topsecret.cli.length import length
     from topsecret.cli.progress import progress

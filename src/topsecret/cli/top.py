@@ -103,9 +103,6 @@ def top(
     --epsilon 1 --max-items 20
 
     topsecret top checkins.csv --item place --person user -k 10 --dataset checkins
-
-    topsecret top checkins.csv --item place --person user -k 10 --epsilon 1 --delta 0
-    --domain places.csv
     """
     from topsecret.cli.length import length
 
