@@ -1,8 +1,9 @@
 """The public rule behind mechanism="auto": the smallest needed lead wins.
 
-Only mechanisms that answer the same question compete: ordered lists that measure an item against
-the same rest. On an unknown domain these are ``limited-domain``, ``tested`` and, under a cap,
-``limited-domain-laplace``; on a public domain those that may name any item. k="auto" is always
+Only mechanisms that answer the same question compete: ordered lists of observed items on an unknown
+domain, and on a public domain those that may name any item. ``tested`` looks deeper than
+``limited-domain``, so that their leads, over different ranks, do not compare: between these two k
+alone decides, by what was best on synthetic shapes (docs/tested-top-k.md). k="auto" is always
 ``stable``. Without a delta, from k = 10 on and with at least 10·k public items, a private length
 finds more: ``canonical-set``, or ``oneshot-private-length`` where an order is asked for. (There a
 lead says little, since a shorter answer is an answer too.) The data are never asked.
@@ -19,8 +20,9 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 
-from topsecret.calibration import PUBLIC_DOMAIN, Question, applicable, refusal
+from topsecret.calibration import PUBLIC_DOMAIN, Question, applicable, prepare, refusal
 from topsecret.errors import InvalidParameter
+from topsecret.mechanisms.tested_schedule import default_k_bar
 from topsecret.planning.leads import LIKELY, needed, smallest
 from topsecret.planning.tested import rough_schedule, tested_chances
 
@@ -31,6 +33,9 @@ PURE = ("permute-and-flip", "oneshot-exponential")
 
 LEAST_LENGTH, LEAST_ITEMS = 10, 10
 """From which k on, and with how many times k public items, a private length is worth its price."""
+
+SHORTEST_TESTED = 4
+"""From this k on ``tested`` competes, below it ``limited-domain``."""
 
 SMALLEST_EPSILON, LARGEST_EPSILON = 1e-4, 10.0
 """Where the reverse question is answered."""
@@ -49,7 +54,10 @@ def competing(question: Question) -> tuple[str, ...]:
     rivals: tuple[str, ...] = UNKNOWN if question.domain_size is None else PUBLIC
     if question.delta == 0:
         rivals = _without_delta(question)
-    return tuple(name for name in rivals if name in applicable(question))
+    known = [name for name in rivals if name in applicable(question)]
+    if "tested" in known:
+        known.remove("limited-domain" if question.length >= SHORTEST_TESTED else "tested")
+    return tuple(known)
 
 
 @lru_cache(maxsize=256)
@@ -119,7 +127,7 @@ def _why(question: Question, winner: str, lead: int, others: list[str]) -> str:
     over = (
         f"the rest of the {question.domain_size:,} public items"
         if winner in PUBLIC_DOMAIN
-        else f"the item of rank {question.k_bar + 1}"
+        else f"the item of rank {prepare(winner, question).over_rank}"
     )
     return (
         f"an item of the top {question.k} is named with {LIKELY:.0%} probability when it has "
@@ -129,9 +137,9 @@ def _why(question: Question, winner: str, lead: int, others: list[str]) -> str:
 
 def _least_lead_of_tested(question: Question) -> int:
     """A lead below which the test alone passes with less than 95%: Φ((lead − 1)/σ − z)."""
-    schedule = rough_schedule(question.length, question.epsilon, question.delta)
-    # The rough sigma is within 1% of the calibrated one; 1.64 is below Φ⁻¹(.95).
-    return math.floor(0.99 * float(schedule.sigma) * (float(schedule.quantile) + 1.64))
+    test = rough_schedule(question.length, question.epsilon, question.delta).lengths[0].test
+    # 1.64 is below Φ⁻¹(.95).
+    return math.floor(float(test.sigma) * (float(test.quantile) + 1.64))
 
 
 def rough_lead(name: str, question: Question) -> int | None:
@@ -139,7 +147,8 @@ def rough_lead(name: str, question: Question) -> int | None:
     if name != "tested":
         return needed(name, question).one
     schedule = rough_schedule(question.length, question.epsilon, question.delta)
-    k, slots = question.length, question.k_bar
+    k = question.length
+    slots = question.k_bar if question.k_bar_given else default_k_bar(k)
     return smallest(lambda lead: tested_chances(schedule, slots, lead, k)[0])
 
 
