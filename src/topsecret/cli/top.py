@@ -30,7 +30,7 @@ def top(
         typer.Option(help="Privacy budget: smaller protects more. A metered budget sets it."),
     ] = None,
     k: Annotated[
-        str, typer.Option("-k", "--k", help="How many items to name at most, or auto.")
+        str, typer.Option("-k", "--k", help="How many items to name at most; auto, or all.")
     ] = "10",
     delta: Annotated[
         float, typer.Option(help="Probability that the guarantee fails; 0 needs a --domain.")
@@ -43,12 +43,24 @@ def top(
         str, typer.Option(help="How to choose; auto follows the public rule of topsecret plan.")
     ] = "auto",
     table: Annotated[str | None, typer.Option(help="The table of a database.")] = None,
+    trust_view: Annotated[
+        bool,
+        typer.Option(
+            "--trust-view", help="The table is a view that mixes no persons: take my word for it."
+        ),
+    ] = False,
     where: Annotated[
         list[str] | None, typer.Option(help="Count these rows only, an SQL condition.")
     ] = None,
     max_items: Annotated[
         int | None, typer.Option(help="Cut each person down to this many items.")
     ] = None,
+    at_least: Annotated[
+        int | None, typer.Option(help="Name items that surely have so many persons.")
+    ] = None,
+    weighting: Annotated[
+        str, typer.Option(help="How persons with many items count where weighted: share or cap.")
+    ] = "share",
     domain: Annotated[
         str | None,
         typer.Option(help="The public items: a file, LOW..HIGH, or TABLE.COLUMN.", metavar="ITEMS"),
@@ -115,6 +127,7 @@ def top(
         "k_bar": k_bar,
         "mechanism": mechanism,
         "table": table,
+        "trust_view": trust_view,
         "where": where or (),
         "max_items": max_items,
         "domain": _domain(domain, domain_column, table),
@@ -122,6 +135,8 @@ def top(
         "counts_part": counts_part,
         "counts_share": counts_share,
         "count_persons": count_persons,
+        "at_least": at_least,
+        "weighting": weighting,
         "ordered": ordered,
         "fill": fill,
     }

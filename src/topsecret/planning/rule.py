@@ -63,11 +63,13 @@ def competing(question: Question) -> tuple[str, ...]:
 @lru_cache(maxsize=256)
 def recommend(question: Question) -> Recommendation:
     """The mechanism with the smallest needed lead among those that compete."""
+    if question.delta > 0 and (question.k == "all" or question.at_least is not None):
+        return Recommendation("weighted", "all safe items are named above one threshold.")
     if question.k == "auto" and question.delta > 0:
         return Recommendation("stable", "k='auto' leaves the length of the answer to the counts.")
     if question.delta == 0:
         reason = refusal("tested", question)  # it needs a delta: says what does not
-        if reason is not None and (question.k == "auto" or question.domain_size is None):
+        if reason is not None and (isinstance(question.k, str) or question.domain_size is None):
             raise reason
         first = _without_delta(question)[0]
         if first in PRIVATE_LENGTH:

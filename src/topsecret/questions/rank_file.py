@@ -5,18 +5,27 @@ As in ``top_k.py``, everything that can be wrong with the parameters is found be
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, Literal, cast
 
+from topsecret.accounting import failure, pure
+from topsecret.accounting.privacy_unit import PrivacyUnit
 from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import Number, exact
 
 if TYPE_CHECKING:
+    from topsecret.ledger import Ledger
     from topsecret.ranking import Comparisons, Ranking, StrengthRanking
     from topsecret.sources.matches import MatchQuery
     from topsecret.sources.session import Engine
 
 METHODS = ("strength", "counting", "spectral")
+EACH_COMPARISON = "each comparison"
+"""Whom a budget protects where no column names the persons."""
+FORM = 2
+"""The version of the fingerprint and of the record."""
 
 
 def rank_file(
@@ -33,6 +42,11 @@ def rank_file(
     person: str | None = None,
     comparisons_per_person: int | None = None,
     table: str | tuple[str, ...] | None = None,
+    ledger: Ledger | None = None,
+    dataset: str | None = None,
+    analyst: str | None = None,
+    request_id: str | None = None,
+    version: str | None = None,
 ) -> StrengthRanking | Ranking:
     """Rank by who beat whom in a file or table with one comparison per row.
 
@@ -46,6 +60,10 @@ def rank_file(
     protected. With ``delta`` the noise of strength is Gaussian: more at the same epsilon, but it
     composes better with other such releases. ``teleport`` (0.3 by default) is for "spectral".
 
+    With a ``ledger`` the ranking is paid for from the budget of ``dataset``, a flexible one that
+    was opened with ``adjacency="replace"`` for ``person``, or for "each comparison" where none is
+    named; ``analyst``, ``request_id`` and ``version`` mean what they do in ``top_k``.
+
     *Guarantee.* (``epsilon``, ``delta``)-DP for neighbours that differ in one comparison's outcome,
     or with ``person`` in all outcomes of one person.
     """
@@ -54,8 +72,57 @@ def rank_file(
 
     query = MatchQuery(winner, loser, tie, person, comparisons_per_person)
     ranked = _ranker(method, epsilon, k, teleport, delta, person)
-    engine = _engine(open_source(source, table))
-    return ranked(_compared(engine, query))
+    opened = open_source(source, table)
+    engine = _engine(opened)
+    if ledger is None and dataset is None:
+        return ranked(_compared(engine, query))
+    from topsecret.questions.payment import paid_in_full, purse
+    from topsecret.sources.source import source_fingerprint
+
+    told, recognised = source_fingerprint(opened, version)
+    asked = {
+        "form": FORM,
+        "measure": "comparisons",
+        "source": told,
+        "counted": [winner, loser, tie, person, comparisons_per_person],
+        "method": method,
+        "k": k,
+        "epsilon": str(exact(epsilon)),
+        "delta": None if delta is None else str(exact(delta)),
+        "teleport": None if teleport is None else str(exact(teleport)),
+    }
+    # (ε, δ)-DP is all that is known here of the three methods; both amounts are paid in full.
+    loss = pure(epsilon) if delta is None else pure(epsilon) + failure(delta)
+    record, _ = paid_in_full(
+        purse(ledger, dataset, analyst, request_id),
+        loss=loss,
+        asked=asked,
+        unit=PrivacyUnit(person or EACH_COMPARISON, adjacency="replace"),
+        repeatable=recognised,
+        draw=lambda: _to_record(ranked(_compared(engine, query))),
+    )
+    return _from_record(record)
+
+
+def _to_record(ranking: StrengthRanking | Ranking) -> dict[str, object]:
+    values = {one.name: getattr(ranking, one.name) for one in fields(ranking)}
+    # As text: a standard error may be infinite, which the ledger's JSON does not know.
+    return {
+        "form": FORM,
+        "kind": type(ranking).__name__,
+        "fields": json.dumps(values, default=dict),
+    }
+
+
+def _from_record(record: Mapping[str, Any]) -> StrengthRanking | Ranking:
+    from topsecret.ranking import Ranking, StrengthRanking
+
+    kind: Any = {"Ranking": Ranking, "StrengthRanking": StrengthRanking}[record["kind"]]
+    values = json.loads(record["fields"])
+    return cast(
+        "StrengthRanking | Ranking",
+        kind(**{n: tuple(v) if isinstance(v, list) else v for n, v in values.items()}),
+    )
 
 
 def _ranker(

@@ -46,6 +46,7 @@ def top_k(
     source: SourceLike,
     *,
     table: Table | None = None,
+    trust_view: bool = False,
     ledger: Ledger | None = None,
     dataset: str | None = None,
     analyst: str | None = None,
@@ -63,6 +64,11 @@ def top_k(
     ``counts_part`` of the budget (0.15, or 0.2 below ten items);
     with ``count_persons=True`` the number of all persons comes along at no cost.
 
+    ``k="all"`` names everything that can be named safely, best first, and ``at_least`` what surely
+    has so many persons: by weighted persons (``mechanism="weighted"``), of which those with many
+    items count less, or with ``weighting="cap"`` fully for ``max_items`` of them. What is told then
+    beside each item is a lower bound for its persons, not a count.
+
     ``k_bar`` is how many leading items may be looked at, ``20 * k`` by default. ``k="auto"`` names
     as many items as the counts set apart clearly, as a set. ``mechanism="auto"`` follows the
     public rule of ``plan``, which looks at the numbers given here and never at the data.
@@ -70,6 +76,10 @@ def top_k(
     ``delta=0`` with a ``domain`` answers without any probability of failure: as a set of a private
     size where that finds more, as a list where ``ordered=True`` asks for one. ``fill=True``
     completes a set to k items at random, and the release says which.
+
+    A view is analysed: one whose rows depend on other persons' rows is refused, with the clause
+    that mixes them. ``trust_view=True`` is the data owner's word that it does not; the receipt
+    says so.
 
     With a ``ledger`` the answer is paid for from the budget of ``dataset``, in the name of
     ``analyst`` if it has allowances. A metered budget sets the price: leave ``epsilon`` out. The
@@ -84,7 +94,8 @@ def top_k(
     their rows, however many. The release states what is proven, never more than was asked for.
     """
     pays = purse_of(ledger, dataset, analyst, request_id)
-    release = answer(Question.of(pays.terms, **asked), open_source(source, table), pays)
+    question = Question.of(pays.terms, **asked)
+    release = answer(question, open_source(source, table, trust_view=trust_view), pays)
     assert isinstance(release, Release)  # one list was asked for
     return release
 
@@ -97,6 +108,7 @@ def top_k_by(
     groups: Sequence[Group],
     disjoint: bool = False,
     table: Table | None = None,
+    trust_view: bool = False,
     ledger: Ledger | None = None,
     dataset: str | None = None,
     analyst: str | None = None,
@@ -120,6 +132,7 @@ def top_k_by(
     """
     wanted = Groups(by, tuple(groups) if not isinstance(groups, str) else (), disjoint)
     pays = purse_of(ledger, dataset, analyst, request_id)
-    releases = answer(Question.of(pays.terms, wanted, **asked), open_source(source, table), pays)
+    question = Question.of(pays.terms, wanted, **asked)
+    releases = answer(question, open_source(source, table, trust_view=trust_view), pays)
     assert isinstance(releases, Releases)  # groups were asked for
     return releases
