@@ -6,16 +6,24 @@ As in ``top_k.py``, everything that can be wrong with the parameters is found be
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from topsecret.accounting.charge import Charge
+from topsecret.accounting.privacy_unit import PrivacyUnit
 from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import Number, exact
+from topsecret.questions.payment import Paid, purse
+from topsecret.sources.source import source_fingerprint
 
 if TYPE_CHECKING:
+    from topsecret.ledger import Ledger
     from topsecret.ranking import Comparisons, Ranking, StrengthRanking
     from topsecret.sources.matches import MatchQuery
     from topsecret.sources.session import Engine
 
+EACH_COMPARISON = "each comparison"
+"""What a data set's budget names as its person where every comparison stands for itself."""
 METHODS = ("strength", "counting", "spectral")
 
 
@@ -33,6 +41,10 @@ def rank_file(
     person: str | None = None,
     comparisons_per_person: int | None = None,
     table: str | tuple[str, ...] | None = None,
+    ledger: Ledger | None = None,
+    dataset: str | None = None,
+    analyst: str | None = None,
+    request_id: str | None = None,
 ) -> StrengthRanking | Ranking:
     """Rank by who beat whom in a file or table with one comparison per row.
 
@@ -46,6 +58,10 @@ def rank_file(
     protected. With ``delta`` the noise of strength is Gaussian: more at the same epsilon, but it
     composes better with other such releases. ``teleport`` (0.3 by default) is for "spectral".
 
+    With a ``ledger`` a ranking by strength is paid for from the budget of ``dataset``, which was
+    opened with ``adjacency="outcomes"`` and the same person (`EACH_COMPARISON` without one). The
+    same question again is free, whatever its ``k``.
+
     *Guarantee.* (``epsilon``, ``delta``)-DP for neighbours that differ in one comparison's outcome,
     or with ``person`` in all outcomes of one person.
     """
@@ -54,8 +70,48 @@ def rank_file(
 
     query = MatchQuery(winner, loser, tie, person, comparisons_per_person)
     ranked = _ranker(method, epsilon, k, teleport, delta, person)
+    if ledger is None and dataset is None:
+        return ranked(_compared(_engine(open_source(source, table)), query))
+    paying = purse(ledger, dataset, analyst, request_id)
+    if method != "strength":
+        raise InvalidParameter(f"a ledger pays for method='strength' alone; found {method!r}")
     engine = _engine(open_source(source, table))
-    return ranked(_compared(engine, query))
+    whole = _paid(paying, engine, query, epsilon, delta)
+    return whole if k is None else whole.first(k)
+
+
+def _paid(
+    paying: Paid, engine: Engine, query: MatchQuery, epsilon: Number, delta: Number | None
+) -> StrengthRanking:
+    """The whole ranking, shown only once the ledger has stored it."""
+    from topsecret.ledger import Price, Request, paid
+    from topsecret.ranking import StrengthRanking, strength
+    from topsecret.ranking.win_totals import NoisyTotals
+
+    totals = NoisyTotals(epsilon, delta, query.most_per_person or 1)
+    known, recognised = source_fingerprint(engine)  # type: ignore[arg-type]
+    numbers = {
+        "epsilon": str(exact(epsilon)),
+        "delta": None if delta is None else str(exact(delta)),
+    }
+    request = Request(
+        dataset=paying.dataset,
+        price=Price(totals.loss),
+        question={"source": known, "ranking": "strength", **query.fingerprint(), **numbers},
+        unit=PrivacyUnit(query.person or EACH_COMPARISON, "outcomes"),
+        analyst=paying.analyst,
+        request_id=paying.request_id,
+        repeatable=recognised,
+    )
+
+    def drawn() -> tuple[dict[str, object], int]:
+        games = _compared(engine, query)
+        found = strength(games, epsilon=epsilon, delta=delta, person=query.person)
+        return found.to_dict(), 0
+
+    stored = paid(paying.ledger, request, drawn)
+    charge = Charge(paying.dataset, stored.position, stored.cost, stored=not stored.fresh)
+    return replace(StrengthRanking.from_dict(stored.answer), charge=str(charge))
 
 
 def _ranker(
