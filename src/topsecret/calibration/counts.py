@@ -78,6 +78,16 @@ USUAL = CountsBudget()
 
 
 @dataclass(frozen=True, slots=True)
+class ToldCounts:
+    """Noisy counts and what they tell: private, free to be shown."""
+
+    counts: tuple[int, ...]
+    persons: int | None
+    intervals: Intervals | None
+    """None where no item was released."""
+
+
+@dataclass(frozen=True, slots=True)
 class PreparedCounts:
     """Correlated noise for the items of one selection, at a price fixed beforehand.
 
@@ -106,11 +116,13 @@ class PreparedCounts:
         histogram: Histogram,
         items: Sequence[Hashable],
         symbols: int,
+        persons: int | None = None,
         bits: BitSource | None = None,
-    ) -> tuple[tuple[int, ...], Intervals | None]:
-        """A noisy count for each item, and what they tell; None where no item was released."""
-        noisy = self.behind(symbols).release(histogram, items, bits=bits)
-        return noisy.counts, None if noisy.noise is None else intervals_of(noisy.noise)
+    ) -> ToldCounts:
+        """A noisy count for each item, and of ``persons`` where that is given. Secret: both."""
+        noisy = self.behind(symbols).release(histogram, items, persons, bits)
+        told = None if noisy.noise is None else intervals_of(noisy.noise)
+        return ToldCounts(noisy.counts, noisy.persons, told)
 
 
 def intervals_of(noise: CountNoise) -> Intervals:

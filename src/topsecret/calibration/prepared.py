@@ -62,6 +62,8 @@ class Drawn:
     ending: str
     """How the list ended, going on after "The list"."""
     counts: tuple[int, ...] | None
+    persons: int | None
+    """The noisy number of persons; None where it was not asked for."""
     intervals: Intervals | None
     """What the counts tell; None without counts, or where no item was released."""
     symbols: int
@@ -87,20 +89,23 @@ class Calibrated:
     rows: int
     """How many leading counts are needed from a source."""
 
-    def draw(self, histogram: Histogram) -> Drawn:
-        """The answer about secret counts, drawn once."""
+    def draw(self, histogram: Histogram, persons: int | None = None) -> Drawn:
+        """The answer about secret counts, drawn once; with the secret number of persons, if any."""
         selection, asked_for = self.selection.mechanism.select(histogram), self.question.k
         items = selection.items
         symbols = len(items) + (not selection.complete) + (selection.chosen is not None)
-        noisy = None if self.counts is None else self.counts.release(histogram, items, symbols)
+        noisy = (
+            None if self.counts is None else self.counts.release(histogram, items, symbols, persons)
+        )
         return Drawn(
             items,
             selection.complete and (asked_for == "auto" or len(items) == asked_for),
             selection.ordered,
             selection.chosen,
             self.selection.told(selection),
-            None if noisy is None else noisy[0],
-            None if noisy is None else noisy[1],
+            None if noisy is None else noisy.counts,
+            None if noisy is None else noisy.persons,
+            None if noisy is None else noisy.intervals,
             symbols,
         )
 

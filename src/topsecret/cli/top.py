@@ -58,6 +58,9 @@ def top(
     counts_part: Annotated[
         float | None, typer.Option(help="Their part of the budget; 0.15 is usual.")
     ] = None,
+    count_persons: Annotated[
+        bool, typer.Option("--count-persons", help="With --counts: the number of persons, too.")
+    ] = False,
     counts_share: Annotated[
         float | None, typer.Option(help="Older: their share of epsilon.", hidden=True)
     ] = None,
@@ -110,6 +113,7 @@ def top(
         "counts": counts,
         "counts_part": counts_part,
         "counts_share": counts_share,
+        "count_persons": count_persons,
     }
     if dataset is not None or ledger is not None:
         asked |= {

@@ -82,8 +82,9 @@ def answer(question: Question, source: Source, purse: Purse) -> Answer:
     plan = planned(_numbers(question, source), question, purse.terms)
 
     def read_and_draw() -> tuple[Answer, int]:
-        with counted(source, question.queries(plan.each.rows)) as histograms:
-            return _released(question, plan, source.name, histograms)
+        queries = question.queries(plan.each.rows)
+        with counted(source, queries, question.count_persons) as (histograms, persons):
+            return _released(question, plan, source.name, histograms, persons)
 
     return purse.pay(Bill(question, plan, source), read_and_draw)
 
@@ -173,25 +174,38 @@ def _numbers(question: Question, source: Source) -> Numbers:
 
 
 @contextmanager
-def counted(source: Source, queries: Sequence[CountQuery]) -> Iterator[list[Histogram]]:
-    """The secret counts of each list, of one moment of the data where the source can do that."""
+def counted(
+    source: Source, queries: Sequence[CountQuery], count_persons: bool = False
+) -> Iterator[tuple[list[Histogram], int | None]]:
+    """The secret counts of each list, of one moment of the data where the source can do that.
+
+    With ``count_persons`` also how many persons they are of, at the same moment.
+    """
     if queries[0].domain is not None:
         from topsecret.counts.engine_table import GroupedTable
         from topsecret.sources.domains.counted_domain import counted_domains
 
         with counted_domains(_engine(source), queries) as domains:
-            yield [Histogram(GroupedTable(domain)) for domain in domains]
+            everybody = domains[0].persons() if count_persons else None
+            yield [Histogram(GroupedTable(domain)) for domain in domains], everybody
         return
-    if len(queries) == 1:
+    everybody = None
+    if count_persons:
+        from topsecret.sources.session import leading_counts_and_persons
+
+        leading, everybody = leading_counts_and_persons(_engine(source), queries[0])
+        lists = [leading]
+    elif len(queries) == 1:
         lists = [source.leading_counts(queries[0])]
     else:
         from topsecret.sources.session import leading_counts_of
 
         lists = leading_counts_of(_engine(source), queries)
-    yield [
+    histograms = [
         Histogram.leading(rows, limit=query.rows)
         for rows, query in zip(lists, queries, strict=True)
     ]
+    yield histograms, everybody
 
 
 def _check_source(source: Source, question: Question) -> None:
@@ -222,13 +236,17 @@ def _engine(source: Source) -> Engine:
 
 
 def _released(
-    question: Question, plan: Plan, source: str, histograms: Sequence[Histogram]
+    question: Question,
+    plan: Plan,
+    source: str,
+    histograms: Sequence[Histogram],
+    persons: int | None,
 ) -> tuple[Answer, int]:
     """The answer with its receipt, and how many symbols were released."""
     groups = question.groups
     names = [""] if groups is None else [f"{groups.by} = {value}" for value in groups.values]
     lists = [
-        _release(question, plan.each, source, name, histogram)
+        _release(question, plan.each, source, name, histogram, persons)
         for name, histogram in zip(names, histograms, strict=True)
     ]
     symbols = sum(number for _, number in lists)
@@ -240,11 +258,16 @@ def _released(
 
 
 def _release(
-    question: Question, each: Calibrated, source: str, group: str, histogram: Histogram
+    question: Question,
+    each: Calibrated,
+    source: str,
+    group: str,
+    histogram: Histogram,
+    persons: int | None,
 ) -> tuple[Release, int]:
     from topsecret import __version__
 
-    drawn, counted = each.draw(histogram), question.counted
+    drawn, counted = each.draw(histogram, persons), question.counted
     release = Release(
         items=drawn.items,
         complete=drawn.complete,
@@ -264,6 +287,7 @@ def _release(
         chosen=drawn.chosen,
         told=drawn.ending,
         counts=drawn.counts,
+        persons=drawn.persons,
         half_width=None if drawn.intervals is None else drawn.intervals.half_width(),
         intervals=drawn.intervals,
         group=group,

@@ -62,6 +62,7 @@ class Keywords(TypedDict, total=False):
     counts: bool
     counts_part: float | None
     counts_share: float | None
+    count_persons: bool
     salt: bytes
     version: str | None
 
@@ -121,6 +122,8 @@ class Question:
     groups: Groups | None = None
     version: str | None = None
     """Which data it is, in the caller's words, where the source does not say."""
+    count_persons: bool = False
+    """Whether the number of all persons comes with the counts."""
 
     @classmethod
     def of(
@@ -141,6 +144,7 @@ class Question:
         counts: bool = False,
         counts_part: float | None = None,
         counts_share: float | None = None,
+        count_persons: bool = False,
         salt: bytes = b"",
         version: str | None = None,
     ) -> Question:
@@ -174,7 +178,12 @@ class Question:
         except TypeError:  # no key of a cache: a list, say; the checks find the words
             numbers = _numbers.__wrapped__(k, epsilon, delta, k_bar, max_items)
         noisy = _counts_budget(counts_part, counts_share) if counts else None
-        return cls(counted, numbers, mechanism, noisy, groups, version)
+        if count_persons and (not counts or groups is not None):
+            raise InvalidParameter(
+                "count_persons=True needs counts=True and one list; "
+                + ("leave the groups out" if counts else "add counts=True")
+            )
+        return cls(counted, numbers, mechanism, noisy, groups, version, count_persons)
 
     @property
     def unit(self) -> PrivacyUnit:
@@ -208,7 +217,7 @@ class Question:
         version answers it by another rule.
         """
         numbers, named = self.numbers.to_dict(), self.mechanism
-        return {
+        found: Fingerprint = {
             "form": FORM,
             "measure": "persons",
             "counted": self.counted.fingerprint(),
@@ -221,6 +230,9 @@ class Question:
             "groups": None if self.groups is None else self.groups.fingerprint(),
             "adjacency": self.unit.adjacency,
         }
+        if self.count_persons:
+            found = found | {"persons": True}
+        return found
 
 
 def _counts_budget(part: float | None, share: float | None) -> CountsBudget:

@@ -60,7 +60,8 @@ def top_k(
     keeps rows by conditions ``(column, operator, value)``; ``max_items`` keeps that many items of
     each person, chosen by a secret ``salt``. ``domain`` lists all items where they are public: no
     threshold is needed then. ``counts=True`` adds noisy counts with their intervals, for
-    ``counts_part`` of the budget (0.15, or 0.2 below ten items).
+    ``counts_part`` of the budget (0.15, or 0.2 below ten items);
+    with ``count_persons=True`` the number of all persons comes along at no cost.
 
     ``k_bar`` is how many leading items may be looked at, ``20 * k`` by default. ``k="auto"`` names
     as many items as the counts set apart clearly, as a set. ``mechanism="auto"`` follows the

@@ -137,7 +137,9 @@ class Release:
         """Which share of all persons has the item, with 95% probability."""
         noisy = self._noisy()
         if self.persons is None:
-            raise InvalidParameter("the number of persons was not released with the counts")
+            raise InvalidParameter(
+                "the number of persons was not released; ask with count_persons=True"
+            )
         return self._law().share(noisy[place], self.persons)
 
     def order(self, place: int) -> float:

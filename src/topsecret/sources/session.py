@@ -19,6 +19,7 @@ from topsecret.sources.source import CountQuery, LeadingCounts, Schema
 from topsecret.sources.sql.dialects import check_dialect
 from topsecret.sources.sql.rendering import rendered
 from topsecret.sources.sql.statements import leading_counts as ranking
+from topsecret.sources.sql.statements import number_of_persons
 
 Rows = list[tuple[Any, ...]]
 Relation = tuple[exp.Expression, Schema]
@@ -93,6 +94,22 @@ def leading_counts_of(engine: Engine, queries: Sequence[CountQuery]) -> list[Lea
             with charged(after_rows=bool(found)):
                 found.append(query.items(session.run(statement(session, query))))
     return found
+
+
+def leading_counts_and_persons(engine: Engine, query: CountQuery) -> tuple[LeadingCounts, int]:
+    """The leading counts and the number of all persons, of one moment of the data."""
+    with engine.session(query) as session:
+        found = query.items(session.run(statement(session, query)))
+        return found, persons(session, query)
+
+
+def persons(session: Session, query: CountQuery) -> int:
+    """How many distinct persons the counts of a query are of, asked after the counts."""
+    with charged(after_rows=True):
+        events, schema = session.events(query.columns)
+        dialect = check_dialect(session.dialect)
+        [(number,)] = session.run(number_of_persons(events, query, schema, dialect))
+        return int(number)
 
 
 @contextmanager

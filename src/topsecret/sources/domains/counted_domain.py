@@ -17,7 +17,7 @@ from sqlglot import exp
 from topsecret.errors import SourceError
 from topsecret.sources.domains.domain import Interval, Listed
 from topsecret.sources.domains.domain_items import members
-from topsecret.sources.session import Engine, Session, charged
+from topsecret.sources.session import Engine, Session, charged, persons
 from topsecret.sources.source import CountQuery, Item, LeadingCounts
 from topsecret.sources.sql.dialects import descending
 from topsecret.sources.sql.statements import column, derived, item_counts, item_names, named
@@ -69,6 +69,10 @@ class CountedDomain:
         if any(key not in found for key in wanted):
             raise self._changed()
         return [found[key] for key in wanted]
+
+    def persons(self) -> int:
+        """How many persons the counts are of."""
+        return persons(self._session, self._query)
 
     def leading(self, rows: int) -> LeadingCounts:
         """The leading observed items, as for an unknown domain."""

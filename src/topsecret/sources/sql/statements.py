@@ -121,6 +121,21 @@ def item_counts(
     return _grouped(_numbered(kept, query, dialect), names, "choices").where(within)
 
 
+def number_of_persons(
+    events: exp.Expression, query: CountQuery, schema: Schema, dialect: str
+) -> exp.Select:
+    """How many distinct persons have an item that counts, or could: one row, one number.
+
+    *Guarantee.* It moves whenever a count of the query does: everybody who is in a count has a pair
+    here. A public list of items does not narrow it, which is allowed; groups are not asked.
+    """
+    pairs = _pairs(events, query, schema, dialect)
+    everybody = exp.select(column("person", "pairs")).distinct().from_(derived(pairs, "pairs"))
+    return exp.select(named(exp.Count(this=exp.Star()), "persons")).from_(
+        derived(everybody, "everybody")
+    )
+
+
 def derived(select: exp.Select, name: str) -> Any:  # sqlglot's own classes differ by version
     """A select as a table of this name."""
     return exp.alias_(select.subquery(), name, table=True, quoted=True)
