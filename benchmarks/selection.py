@@ -61,7 +61,7 @@ def run(rounds: int = 7) -> list[Row]:
         )
     )
     rows.append(_huge_domain(rounds))
-    rows.append(_tested(rounds))
+    rows.extend(_tested(rounds, k) for k in (10, 50, 1000))
     rows.append(_opendp())
     return rows
 
@@ -79,19 +79,22 @@ def _huge_domain(rounds: int) -> Row:
     )
 
 
-def _tested(rounds: int) -> Row:
-    """Twenty selections each of the same leading counts, k = 50."""
-    counts = Histogram.leading([(rank, 20_000 // (rank + 20)) for rank in range(1001)], limit=1001)
-    tested = TestedTopK(50, 1.0, 1e-6)
-    limited = LimitedDomain(50, 1000, *calibrate_limited_domain(50, 1000, 1.0, 1e-6))
+def _tested(rounds: int, k: int) -> Row:
+    """Twenty selections each of the same counts, each mechanism at its own depth."""
+    tested = TestedTopK(k, 1.0, 1e-6)
+    limited = LimitedDomain(k, 20 * k, *calibrate_limited_domain(k, 20 * k, 1.0, 1e-6))
 
-    def twenty(mechanism: Mechanism) -> None:
+    def twenty(mechanism: Mechanism, rows: int) -> None:
+        leading = [(rank, 20_000 // (rank + 20)) for rank in range(rows)]
+        counts = Histogram.leading(leading, limit=rows)
         for _ in range(20):
             mechanism.select(counts)
 
     return Row(
-        "TestedTopK, k=50, twenty selections: LimitedDomain",
-        *interleaved(lambda: twenty(tested), lambda: twenty(limited), rounds),
+        f"TestedTopK, k={k}, twenty selections: LimitedDomain",
+        *interleaved(
+            lambda: twenty(tested, tested.slots + 1), lambda: twenty(limited, 20 * k + 1), rounds
+        ),
         target=3.0,
     )
 

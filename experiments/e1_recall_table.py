@@ -18,7 +18,15 @@ from numpy.typing import NDArray
 from experiments import data
 from experiments.printed_accounting import largest, mironov, misprinted
 from experiments.report import draw, markdown, write_page, write_table
-from experiments.trials import Mean, Progress, leading_histogram, public_histogram, quiet, recall
+from experiments.trials import (
+    Mean,
+    Progress,
+    leading_histogram,
+    public_histogram,
+    quiet,
+    recall,
+    rows_of,
+)
 from topsecret import Histogram
 from topsecret.accounting import calibrate, zcdp
 from topsecret.calibration import Question, prepare
@@ -122,7 +130,8 @@ def run(
         for label, (mechanism, public) in cells(name, k, epsilon).items():
             progress(f"E1 {name}, ε = {epsilon}, k = {k}, {label}", len(found), 216)
             slow = "stable" in label.lower() and k == 50
-            where = public_histogram(counts) if public else leading_histogram(counts, 20 * k + 1)
+            rows = rows_of(mechanism, k)  # type: ignore[arg-type]
+            where = public_histogram(counts) if public else leading_histogram(counts, rows)
             found[name, epsilon, k, label] = recall(
                 mechanism,  # type: ignore[arg-type]  # the printed form only selects
                 where,

@@ -27,6 +27,7 @@ from experiments.trials import (
     public_histogram,
     quiet,
     repeat,
+    rows_of,
     score_lost,
     share_found,
 )
@@ -40,7 +41,6 @@ from topsecret.mechanisms import (
     PermuteAndFlip,
     PrunedTopK,
     StableFixedK,
-    TestedTopK,
 )
 from topsecret.noise.bits import BitSource
 
@@ -84,8 +84,6 @@ Key = tuple[str, str, str, int, float]
 
 def ours(name: str, k: int, epsilon: float) -> Mechanism:
     """From the catalogue: the accountant's best bound, which no size of a domain changes."""
-    if name == "tested":  # its prices for these budgets were found and proven beforehand
-        return TestedTopK(k, epsilon, DELTA)
     domain = 1_000_000 if name in PUBLIC else None
     question = Question.of(k=k, epsilon=epsilon, delta=DELTA, domain_size=domain)
     return prepare(name.removeprefix("public "), question).mechanism
@@ -173,7 +171,7 @@ def _measure(
     seed: int,
     key: Key,
 ) -> Cell:
-    where = public_histogram(counts) if public else leading_histogram(counts, 20 * k + 1)
+    where = public_histogram(counts) if public else leading_histogram(counts, rows_of(mechanism, k))
     lost: list[float] = []
 
     def once(bits: BitSource) -> float:

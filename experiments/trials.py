@@ -60,6 +60,11 @@ def leading_histogram(counts: NDArray[np.int64], rows: int) -> Histogram:
     return Histogram.leading(list(enumerate(observed)), limit=rows)
 
 
+def rows_of(mechanism: Mechanism, k: int) -> int:
+    """How many leading counts the mechanism looks at: 20·k, or its own rule, and the next."""
+    return int(getattr(mechanism, "slots", 20 * k)) + 1
+
+
 def share_found(counts: NDArray[np.int64], items: Sequence[Hashable], k: int) -> float:
     """The share of the true top k that was named; an item tied with the k-th is as good.
 

@@ -1,18 +1,17 @@
 """How the constants of TestedTopK were chosen: mean recall over synthetic shapes, one at a time.
 
-    python -m experiments.tune_tested            # about five minutes, writes the table
+    python -m experiments.tune_tested            # about ten minutes, writes the table
 
 No real data set is read. The shapes are Zipf–Mandelbrot curves c/(rank + shift)^exponent over a
-grid of exponents, shifts and sizes. Prices come from the zCDP budget rather than from the optimal
-accountant (the same for all variants, and a thousand times faster), and noise from NumPy: this
-is a comparison of constants, not a release.
+grid of exponents, shifts and sizes. Prices come from the closed form alone (the same for all
+variants), and noise from NumPy: this is a comparison of constants, not a release.
 """
 
 from __future__ import annotations
 
+import argparse
 import csv
 import itertools
-import math
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -21,24 +20,36 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from topsecret.accounting import calibrate, gaussian
-from topsecret.mechanisms.tested_schedule import CONSTANTS, Constants, picks_of, sizes
+from experiments.tested_simulation import Seen, simulate
+from topsecret.mechanisms.tested_prices import rough_price_of
+from topsecret.mechanisms.tested_schedule import CONSTANTS, Constants, default_k_bar, planned
 
-RUNS = 40
-SIZES = (10, 50, 100)
-EPSILONS = (0.4, 1.0)
+SIZES = (3, 10, 50, 100, 200, 1000)
+EPSILONS = (0.1, 0.4, 1.0)
 DELTA = Fraction(1, 10**6)
+
+
+def _shares(*shares: float) -> tuple[Fraction, ...]:
+    return tuple(Fraction(share).limit_denominator(100) for share in shares)
+
 
 VARIANTS: dict[str, list[object]] = {
     "prune": [Fraction(0), Fraction(1, 10), Fraction(1, 5), Fraction(3, 10)],
-    "levels": [1, 2, 4, 8, 16],
-    "exponent": [1, 2, 4, 8],
-    "ratio": [Fraction(7, 10), Fraction(4, 5), Fraction(17, 20), Fraction(9, 10)],
-    "length_share": [Fraction(1, 20), Fraction(1, 10), Fraction(1, 5)],
-    "test_share": [Fraction(1, 10), Fraction(3, 20), Fraction(1, 5), Fraction(1, 4)],
-    "test_failure": [Fraction(1, 100), Fraction(1, 10), Fraction(1, 2)],
-    "margin": [0, 2, 4, 6],
-    "width": [5, 10, 20, 40],
+    "lists": [
+        _shares(1),
+        _shares(1, 0.6),
+        _shares(1, 0.7, 0.4),
+        _shares(1, 0.75, 0.5, 0.3),
+        _shares(1, 0.6, 0.3, 0.1),
+    ],
+    "later": [Fraction(1, 4), Fraction(1, 2), Fraction(1)],
+    "ratio": [Fraction(4, 5), Fraction(17, 20), Fraction(9, 10)],
+    "length_share": [Fraction(1, 20), Fraction(1, 10), Fraction(3, 20)],
+    "test_share": [Fraction(3, 20), Fraction(22, 100), Fraction(3, 10)],
+    "test_failure": [Fraction(1, 10), Fraction(1, 5), Fraction(2, 5)],
+    "test_ease": [Fraction(0), Fraction(2, 5), Fraction(4, 5)],
+    "margin": [Fraction(2), Fraction(3), Fraction(4)],
+    "margin_growth": [Fraction(0), Fraction(2, 5), Fraction(4, 5)],
 }
 
 
@@ -50,81 +61,41 @@ def shapes() -> Iterator[NDArray[np.int64]]:
         yield np.floor(top * curve).astype(np.int64)
 
 
-def recall(constants: Constants, k: int, epsilon: float, rng: np.random.Generator) -> float:
-    """The mean share of the true top k over all shapes and runs."""
-    failure = float(DELTA * constants.test_failure)
-    mu_squared = calibrate(gaussian, epsilon, DELTA * (1 - constants.test_failure))
-    sigma = 1 / math.sqrt(float(constants.test_share) * mu_squared)
-    quantile = _quantile(failure)
-    choice = 2 * math.sqrt(float(constants.length_share) * mu_squared)
-    rest = float(1 - constants.test_share - constants.length_share) * mu_squared / 2
-    lengths = []
-    for size in sizes(k, constants):
-        unit = picks_of(size, Fraction(1), constants)
-        price = math.sqrt(rest / float(unit.branch.rho()))
-        levels = [(n, price * float(e)) for n, e in unit.levels]
-        lengths.append(
-            (size, unit.prunes, price, levels, 1 + sigma * quantile + constants.margin / price)
-        )
-    total, count = 0.0, 0
-    for counts in shapes():
-        slots = constants.width * k
-        leads = np.maximum(counts[:slots] - counts[slots], 0).astype(np.float64)
-        kth = counts[k - 1] - counts[slots]
-        comfort = np.array([leads[length[0] - 1] - length[4] for length in lengths])
-        ahead = np.concatenate([[0.0], comfort[:-1]])
-        scores = -np.maximum.reduce([np.zeros(len(comfort)), -comfort, ahead])
-        for _ in range(RUNS):
-            chosen = int(np.argmax(choice / 2 * scores + rng.gumbel(size=len(scores))))
-            total += _run(leads, lengths[chosen], sigma, quantile, kth, rng) / k
-            count += 1
-    return total / count
-
-
-def _run(leads, length, sigma, quantile, kth, rng) -> int:  # type: ignore[no-untyped-def]
-    _, prunes, price, levels, _ = length
-    left = np.ones(len(leads), dtype=bool)
-    picked: list[int] = []
-    for n, epsilon in levels:
-        noisy = np.where(left, epsilon * leads + rng.gumbel(size=len(leads)), -np.inf)
-        best = np.argpartition(-noisy, n - 1)[:n]
-        left[best] = False
-        picked += best.tolist()
-    strengths = np.maximum(leads[picked], 1)
-    drop = np.argsort(price * strengths - rng.gumbel(size=len(strengths)))[:prunes]
-    kept = np.delete(leads[picked], drop)
-    if kept.min() <= 0:
-        return 0
-    if kept.min() - 1 + sigma * rng.normal() <= sigma * quantile:
-        return 0
-    return int((kept >= kth).sum())
-
-
-def _quantile(failure: float) -> float:
-    from statistics import NormalDist
-
-    return -NormalDist().inv_cdf(failure)
+def look(constants: Constants, k: int, epsilon: float, runs: int) -> list[Seen]:
+    """The answers on all shapes."""
+    schedule = planned(k, Fraction(epsilon), DELTA, True, rough_price_of, constants)
+    rng = np.random.default_rng(11)
+    return [simulate(schedule, counts, default_k_bar(k), k, runs, rng) for counts in shapes()]
 
 
 def main() -> None:
     """Vary one constant at a time and write the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", default=list(VARIANTS))
+    parser.add_argument("--runs", type=int, default=20)
+    options = parser.parse_args()
     rows = []
-    for name, values in VARIANTS.items():
-        for value in values:
+    for name in options.names:
+        for value in VARIANTS[name]:
             constants = replace(CONSTANTS, **{name: value})  # type: ignore[arg-type]
-            rng = np.random.default_rng(11)
-            cells = [recall(constants, k, e, rng) for k in SIZES for e in EPSILONS]
-            rows.append(
-                [name, str(value), value == getattr(CONSTANTS, name), float(np.mean(cells)), *cells]
-            )
-            print(*rows[-1][:4], *(f"{cell:.3f}" for cell in cells), flush=True)  # noqa: T201
+            seen = {
+                (k, epsilon): look(constants, k, epsilon, options.runs)
+                for k, epsilon in itertools.product(SIZES, EPSILONS)
+            }
+            recalls = [
+                float(np.mean([s.recall for e in EPSILONS for s in seen[k, e]])) for k in SIZES
+            ]
+            empty = float(np.mean([s.empty for cell in seen.values() for s in cell]))
+            shown = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+            used = value == getattr(CONSTANTS, name)
+            rows.append([name, shown, used, float(np.mean(recalls)), *recalls, empty])
+            print(*rows[-1][:3], *(f"{cell:.3f}" for cell in rows[-1][3:]), flush=True)  # noqa: T201
     path = Path(__file__).parents[1] / "docs" / "results" / "tested-constants.csv"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="") as file:
+    with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
-        heads = [f"k={k} epsilon={e}" for k in SIZES for e in EPSILONS]
-        writer.writerow(["constant", "value", "in use", "mean recall", *heads])
-        writer.writerows([row[:3] + [f"{cell:.4f}" for cell in row[3:]] for row in rows])
+        head = ["constant", "value", "in use", "mean recall", *(f"k={k}" for k in SIZES), "empty"]
+        writer.writerow(head)
+        writer.writerows([*row[:3], *(f"{cell:.4f}" for cell in row[3:])] for row in rows)
 
 
 if __name__ == "__main__":

@@ -58,10 +58,10 @@ def test_the_numbers_beside_the_code() -> None:
 
 
 def test_who_wins_by_the_rule() -> None:
-    """The table of docs/planning.md, and "from about seven items on" of docs/mechanisms.md."""
-    assert [recommended(k=k, epsilon=1.0) for k in (6, 7)] == ["limited-domain", "tested"]
-    assert "`limited-domain` up to k = 6, then `tested`" in PLANNING
-    assert "the smallest lead from about seven items on" in PAGES["docs/mechanisms.md"]
+    """The table of docs/planning.md, and "from four items on" of docs/mechanisms.md."""
+    assert [recommended(k=k, epsilon=1.0) for k in (3, 4)] == ["limited-domain", "tested"]
+    assert "`limited-domain` up to k = 3, then `tested`" in PLANNING
+    assert "It is the default from four items on" in PAGES["docs/mechanisms.md"]
     assert recommended(k=10, epsilon=1.0, max_items=5) == "limited-domain-laplace"
     assert recommended(k=10, epsilon=1.0, max_items=6) == "tested"
     assert "with at most 5 items per person `limited-domain-laplace` at k = 10" in PLANNING

@@ -57,7 +57,6 @@ def test_the_wheel_holds_what_the_code_reads(dist: Path) -> None:
     }
     assert {name: sizes.get(name) for name in wanted} == wanted
     assert "topsecret/py.typed" in sizes
-    assert sizes["topsecret/mechanisms/tested_table.json"] > 10_000
     assert not [name for name in sizes if name.startswith(("tests", "docs", "experiments"))]
 
 

@@ -172,13 +172,13 @@ PICTURES = {
     .gap(6, "no", GREY)
     .gap(5, "yes: stable")
     .around(0, 4, "the set of the top 5"),
-    "tested": Picture("hidden picks, hidden prunes, and one test of the whole list")
+    "tested": Picture("hidden picks, hidden prunes, and one test of nested lists")
     .bars(named=(0, 1, 2, 3, 4), looked=8)
     .cross(4)
     .level(COUNTS[8], "rank k̄ + 1")
     .span(3, COUNTS[8])
     .text(285, 60, "Is the weakest survivor far enough above", LINE)
-    .text(285, 78, "the rest? Then the list, else nothing.", LINE),
+    .text(285, 78, "the rest? Then the list, else a shorter part.", LINE),
     "weighted": Picture("who has many items counts less for each; all above a line are named")
     .bars(named=(0, 1, 2, 3))
     .noisy((-5, 9, 4, 2, -7, 6, -5, 3, -4, 5), picked=(0, 1, 2, 3), numbered=False)

@@ -12,6 +12,7 @@
     │   ├── UnknownColumn                  a named column does not exist
     │   └── DataIndependentFailure         the failure is certain not to depend on any row
     │       ├── NotInSchema (UnknownColumn) a named column is not in a schema apart from the rows
+    │       ├── WrongForSchema (InvalidParameter) a parameter does not suit the columns' types
     │       └── Closing                    the program stops before the data were read
     ├── BudgetExceeded (ValueError)        a query does not fit into what is left of a budget
     ├── LedgerError (OSError)              the ledger cannot be reached, read or written
@@ -81,6 +82,10 @@ class DataIndependentFailure(SourceError):
 
 class NotInSchema(UnknownColumn, DataIndependentFailure):
     """A column that was named is not in the schema, which stands apart from all rows."""
+
+
+class WrongForSchema(InvalidParameter, DataIndependentFailure):
+    """A parameter does not suit the columns' types. Found before any row was read: it is free."""
 
 
 class Closing(DataIndependentFailure):

@@ -69,7 +69,8 @@ MISTAKES = [
     (["top", "EVENTS", *GOOD[:-1], "-1"], "epsilon=-1.0 must be above 0; 1 is a common choice"),
     (
         ["top", "EVENTS", "--item", "plce", "--person", "user", "--epsilon", "1"],
-        "events.csv has no column 'plce'; choose from: user, place",
+        "events.csv has no column 'plce'; its first line must name the columns; "
+        "look at it with: head -n 1",
     ),
     (["top", "EVENTS", "--item", "place"], "Missing option '--person'. (see topsecret top --help)"),
     (

@@ -74,16 +74,32 @@ def test_a_simulation_agrees_with_the_needed_lead() -> None:
     for name in ("limited-domain", "tested"):
         prepared, lead = prepare(name, question), needed(name, question).every
         assert lead is not None
-        histogram = Histogram.of({n: 9 + (lead if n < 3 else 0) for n in range(61)})
+        rest = prepared.rows
+        histogram = Histogram.of({n: 9 + (lead if n < 3 else 0) for n in range(rest)})
         bits = ReplayableBits(name.encode())
         complete = [len(prepared.mechanism.select(histogram, bits).items) for _ in range(400)]
         assert abs(complete.count(3) / 400 - LIKELY) < 0.05
+
+
+def test_an_answer_is_seldom_empty_at_the_lead_that_the_plan_names() -> None:
+    """A bound from below: 300 runs at that lead are empty in at most 5% and 4 deviations."""
+    question = Question.of(k=10, epsilon=1.0)
+    prepared, leads = prepare("tested", question), needed("tested", question)
+    assert leads.any_answer is not None
+    assert leads.every is not None
+    assert leads.any_answer < leads.every
+    level = {n: 9 + (leads.any_answer if n < 10 else 0) for n in range(prepared.rows)}
+    histogram, bits = Histogram.of(level), ReplayableBits(b"any")
+    empty = sum(not prepared.mechanism.select(histogram, bits).items for _ in range(300))
+    assert empty / 300 < 0.1
 
 
 @pytest.mark.parametrize(
     ("numbers", "expected"),
     [
         ({"k": 1}, "limited-domain"),
+        ({"k": 3}, "limited-domain"),
+        ({"k": 4}, "tested"),
         ({"k": 10}, "tested"),
         ({"k": 10, "k_bar": 10}, "limited-domain"),
         ({"k": 10, "max_items": 1}, "limited-domain-laplace"),
@@ -99,7 +115,7 @@ def test_the_rule_recommends_by_public_numbers(numbers: dict[str, object], expec
     assert recommend(question).name == expected
 
 
-@pytest.mark.parametrize("question", [Question.of(k=k, epsilon=1.0) for k in (1, 3, 6, 8)], ids=str)
+@pytest.mark.parametrize("question", [Question.of(k=k, epsilon=1.0) for k in (1, 3, 8)], ids=str)
 def test_the_recommended_one_needs_the_smallest_lead(question: Question) -> None:
     """Also where the rule skips a calibration because a bound decides."""
     leads = {name: needed(name, question).one for name in competing(question)}
@@ -109,9 +125,9 @@ def test_the_recommended_one_needs_the_smallest_lead(question: Question) -> None
 def test_rough_prices_are_near_the_calibrated_ones() -> None:
     rough = rough_schedule(10, 1.0, 1e-6)
     exact = prepare("tested", Question.of(k=10, epsilon=1.0)).mechanism.schedule  # type: ignore[attr-defined]
-    assert float(rough.sigma) == pytest.approx(float(exact.sigma), rel=5e-3)
     for guess, length in zip(rough.lengths, exact.lengths, strict=True):
-        assert 0.8 < float(guess.price / length.price) < 1.05
+        assert guess.test == length.test
+        assert 0.9 < float(guess.price / length.price) < 1.05
 
 
 @pytest.mark.parametrize("numbers", [{"k": 1}, {"k": 8}, {"k": 3, "domain_size": 100}], ids=str)

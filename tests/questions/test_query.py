@@ -228,12 +228,13 @@ def test_the_receipt_of_a_tested_list_explains_nothing_and_the_length() -> None:
     assert release.chosen <= 6  # type: ignore[attr-defined]
     assert not release.complete  # type: ignore[attr-defined]
     assert (
-        f"is shorter than asked for: its length, {release.chosen} of 10, was chosen with noise"  # type: ignore[attr-defined]
+        f"is shorter than asked for: of 10 items a list of {release.chosen} was chosen with noise"  # type: ignore[attr-defined]
         in release.ending  # type: ignore[attr-defined]
     )
     empty = ask(Fixed(), k=10, mechanism="tested", delta=1e-9)
     assert empty.items == ()  # type: ignore[attr-defined]
-    assert "did not pass the test" in empty.ending  # type: ignore[attr-defined]
+    assert "neither it nor a shorter part of it passed the test" in empty.ending  # type: ignore[attr-defined]
+    assert "ask for fewer items, spend more epsilon" in empty.ending  # type: ignore[attr-defined]
 
 
 def test_a_path_may_be_a_string_or_a_path(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def test_a_view_over_a_file_is_read_to_be_described(
             connection.execute(f"CREATE VIEW t AS SELECT user, place FROM read_{form}('{path}')")
             path.write_bytes(GOOD[form].encode() + bad)
         try:
-            top_k(connection, table="t", ledger=ledger, dataset="x", **ASKED)
+            top_k(connection, table="t", trust_view=True, ledger=ledger, dataset="x", **ASKED)
         except SourceError:
             assert last(ledger) == "failed"
         else:
@@ -67,7 +67,7 @@ def test_the_columns_of_a_view_may_be_a_persons_row(tmp_path: Path) -> None:
     with duckdb.connect() as connection:
         connection.execute(f"CREATE VIEW t AS SELECT * FROM read_csv('{path}')")
         with pytest.raises(UnknownColumn) as caught:
-            OpenConnection(connection, "t").leading_counts(QUERY)
+            OpenConnection(connection, "t", trust_view=True).leading_counts(QUERY)
     assert not isinstance(caught.value, DataIndependentFailure)
     assert "CANARY" not in str(caught.value)
 
@@ -115,7 +115,7 @@ def test_a_group_after_rows_is_never_free(
 
     def gone(self: SqlSession, columns: Any) -> Any:
         asked.append(1)
-        if len(asked) == 2:
+        if len(asked) == 4:  # the check, the first group, its items; then the second group
             raise DataIndependentFailure("the table is gone")
         return events(self, columns)
 
@@ -159,8 +159,9 @@ def test_a_view_with_listed_items_is_paid_for_before_it_is_described(
     with duckdb.connect() as connection:
         connection.execute(f"CREATE VIEW t AS SELECT user, place FROM read_json('{path}')")
         path.write_text(GOOD["json"] + '{"user": "zoe", "place":\n')
+        asked = {"table": "t", "trust_view": True, "domain": ["tea"]} | ASKED
         with pytest.raises(SourceError):
-            top_k(connection, table="t", domain=["tea"], ledger=ledger, dataset="x", **ASKED)
+            top_k(connection, ledger=ledger, dataset="x", **asked)
     assert last(ledger) == "failed"
 
 

@@ -2,7 +2,8 @@
 
 A private pick chooses the branch and is published; the branch is then a sequence of
 bounded-range steps in a fixed order with one Gaussian step at the very end
-(docs/proofs/tested-top-k.md).
+(docs/proofs/tested-top-k.md). A branch of few steps is bounded by the recursion, which is sharper;
+one of many by absorption, which is a closed form and by then as sharp.
 
 >>> steps = TestedSteps(Fraction(1, 10), (Branch(((5, Fraction(1, 20)),)),), Fraction(1, 100))
 >>> steps.profile(1e-6).delta(1) < 1e-6
@@ -12,23 +13,25 @@ True
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
 from flint import arb
 
-from topsecret.accounting import renyi
 from topsecret.accounting.absorption import absorbed
 from topsecret.accounting.classical import Run
 from topsecret.accounting.profile import Profile, gaussian_profile, maximum
 from topsecret.accounting.recursion import WIDEST_SPACING
-from topsecret.exact.rounding import Number, ball, exact
+from topsecret.exact.rounding import Number, ball, exact, root_up
 
-FINE = 32
-"""Grid cells for the largest step: the chords then cost less than 10⁻³ of epsilon."""
-ROUGH = 12
-"""For searching: within half a percent."""
+FEW_STEPS = 48
+"""Up to so many steps a branch goes through the recursion."""
+CELLS = 16
+"""Grid cells of the recursion for the largest step: the chords cost less than 10⁻³ of epsilon."""
+CHOICE_CELLS = 48
+"""Grid cells for the choice of the branch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,15 @@ class Branch:
     def rho(self) -> Fraction:
         """The zCDP of the steps."""
         return sum((n * epsilon * epsilon / 8 for n, epsilon in self.runs), Fraction(0))
+
+    @property
+    def steps(self) -> int:
+        """How many steps there are."""
+        return sum(n for n, _ in self.runs)
+
+    def scaled(self, factor: Fraction) -> Branch:
+        """All epsilons times the factor."""
+        return Branch(tuple((n, epsilon * factor) for n, epsilon in self.runs))
 
     @property
     def unit(self) -> Fraction:
@@ -65,15 +77,8 @@ class TestedSteps:
     mu_squared: Fraction
 
     def __call__(self, alpha: arb) -> arb:
-        """The Rényi divergence of order alpha: the choice, the worst branch, the test."""
-        worst = arb(0)
-        for branch in self.branches:
-            total = arb(0)
-            for n, epsilon in branch.runs:
-                total += n * renyi.bounded_range(epsilon, alpha)
-            worst = worst.max(total)
-        chosen = renyi.bounded_range(self.choice, alpha) if self.choice else arb(0)
-        return chosen + worst + alpha * ball(self.mu_squared) / 2
+        """The Rényi divergence of order alpha, by zCDP; the profile is far sharper."""
+        return alpha * ball(self.rho())
 
     def rho(self) -> Fraction:
         """The zCDP of the whole."""
@@ -89,54 +94,82 @@ class TestedSteps:
         known = [value for value in found if value is not None]
         return absorbed(((1, self.choice),), max(known)) if len(known) == len(found) else None
 
-    def profile(self, delta: Number, fineness: int = FINE) -> Profile:
-        """A bound on the whole for every x, on a grid that serves deltas near ``delta``."""
-        level = math.floor(2 * math.log10(float(exact(delta))))
-        return _profile(self, level, fineness)
+    def worst_branch(self, delta: Number) -> Profile:
+        """F: a bound on every branch with its test, before the choice is charged."""
+        return _worst_branch(self, _half_decade(delta))
 
-    def delta(self, x: Number, expected: Number, fineness: int = FINE) -> float:
+    def profile(self, delta: Number) -> Profile:
+        """A bound on the whole for every x, on a grid that serves deltas near ``delta``."""
+        return _profile(self, _half_decade(delta))
+
+    def delta(self, x: Number, expected: Number) -> float:
         """The bound at x, rounded up, given roughly how large it will be."""
-        return self.profile(expected, fineness).delta(x)
+        return self.profile(expected).delta(x)
+
+
+def _half_decade(delta: Number) -> int:
+    return math.floor(2 * math.log10(float(exact(delta))))
 
 
 @lru_cache(maxsize=64)
-def _profile(steps: TestedSteps, half_decade: int, fineness: int) -> Profile:
-    reach = _reach(float(steps.rho()), half_decade)
-    profiles = [
-        branch_profile(branch, steps.mu_squared, reach, fineness) for branch in steps.branches
-    ]
-    profile = profiles[0] if len(profiles) == 1 else maximum(profiles)
-    if steps.choice == 0:
-        return profile
-    cells = max(1, round(steps.choice / profile.spacing))
-    return profile.on_grid(steps.choice / cells).after_pick(steps.choice)
+def _profile(steps: TestedSteps, half_decade: int) -> Profile:
+    worst = _worst_branch(steps, half_decade)
+    return worst if steps.choice == 0 else worst.after_pick(steps.choice)
 
 
-@lru_cache(maxsize=256)
-def branch_profile(branch: Branch, mu_squared: Fraction, reach: Fraction, fineness: int) -> Profile:
-    """The test last, the steps in front of it, last to first.
+@lru_cache(maxsize=64)
+def _worst_branch(steps: TestedSteps, half_decade: int) -> Profile:
+    reach = reach_of(float(steps.rho()), half_decade)
+    spacing = choice_spacing(steps.choice, reach)
+    recursive, closed = [], [steps.mu_squared]
+    for branch in steps.branches:
+        whole = None if branch.steps <= FEW_STEPS else absorbed(branch.runs, steps.mu_squared)
+        if whole is None:
+            recursive.append(branch_profile(branch, steps.mu_squared, reach))
+        else:
+            closed.append(whole)
+    profiles = [gaussian_profile(root_up(max(closed)), spacing, reach)]
+    return maximum([*profiles, *(profile.on_grid(spacing, reach) for profile in recursive)])
+
+
+def choice_spacing(choice: Fraction, reach: Fraction) -> Fraction:
+    """A spacing that divides the choice."""
+    if choice == 0:
+        return min(reach / 1024, WIDEST_SPACING)
+    return choice / max(CHOICE_CELLS, math.ceil(choice / WIDEST_SPACING))
+
+
+@lru_cache(maxsize=1024)
+def branch_profile(branch: Branch, mu_squared: Fraction, reach: Fraction) -> Profile:
+    """The test last, the steps in front of it, last to first: the recursion.
 
     Why in that order: docs/proofs/accounting.md, section 1.
     """
-    largest = max(epsilon for _, epsilon in branch.runs)
+    runs = [(n, epsilon) for n, epsilon in branch.runs if n and epsilon]
+    largest = max(epsilon for _, epsilon in runs)
     unit = branch.unit
-    cells = max(1, round(unit * fineness / largest), math.ceil(unit / WIDEST_SPACING))
+    cells = max(1, round(unit * CELLS / largest), math.ceil(unit / WIDEST_SPACING))
     # Without a common divisor worth the name each step moves to a grid of its own.
-    spacing = unit / cells if 64 * fineness * unit > largest else largest / fineness
-    profile = gaussian_profile_of(mu_squared, spacing, reach)
-    for n, epsilon in reversed(branch.runs):
-        profile = profile.after_picks([epsilon] * n)
+    spacing = unit / cells if 64 * CELLS * unit > largest else largest / CELLS
+    profile = _test_profile(mu_squared, reach).on_grid(spacing)
+    for epsilon in _last_to_first(runs):
+        profile = profile.after_pick(epsilon)
     return profile
 
 
 @lru_cache(maxsize=64)
-def gaussian_profile_of(mu_squared: Fraction, spacing: Fraction, reach: Fraction) -> Profile:
-    """The profile of the test alone: mu is the square root, rounded up."""
-    numerator = math.isqrt(mu_squared.numerator * 10**40 // mu_squared.denominator) + 1
-    return gaussian_profile(Fraction(numerator, 10**20), spacing, reach)
+def _test_profile(mu_squared: Fraction, reach: Fraction) -> Profile:
+    """The test alone, on a grid so fine that all branches can take theirs from it."""
+    return gaussian_profile(root_up(mu_squared), min(reach / 1536, WIDEST_SPACING), reach)
 
 
-def _reach(rho: float, half_decade: int) -> Fraction:
+def _last_to_first(runs: Iterable[Run]) -> list[Fraction]:
+    return [epsilon for n, epsilon in runs for _ in range(n)][::-1]
+
+
+def reach_of(rho: float, half_decade: int) -> Fraction:
     """Beyond it the profile is one number, about 10⁻⁵ of the delta in question."""
     surprise = -half_decade / 2 * math.log(10) + 1.0 + math.log(1e6)
-    return Fraction(round((rho + 2 * math.sqrt(rho * surprise)) * 2**20), 2**20)
+    wanted = rho + 2 * math.sqrt(rho * surprise)
+    # Rounded to an eighth of an octave, so that similar losses share their profiles.
+    return Fraction(2.0 ** (math.ceil(8 * math.log2(wanted)) / 8))

@@ -17,6 +17,11 @@ from topsecret.results.intervals import Intervals
 if TYPE_CHECKING:
     from topsecret.calibration.counts import PreparedCounts
 
+EMPTY_ADVICE = (
+    "ask for fewer items, spend more epsilon, or give max_items or a public domain if there is one"
+)
+"""What to ask instead after an empty list."""
+
 Telling = Callable[[Question, Selection], str]
 """How an answer ended, as a sentence that goes on after "The list"."""
 
@@ -40,11 +45,13 @@ class Prepared:
     telling: Telling
     over_rank: int | None = None
     """The rank of the item that a lead is measured against; None for the next item after a drop."""
+    k_bar: int | None = None
+    """How many leading items are looked at, where that is not the question's ``k_bar``."""
 
     @property
     def rows(self) -> int:
         """How many leading counts the mechanism may look at: k̄ and the next."""
-        return self.question.k_bar + 1
+        return (self.question.k_bar if self.k_bar is None else self.k_bar) + 1
 
     def told(self, selection: Selection) -> str:
         """How this answer ended: a function of the answer and public numbers."""
@@ -122,17 +129,23 @@ def list_ended(question: Question, selection: Selection) -> str:
 
 
 def list_tested(question: Question, selection: Selection) -> str:
-    """For lists that are released as a whole or not at all, their length chosen privately."""
-    k, tried = question.k, selection.chosen
+    """For the longest of several nested lists that passes one test."""
+    k, tried, named = question.k, selection.chosen, len(selection.items)
     assert k != "auto"  # the mechanism needs a number
-    if selection.complete and len(selection.items) == k:
+    if named == k:
         return f"is complete: {_items(k)} asked for, {k} named; one test covered them all."
-    chosen = f"its length, {tried} of {k}, was chosen with noise as what the counts can carry"
-    if selection.complete:
-        return f"is shorter than asked for: {chosen}. All {_items(len(selection.items))} passed."
+    chosen = f"a list of {tried} was chosen with noise as what the counts can carry"
+    if named == 0:
+        return (
+            f"is empty: NOTHING was answered. Of {_items(k)} asked for {chosen}, and neither it "
+            "nor a shorter part of it passed the test; this happens by chance, too. The counts "
+            f"are close together at this budget: {EMPTY_ADVICE}."
+        )
+    if named == tried:
+        return f"is shorter than asked for: of {_items(k)} {chosen}. All {named} passed."
     return (
-        f"is empty: NOTHING was answered. The list was tried as a whole ({chosen}) "
-        "and did not pass the test; this happens by chance, too."
+        f"is shorter than asked for: of {_items(k)} {chosen}, and its strongest {named} passed "
+        "the test."
     )
 
 

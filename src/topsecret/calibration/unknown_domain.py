@@ -6,7 +6,13 @@ from fractions import Fraction
 from functools import lru_cache
 
 from topsecret.accounting import calibrate, calibrate_limited_domain
-from topsecret.calibration.prepared import Prepared, list_ended, list_tested, set_ended
+from topsecret.calibration.prepared import (
+    EMPTY_ADVICE,
+    Prepared,
+    list_ended,
+    list_tested,
+    set_ended,
+)
 from topsecret.calibration.question import Question
 from topsecret.calibration.words import about, too_small
 from topsecret.exact.rounding import ball, down, exact, precision, up
@@ -18,6 +24,7 @@ from topsecret.mechanisms import (
     TestedTopK,
     TopStable,
 )
+from topsecret.mechanisms.tested_schedule import Length, default_k_bar
 
 _NAMED_BY_RACE = "its noisy count beats a noisy threshold of {ahead} persons more than "
 _ENDS_THE_LIST = "ends the list: the rest is too close to call"
@@ -110,32 +117,41 @@ def limited_domain_laplace(question: Question) -> Prepared:
 
 
 def tested(question: Question) -> Prepared:
-    """`TestedTopK` with a private length."""
+    """`TestedTopK` with a private length and, unless k̄ was given, a depth of its own."""
     k = question.length
-    mechanism = TestedTopK(k, question.epsilon, question.delta, question.k_bar)
-    longest = mechanism.schedule.lengths[0]
-    sigma, quantile = mechanism.schedule.sigma, mechanism.schedule.quantile
-    half = about(up(1 + sigma * quantile))
+    depth = question.k_bar if question.k_bar_given else default_k_bar(k)
+    mechanism = TestedTopK(k, question.epsilon, question.delta, depth)
+    schedule = mechanism.schedule
+    longest, shortest = schedule.lengths[0], schedule.lengths[-1]
     return Prepared(
         "tested",
         question,
         mechanism,
         {
-            "k_bar": question.k_bar,
-            "epsilon_of_the_length": up(mechanism.schedule.choice),
+            "k_bar": depth,
+            "epsilon_of_the_length": up(schedule.choice),
             "epsilon_per_pick": up(longest.price),
-            "test_sigma": up(sigma),
-            "test_failure": up(mechanism.schedule.failure),
+            "test_sigma": up(longest.test.sigma),
+            "test_lists": longest.test.lists,
+            "test_failure": up(schedule.failure),
         },
         up(1 / longest.price),
-        f"it is among the noisy picks and the whole list passes one test: the weakest item of "
-        f"the list needs {half} persons more than the item of rank {question.k_bar + 1} has for "
-        f"an even chance, and each {about(up(sigma))} more count as one standard deviation",
+        f"it is among the noisy picks and its list passes one test: the weakest item of a list of "
+        f"{k} needs {_even(longest)} persons more than the item of rank {depth + 1} has for an "
+        f"even chance, that of the shortest list {_even(shortest)}, and each "
+        f"{about(up(longest.test.sigma))} more count as one standard deviation; where no item "
+        "leads by that much, the answer is likely to be empty",
         f"a list in order, of a privately chosen length up to {k}, or nothing",
-        "stands for the whole list: it did not pass the test",
+        f"stands for the whole list: no part of it passed the test; {EMPTY_ADVICE}",
         list_tested,
-        question.k_bar + 1,
+        depth + 1,
+        depth,
     )
+
+
+def _even(length: Length) -> str:
+    """The lead at which the test of a list is passed every other time."""
+    return about(up(1 + length.test.sigma * length.test.quantile))
 
 
 def fixed_threshold(question: Question) -> Prepared:

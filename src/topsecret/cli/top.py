@@ -41,6 +41,12 @@ def top(
         str, typer.Option(help="How to choose; auto follows the public rule of topsecret plan.")
     ] = "auto",
     table: Annotated[str | None, typer.Option(help="The table of a database.")] = None,
+    trust_view: Annotated[
+        bool,
+        typer.Option(
+            "--trust-view", help="The table is a view that mixes no persons: take my word for it."
+        ),
+    ] = False,
     where: Annotated[
         list[str] | None, typer.Option(help="Count these rows only, an SQL condition.")
     ] = None,
@@ -107,6 +113,7 @@ def top(
         "k_bar": k_bar,
         "mechanism": mechanism,
         "table": table,
+        "trust_view": trust_view,
         "where": where or (),
         "max_items": max_items,
         "domain": _domain(domain, domain_column, table),

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from functools import cache
 from itertools import combinations
 from typing import Any
 
@@ -68,9 +69,15 @@ def pick(field: ScoreGroups, levels: Levels, bits: BitSource) -> list[int]:
 
 def prune(strengths: NDArray[Any], removals: int, price: Fraction, bits: BitSource) -> list[int]:
     """Which turns are left after the prunes, in order."""
-    field = ScoreGroups(strengths).mirrored()
-    removed = set(race(field, GUMBEL, 1 / price, removals, bits))
+    removed = set(removed_in_order(strengths, removals, price, bits))
     return [turn for turn in range(len(strengths)) if turn not in removed]
+
+
+def removed_in_order(
+    strengths: NDArray[Any], removals: int, price: Fraction, bits: BitSource
+) -> list[int]:
+    """The turns that the prunes remove, first to last."""
+    return race(ScoreGroups(strengths).mirrored(), GUMBEL, 1 / price, removals, bits)
 
 
 def survivor_law(
@@ -89,6 +96,48 @@ def survivor_law(
         for removed, share in _removals(strengths, removals, price):
             kept = tuple(place for turn, place in enumerate(picked) if turn not in removed)
             law[kept] += chance * share
+    return dict(law)
+
+
+def nested_law(
+    leads: Sequence[Fraction],
+    nulls: int,
+    levels: Levels,
+    sizes: Sequence[int],
+    price: Fraction,
+    later_price: Fraction,
+) -> dict[tuple[tuple[int, ...], ...], arb]:
+    """The law of the nested lists of these sizes, longest first, each in pick order.
+
+    The first list is left after prunes at ``price``, the others after further prunes at
+    ``later_price``. A lead counts for at least 1, null slots included.
+    """
+    law: dict[tuple[tuple[int, ...], ...], arb] = defaultdict(lambda: arb(0))
+    prices = [price for count, price in levels for _ in range(count)]
+
+    @cache
+    def chains(places: tuple[int, ...]) -> list[tuple[tuple[tuple[int, ...], ...], arb]]:
+        """Which turns each list keeps; the prunes do not look at the order of the picks."""
+        strengths = [Fraction(1) if place == NULL else leads[place] for place in places]
+        found: list[tuple[tuple[tuple[int, ...], ...], arb]] = [((), arb(1))]
+        for turn, size in enumerate(sizes):
+            longer = []
+            for kept, chance in found:
+                left = kept[-1] if kept else tuple(range(len(places)))
+                weak = [strengths[i] for i in left]
+                for removed, share in _removals(
+                    weak, len(left) - size, later_price if turn else price
+                ):
+                    stay = tuple(i for n, i in enumerate(left) if n not in removed)
+                    longer.append(((*kept, stay), chance * share))
+            found = longer
+        return found
+
+    for picked, chance in _pick_sequences(leads, nulls, prices):
+        order = sorted(range(len(picked)), key=picked.__getitem__)
+        for kept, share in chains(tuple(picked[turn] for turn in order)):
+            lists = tuple(tuple(picked[t] for t in sorted(order[i] for i in stay)) for stay in kept)
+            law[lists] += chance * share
     return dict(law)
 
 

@@ -9,9 +9,9 @@ from fractions import Fraction
 from flint import arb, ctx
 
 from topsecret.exact.rounding import ball, precision
-from topsecret.mechanisms.pick_and_prune import NULL, survivor_law
+from topsecret.mechanisms.pick_and_prune import NULL, nested_law
 from topsecret.mechanisms.selection import NOTHING, Outcome
-from topsecret.mechanisms.tested_schedule import UNIT, Pass, Schedule, length_scores
+from topsecret.mechanisms.tested_schedule import UNIT, Length, Schedule, length_scores
 
 
 def tested_law(
@@ -23,27 +23,35 @@ def tested_law(
 ) -> dict[Outcome, arb]:
     """The probability of every (length, list or ⊥), from the same numbers that the draw uses."""
     law: dict[Outcome, arb] = defaultdict(lambda: arb(0))
-    bits = max(128, ctx.prec)
-    with precision(bits):
-        scores = length_scores(schedule, list(leads))
+    with precision(max(128, ctx.prec)):
+        scores = length_scores(schedule, leads)
         weights = [ball(score * schedule.choice / (2 * UNIT)).exp() for score in scores]
         total = sum(weights, arb(0))
         for length, weight in zip(schedule.lengths, weights, strict=True):
             first: Outcome = (length.size,) if publish_length else ()
-            hidden = survivor_law(
-                [Fraction(lead) for lead in leads],
-                nulls,
-                length.levels,
-                length.prunes,
-                length.price,
-            )
-            for survivors, chance in hidden.items():
-                chance = chance * weight / total
-                if NULL in survivors:
-                    law[(*first, NOTHING)] += chance
-                    continue
-                least = min(leads[place] for place in survivors)
-                passes = Pass(least - 1, schedule.sigma, schedule.quantile).ball(bits)
-                law[(*first, *(items[place] for place in survivors))] += chance * passes
-                law[(*first, NOTHING)] += chance * (1 - passes)
+            for answer, chance in _branch_law(length, leads, nulls).items():
+                named = (NOTHING,) if answer is None else tuple(items[place] for place in answer)
+                law[(*first, *named)] += chance * weight / total
+    return dict(law)
+
+
+def _branch_law(
+    length: Length, leads: Sequence[int], nulls: int
+) -> dict[tuple[int, ...] | None, arb]:
+    """The law of the released list, None for ⊥, once the length is chosen."""
+    law: dict[tuple[int, ...] | None, arb] = defaultdict(lambda: arb(0))
+    hidden = nested_law(
+        [Fraction(lead) for lead in leads],
+        nulls,
+        length.levels,
+        length.list_sizes,
+        length.price,
+        length.later_price,
+    )
+    for lists, chance in hidden.items():
+        strengths = [min(1 if p == NULL else leads[p] for p in kept) for kept in lists]
+        *passes, none = length.test.law(strengths)
+        law[None] += chance * none
+        for kept, share in zip(lists, passes, strict=True):
+            law[None if NULL in kept else kept] += chance * share
     return dict(law)

@@ -1,4 +1,4 @@
-"""The public numbers of `TestedTopK`: lengths, prices, test noise, all from (k, ε, δ).
+"""The public numbers of `TestedTopK`: lengths, prices, tests, all from (k, ε, δ).
 
 Every number is fixed before any data is seen. Whatever they are, the cost is computed from the
 numbers themselves (:class:`~topsecret.accounting.tested.TestedSteps`): a poor choice would cost
@@ -8,19 +8,20 @@ utility, never privacy. docs/tested-top-k.md says how the constants were chosen.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 
 from flint import arb
 
 from topsecret.accounting import calibrate, gaussian
-from topsecret.accounting.profile import LARGEST_PICK
-from topsecret.accounting.tested import ROUGH, Branch, TestedSteps
+from topsecret.accounting.tested import Branch, TestedSteps
 from topsecret.errors import InvalidParameter
-from topsecret.exact.rounding import ball, down, precision, up
+from topsecret.exact.rounding import ball, down, precision, root_up, up
+from topsecret.mechanisms.nested_test import NestedTest, spread_cost
 from topsecret.mechanisms.pick_and_prune import Levels, rising
+from topsecret.mechanisms.tested_prices import Target, price_of
 
 
 @dataclass(frozen=True)
@@ -33,28 +34,39 @@ class Constants:
     """In how many steps the price of a pick rises."""
     exponent: int = 2
     """A pick at the share x of all picks has the price x^(1/exponent), rounded up to a level."""
+    lists: tuple[Fraction, ...] = (Fraction(1), Fraction(3, 4), Fraction(1, 2), Fraction(3, 10))
+    """The sizes of the nested lists, as shares of the length."""
+    later: Fraction = Fraction(1, 2)
+    """The price of the prunes from list to list, as a share of that of the first prunes."""
+    longest: int = 1000
     ratio: Fraction = Fraction(17, 20)
-    """Each length is this share of the next longer one."""
+    """The possible lengths are longest·ratio^j and k itself."""
+    nearest: Fraction = Fraction(93, 100)
+    """No length but k is larger than this share of k."""
     length_share: Fraction = Fraction(1, 10)
     """The part of the budget (as zCDP) for choosing the length."""
-    test_share: Fraction = Fraction(1, 5)
+    test_share: Fraction = Fraction(22, 100)
     """The part of the budget for the test."""
-    test_failure: Fraction = Fraction(1, 10)
+    test_failure: Fraction = Fraction(1, 5)
     """The part of delta that the test may fail with."""
-    margin: int = 4
-    """How many noise scales of the last pick a length keeps away from the threshold."""
-    width: int = 20
-    """k̄ over k."""
+    test_ease: Fraction = Fraction(2, 5)
+    """How many deviations below an even chance of passing a length may lie to be comfortable."""
+    margin: Fraction = Fraction(3)
+    """How many noise scales of the last pick a length keeps away from the threshold,"""
+    margin_growth: Fraction = Fraction(2, 5)
+    """and how many more for each factor e between k and the length."""
 
 
 CONSTANTS = Constants()
 SMALLEST_DELTA = Fraction(1, 10**200)
 """Below it the accountant's floats have no room."""
+UNIT = 1024
+"""Scores of lengths are whole multiples of 1/1024, so that the race sees integers."""
 
 
 @dataclass(frozen=True)
 class Length:
-    """One possible length of the list and what its hidden steps cost."""
+    """One possible length of the list, its hidden steps and its test."""
 
     size: int
     prunes: int
@@ -62,17 +74,28 @@ class Length:
     """e_m: the epsilon of a prune and of the last picks."""
     levels: Levels
     """Runs of picks with one epsilon each, in the order of time."""
-    offset: int
+    list_sizes: tuple[int, ...]
+    """The sizes of the nested lists, longest first; the first is the length itself."""
+    later_price: Fraction
+    """The epsilon of a prune from one list to the next."""
+    test: NestedTest
+    offset: int = 0
     """What the m-th count must exceed T by for this length to be comfortable, in 1/1024."""
 
     @property
     def branch(self) -> Branch:
         """The hidden steps as the accountant sees them: the picks, then the prunes."""
-        return Branch((*self.levels, (self.prunes, self.price)))
+        later = self.size - self.list_sizes[-1]
+        return Branch((*self.levels, (self.prunes, self.price), (later, self.later_price)))
 
+    @property
+    def needed_lead(self) -> Fraction:
+        """1 + σz + 4/e: the lead over T at which the whole list is named about every other time.
 
-UNIT = 1024
-"""Scores of lengths are whole multiples of 1/1024, so that the race sees integers."""
+        An item of this lead stands four noise scales of a pick above what the test asks for at
+        an even chance.
+        """
+        return 1 + self.test.sigma * self.test.quantile + 4 / self.price
 
 
 @dataclass(frozen=True)
@@ -83,37 +106,64 @@ class Schedule:
     """Longest first."""
     choice: Fraction
     """ε_u: the epsilon of choosing the length; 0 when there is only one."""
-    sigma: Fraction
-    quantile: Fraction
-    """z: at least Φ⁻¹(1 − failure)."""
+    mu_squared: Fraction
+    """What the test costs as a Gaussian step, whatever the length."""
     failure: Fraction
 
     @property
     def steps(self) -> TestedSteps:
         """What the accountant charges."""
         branches = tuple(length.branch for length in self.lengths)
-        return TestedSteps(self.choice, branches, 1 / self.sigma**2)
+        return TestedSteps(self.choice, branches, self.mu_squared)
+
+
+def default_k_bar(k: int) -> int:
+    """How many leading items to look at: max(1600, 5k, min(20k, 3000)).
+
+    >>> [default_k_bar(k) for k in (1, 100, 200, 1000)]
+    [1600, 2000, 3000, 5000]
+    """
+    return max(1600, 5 * k, min(20 * k, 3000))
 
 
 def sizes(k: int, constants: Constants = CONSTANTS) -> tuple[int, ...]:
-    """The possible lengths, longest first: k, .85·k, .85²·k, … down to 1.
+    """The possible lengths, longest first: k and those of the series that are clearly smaller.
+
+    The series is the same for all k, so that a longer list asked for never makes a shorter one
+    impossible.
 
     >>> sizes(10)
-    (10, 8, 7, 6, 5, 4, 3, 2, 1)
+    (10, 9, 8, 6, 5, 4, 3, 2, 1)
     """
-    found = []
-    length = Fraction(k)
+    below, ratio = k * constants.nearest, constants.ratio
+    found = [k]
+    length = Fraction(constants.longest)
+    while round(length / ratio) <= below:
+        length /= ratio
     while length >= Fraction(1, 2):
-        found.append(max(1, round(length)))
-        length *= constants.ratio
+        if round(length) <= below:
+            found.append(max(1, round(length)))
+        length *= ratio
     return tuple(dict.fromkeys(found))
 
 
-def picks_of(size: int, price: Fraction, constants: Constants = CONSTANTS) -> Length:
+def list_sizes(size: int, constants: Constants = CONSTANTS) -> tuple[int, ...]:
+    """The sizes of the nested lists, longest first.
+
+    >>> list_sizes(10), list_sizes(2), list_sizes(1)
+    ((10, 8, 5, 3), (2, 1), (1,))
+    """
+    return tuple(dict.fromkeys(max(1, round(size * share)) for share in constants.lists))
+
+
+def length_at(
+    size: int, price: Fraction, test: NestedTest, constants: Constants = CONSTANTS, offset: int = 0
+) -> Length:
     """A length with its rising prices: pick i of n has price·⌈L·(i/n)^(1/p)⌉/L."""
     prunes = math.ceil(constants.prune * size)
     levels = rising(size + prunes, price, constants.levels, constants.exponent)
-    return Length(size, prunes, price, levels, 0)
+    lists, later = list_sizes(size, constants), price * constants.later
+    return Length(size, prunes, price, levels, lists, later, test, offset)
 
 
 @lru_cache(maxsize=256)
@@ -123,125 +173,82 @@ def schedule(
     delta: Fraction,
     private_length: bool,
     constants: Constants = CONSTANTS,
-    known: tuple[float, ...] | None = None,
 ) -> Schedule:
     """The schedule that spends (epsilon, delta): every price as large as the budget allows.
 
-    ``known`` prices, from the table that comes with the package, spare the search.
+    A price depends on its length, epsilon and delta alone, never on k or the other lengths.
+
+    *Guarantee.* ``steps`` and the failure keep to (epsilon, delta), compared without tolerance.
     """
+    found = planned(k, epsilon, delta, private_length, price_of, constants)
+    budget = delta - found.failure
+    factor = Fraction(1)
+    # The search compared every branch with one Gaussian on a grid of its own; what is returned
+    # is certified as a whole.
+    while found.steps.profile(budget).epsilon(budget) > epsilon:
+        factor *= Fraction(998, 1000)
+        less = factor
+
+        def lower(unit: Branch, target: Target, less: Fraction = less) -> Fraction:
+            return price_of(unit, target) * less
+
+        found = planned(k, epsilon, delta, private_length, lower, constants)
+    return found
+
+
+def planned(
+    k: int,
+    epsilon: Fraction,
+    delta: Fraction,
+    private_length: bool,
+    pricing: Callable[[Branch, Target], Fraction],
+    constants: Constants = CONSTANTS,
+) -> Schedule:
+    """The schedule with these prices, not yet certified."""
     failure = Fraction(down(delta * constants.test_failure))
     budget = delta - failure
-    mu_squared = Fraction(calibrate(gaussian, epsilon, budget))
-    if mu_squared == 0 or delta < SMALLEST_DELTA:
+    whole = Fraction(calibrate(gaussian, epsilon, budget))
+    if whole == 0 or delta < SMALLEST_DELTA:
         raise InvalidParameter(
             f"epsilon={float(epsilon)} and delta={float(delta)} leave nothing for a test; "
             "raise them"
         )
+    if not private_length:  # k items or nothing: one list
+        constants = replace(constants, lists=(Fraction(1),))
     share = constants.test_share + (0 if private_length else constants.length_share)
-    sigma = Fraction(up(ball(1 / (share * mu_squared)).sqrt()))
-    with precision(128):
-        quantile = Fraction(up(_quantile(failure)))
-    choice = Fraction(0)
+    mu_squared = share * whole
     wanted = sizes(k, constants) if private_length else (k,)
+    choice = Fraction(0)
     if len(wanted) > 1:
-        choice = Fraction(down(2 * ball(constants.length_share * mu_squared).sqrt()))
-    mu = Fraction(1) / sigma**2
-    if known is not None:
-        priced = zip(wanted, map(Fraction, known), strict=True)
-        lengths = tuple(_length(m, price, sigma, quantile, constants) for m, price in priced)
-        return Schedule(lengths, choice, sigma, quantile, failure)
-    remaining = (1 - share - (constants.length_share if choice else 0)) * mu_squared / 2
-    prices = [_price(size, remaining, choice, mu, epsilon, budget, constants) for size in wanted]
-
-    def scaled(factor: float) -> Schedule:
-        """All prices times the factor: one branch at a time fits, their maximum may not."""
-        lengths = tuple(
-            _length(size, _capped(float(price) * factor), sigma, quantile, constants)
-            for size, price in zip(wanted, prices, strict=True)
-        )
-        return Schedule(lengths, choice, sigma, quantile, failure)
-
-    factor, target = 1.0, float(epsilon)
-    for _ in range(12):
-        found = scaled(factor)
-        spent = found.steps.profile(budget).epsilon(budget)
-        enough = spent >= target * (1 - 2e-4) or factor < 0.5 or spent == 0
-        if spent <= epsilon and enough:
-            break
-        factor *= (target * (1 - 1e-4) / spent) ** 1.2
-    while found.steps.profile(budget).epsilon(budget) > epsilon:
-        factor *= 0.998
-        found = scaled(factor)
-    return found
+        choice = Fraction(down(2 * ball(constants.length_share * whole).sqrt()))
+    target = Target(epsilon, budget, choice, mu_squared)
+    lengths = []
+    for size in wanted:
+        test = _test(size, mu_squared, failure, constants)
+        price = pricing(length_at(size, Fraction(1), test, constants).branch, target)
+        lengths.append(_length(k, size, price, test, constants))
+    return Schedule(tuple(lengths), choice, mu_squared, failure)
 
 
-def _length(
-    size: int, price: Fraction, sigma: Fraction, quantile: Fraction, constants: Constants
-) -> Length:
-    """The length with its offset 1 + σz + 4/e_m, rounded to a multiple of 1/1024."""
-    plain = picks_of(size, price, constants)
-    offset = round(UNIT * (1 + sigma * quantile + constants.margin / price))
-    return Length(size, plain.prunes, price, plain.levels, offset)
+def _test(size: int, mu_squared: Fraction, failure: Fraction, constants: Constants) -> NestedTest:
+    """σ = √κ/μ and z = Φ⁻¹(1 − failure/J), both rounded up."""
+    lists = len(list_sizes(size, constants))
+    with precision(128):
+        quantile = Fraction(up(_quantile(failure / lists)))
+    return NestedTest(lists, root_up(spread_cost(lists) / mu_squared), quantile)
 
 
-def _price(
-    size: int,
-    remaining: Fraction,
-    choice: Fraction,
-    mu_squared: Fraction,
-    epsilon: Fraction,
-    budget: Fraction,
-    constants: Constants,
-) -> Fraction:
-    """The largest e_m for which this branch alone keeps to the budget, within 10⁻³ or so."""
-
-    def spent(price: Fraction) -> float:
-        branch = picks_of(size, price, constants)
-        whole = Branch((*branch.levels, (branch.prunes, price)))
-        steps = TestedSteps(choice, (whole,), mu_squared)
-        return steps.profile(budget, ROUGH).epsilon(budget)
-
-    unit = picks_of(size, Fraction(1), constants)
-    start = float(remaining / Branch((*unit.levels, (unit.prunes, Fraction(1)))).rho()) ** 0.5
-    price, target = start, float(epsilon)
-    low = 0.0
-    for _ in range(8):
-        value = spent(Fraction(price))
-        if value <= target:
-            low = max(low, price)
-            if value >= target * (1 - 1e-3):
-                break
-        slope = target / max(value, target / 4)
-        # epsilon grows a little faster than the price, whose part of the budget is about .7
-        price *= slope ** (1.3 if math.isfinite(value) else 1) * (1 - 2e-4)
-        price = float(_capped(price))
-    while low == 0.0 or spent(Fraction(low)) > target:
-        low = price = price * 0.98
-    return Fraction(low)
-
-
-def _capped(price: float) -> Fraction:
-    return min(Fraction(price), Fraction(LARGEST_PICK))
+def _length(k: int, size: int, price: Fraction, test: NestedTest, constants: Constants) -> Length:
+    """The length with its offset, rounded to a multiple of 1/1024."""
+    scales = float(constants.margin) + float(constants.margin_growth) * math.log(k / size)
+    level = test.sigma * (test.quantile - constants.test_ease)
+    offset = round(UNIT * (1 + level + Fraction(scales) / price))
+    return length_at(size, price, test, constants, offset)
 
 
 def _quantile(failure: Fraction) -> arb:
     """Φ⁻¹(1 − failure)."""
     return arb(2).sqrt() * (2 * ball(failure)).erfcinv()
-
-
-@dataclass(frozen=True, slots=True)
-class Pass:
-    """The chance Φ(lead/σ − z) that a list with this least lead over T + 1 passes the test."""
-
-    lead: int
-    sigma: Fraction
-    quantile: Fraction
-
-    def ball(self, bits: int) -> arb:
-        """A ball around the chance."""
-        with precision(bits + 64):
-            place = ball(self.lead / self.sigma - self.quantile)
-            return (-place / arb(2).sqrt()).erfc() / 2
 
 
 def length_scores(schedule: Schedule, leads: Sequence[int]) -> list[int]:

@@ -1,4 +1,4 @@
-"""`TestedTopK`: pick more than needed, prune the weakest, test the rest once.
+"""`TestedTopK`: pick more than needed, prune the weakest, test nested lists at once.
 
 >>> from topsecret import Histogram
 >>> mechanism = TestedTopK(k=2, epsilon=1.0, delta=1e-6)
@@ -6,13 +6,15 @@
 ('a', 'b')
 
 On an unknown domain the other mechanisms guard *every* pick by a threshold. Here nothing is shown
-until the end: hidden picks, hidden prunes, and one Gaussian test of the whole list, which either
-releases it in pick order or answers ⊥. The list's length m ≤ k is chosen privately first, and
-published. The proof, for a referee, is docs/proofs/tested-top-k.md; in short:
+until the end: hidden picks, hidden prunes down to up to four nested lists, and one Gaussian test
+of all of them, which releases the longest that passes in pick order, or answers ⊥. The length
+m ≤ k of the longest list is chosen privately first, and published. The proof, for a referee, is
+docs/proofs/tested-top-k.md; in short:
 
 **Statement.** The answer (m, list or ⊥) is (x, δ_c(x) + δ_t)-DP under add-remove for every x, where
 δ_c is the profile of: one ε_u-bounded-range step, then for the worst m the n picks (ε_i), the D
-prunes (e_m each) and one Gaussian step of μ = 1/σ. ``loss`` is exactly that, plus failure(δ_t).
+prunes (e_m each), the later prunes (e_m/2 each) and one Gaussian step of μ. ``loss`` is exactly
+that, plus failure(δ_t).
 
 **Preconditions.** Counts of distinct persons; k̄, all prices, σ and z are fixed beforehand
 (``tested_schedule.py`` computes them from k, ε and δ alone).
@@ -24,12 +26,14 @@ prunes (e_m each) and one Gaussian step of μ = 1/σ. ``loss`` is exactly that, 
   sides into one symbol ∗ makes the two runs comparable, pick by pick. Without null slots, or when
   they are skipped, a single edge item is revealed.
 - *a = max(1, h − T)*: every ∗ has a = 1 on both sides, so prunes and test see no difference there.
-- *the test passes with probability Φ((A − 1)/σ − z)*, A the smallest a of the survivors: a list
-  with a ∗ in it has A = 1 and passes with probability Φ(−z) ≤ δ_t. That is all that distinguishes
-  real outputs from merged ones. With A in place of A − 1 the chance would be larger than δ_t.
+- *list j passes when A_j − 1 + N_j > σ·s_j·z*, A_j the smallest a of the list: a list with a ∗ in
+  it has A_j = 1 and passes with probability Φ(−z) ≤ δ_t/J. That is all that distinguishes real
+  outputs from merged ones. With A_j in place of A_j − 1, or δ_t for each list, it would be more.
+- *the noises N_j have a common part and parts of their own* (``nested_test.py``): all A_j move in
+  the same direction, which makes the joint test cheaper than J tests; with one common noise alone
+  it would not be private at all.
 - *e^(ε_u·s/2)*: the score of a length moves by up to 1 in both directions, hence the half.
-- The prunes are charged. Whether they must be is open: leaving the charge out was not caught by
-  enumeration, and no proof without it is known.
+- *all prunes are charged.* They are hidden, but which items they remove shows in the list.
 """
 
 from __future__ import annotations
@@ -38,7 +42,7 @@ from collections import Counter
 from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import repeat
+from itertools import repeat, takewhile
 from typing import Any, Literal
 
 import numpy as np
@@ -50,7 +54,7 @@ from topsecret.counts.histogram import Histogram
 from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import Number, exact
 from topsecret.mechanisms import parameters
-from topsecret.mechanisms.pick_and_prune import pick, prune
+from topsecret.mechanisms.pick_and_prune import pick, prune, removed_in_order
 from topsecret.mechanisms.plackett_luce import as_floats
 from topsecret.mechanisms.selection import Outcome, Selection
 from topsecret.mechanisms.tested_law import tested_law
@@ -58,17 +62,15 @@ from topsecret.mechanisms.tested_schedule import (
     CONSTANTS,
     UNIT,
     Length,
-    Pass,
     Schedule,
+    default_k_bar,
     length_scores,
     schedule,
 )
-from topsecret.mechanisms.tested_table import known_prices
 from topsecret.noise.bits import BitSource, SystemBits
 from topsecret.noise.distributions import GUMBEL
 from topsecret.noise.integers import distinct_below
 from topsecret.noise.race import race
-from topsecret.noise.reals import bernoulli
 from topsecret.noise.screening import ScoreGroups
 
 
@@ -90,7 +92,7 @@ class _Slots:
     def of(cls, rows: list[tuple[Hashable, int]], slots: int) -> _Slots:
         """From the leading k̄ + 1 rows, best first."""
         threshold = rows[slots][1] if len(rows) > slots else 0
-        counts = [count for _, count in rows if count > threshold]
+        counts = list(takewhile(threshold.__lt__, (count for _, count in rows)))
         leads = np.append(_integers(counts) - threshold, 0)
         starts = np.flatnonzero(np.append(True, leads[1:] != leads[:-1]))
         sizes = np.diff(np.append(starts, len(counts)))
@@ -120,11 +122,12 @@ def _integers(values: list[int]) -> NDArray[Any]:
 
 @dataclass(frozen=True)
 class TestedTopK:
-    """At most k of the leading observed items, in order, all or nothing after one test.
+    """At most k of the leading observed items, in order, after one test of nested lists.
 
     Guarantee: (epsilon, delta)-DP under add-remove. ``lengths="private"`` chooses the length of
-    the list privately, so that a shorter list can be answered where k items are too many;
-    ``"fixed"`` answers k items or ⊥ and spends that part of the budget on the test.
+    the longest list privately and tests up to four nested lists, so that a shorter list can be
+    answered where k items are too many; ``"fixed"`` answers k items or ⊥ and spends that part of
+    the budget on the test.
     """
 
     __test__ = False  # not a test case, whatever its name begins with
@@ -158,14 +161,13 @@ class TestedTopK:
     @property
     def slots(self) -> int:
         """k̄: how many leading items it may look at."""
-        return CONSTANTS.width * self.k if self.k_bar is None else self.k_bar
+        return default_k_bar(self.k) if self.k_bar is None else self.k_bar
 
     @cached_property
     def schedule(self) -> Schedule:
         """All public numbers, from k, epsilon and delta alone."""
         budget = (self.k, exact(self.epsilon), exact(self.delta))
-        private = self.lengths == "private"
-        return schedule(*budget, private, known=known_prices(*budget) if private else None)
+        return schedule(*budget, self.lengths == "private")
 
     @property
     def loss(self) -> Loss:
@@ -178,16 +180,29 @@ class TestedTopK:
         slots = self._slots(histogram)
         length = self._draw_length(slots.ranked, bits)
         picked = pick(ScoreGroups(slots.leads, slots.sizes), length.levels, bits)
+        lists = self._nested_lists(slots, picked, length, bits)
+        chosen = length.size if self.lengths == "private" else None
+        leads = [min(int(slots.leads[group]) for group in groups) for groups in lists]
+        place = length.test.draw([max(lead, 1) for lead in leads], bits)
+        # A null slot has lead 0 and no name: a list with one in it is never released.
+        if place is None or leads[place] == 0:
+            return Selection((), complete=False, chosen=chosen)
+        return Selection(slots.names(lists[place], bits), complete=True, chosen=chosen)
+
+    def _nested_lists(
+        self, slots: _Slots, picked: list[int], length: Length, bits: BitSource
+    ) -> list[list[int]]:
+        """What is left of the picked groups after the prunes of each list, in pick order."""
         strengths = np.maximum(slots.leads[picked], 1)
         kept = prune(strengths, length.prunes, length.price, bits)
-        survivors = [picked[turn] for turn in kept]
-        chosen = length.size if self.lengths == "private" else None
-        least = min(int(slots.leads[group]) for group in survivors)
-        # A null slot has lead 0 and no name: a list with one in it is never released.
-        chance = Pass(least - 1, self.schedule.sigma, self.schedule.quantile)
-        if least == 0 or not bernoulli(chance, bits):
-            return Selection((), complete=False, chosen=chosen)
-        return Selection(slots.names(survivors, bits), complete=True, chosen=chosen)
+        later = length.size - length.list_sizes[-1]
+        order = removed_in_order(strengths[kept], later, length.later_price, bits) if later else []
+        lists = []
+        for size in length.list_sizes:
+            removed = set(order[: length.size - size])
+            left = [turn for place, turn in enumerate(kept) if place not in removed]
+            lists.append([picked[turn] for turn in left])
+        return lists
 
     def _slots(self, histogram: Histogram) -> _Slots:
         """The named items by their leads over T, and the null slots that fill up to k̄."""
@@ -218,8 +233,8 @@ class TestedTopK:
         """The parameters that ``topsecret verify`` checks: budgets so large that errors show."""
         return (
             cls(k=1, epsilon=1.0, delta=0.1, k_bar=2),
-            cls(k=1, epsilon=3.0, delta=0.5, k_bar=3),
             cls(k=2, epsilon=2.0, delta=0.2, k_bar=3),
             cls(k=2, epsilon=3.0, delta=0.6, k_bar=6),
+            cls(k=3, epsilon=2.0, delta=0.4, k_bar=4),
             cls(k=2, epsilon=2.0, delta=0.2, k_bar=4, lengths="fixed"),
         )

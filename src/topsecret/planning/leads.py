@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from topsecret.calibration import PUBLIC_DOMAIN, Prepared, Question, prepare
+from topsecret.mechanisms import TestedTopK
 from topsecret.planning import chances
+from topsecret.planning.tested import answer_chance
 
 LIKELY = 0.95
 """The probability that a needed lead gives."""
@@ -23,6 +25,8 @@ class Leads:
     """For the last item of the top k to be named with 95% probability, the others far ahead."""
     every: int | None
     """For all k items, level with each other, to be named together with 95% probability."""
+    any_answer: int | None = None
+    """For k level items not to be answered by nothing with 95% probability, where that is known."""
 
 
 @lru_cache(maxsize=256)
@@ -33,9 +37,13 @@ def needed(name: str, question: Question) -> Leads:
     Leads(one=21, every=21)
     """
     prepared = prepare(name, question)
+    mechanism = prepared.mechanism
     return Leads(
         smallest(lambda lead: chance(prepared, lead).one),
         smallest(lambda lead: chance(prepared, lead).every),
+        smallest(lambda lead: answer_chance(mechanism.schedule, mechanism.slots, lead))
+        if isinstance(mechanism, TestedTopK)
+        else None,
     )
 
 

@@ -43,6 +43,8 @@ class Option:
     """What is proven, at the plan's delta."""
     bound: str
     parameters: dict[str, Public]
+    lead_for_any: int | None = None
+    """The lead of k level items at which an answer is empty with at most 5%; None if not known."""
 
     @classmethod
     def of(cls, prepared: Prepared, leads: Leads) -> Option:
@@ -60,6 +62,7 @@ class Option:
             prepared.mechanism.loss.epsilon(delta),
             prepared.mechanism.loss.bound_used(delta),
             dict(prepared.parameters),
+            leads.any_answer,
         )
 
 
@@ -126,6 +129,14 @@ class Plan:
         best = self[self.recommended]
         found.append(f"Recommended: {self.recommended}; {self.recommendation.why}")
         found.append(f"It answers {best.answer}. NOTHING {best.nothing}.")
+        if best.lead_for_any is not None:
+            k, rank = self.question.k, best.over_rank
+            found.append(
+                f"The answer is empty with at most {1 - LIKELY:.0%} probability when {k} items "
+                f"lead rank {rank} by {best.lead_for_any} persons each, and has all {k} with "
+                f"{LIKELY:.0%} when they lead it by {_lead(best.needed_lead_all)}; in between a "
+                "shorter list is likely."
+            )
         found.append(LEGEND)
         return tuple(found)
 
@@ -193,7 +204,8 @@ class Plan:
         longest = max((len(row.name) for row in self.recalls), default=0)
         return [
             f"  {row.name:<{longest}}  {'█' * round(row.mean * width):<{width}}  "
-            f"{row.mean:.3f} ± {2 * row.error:.3f}"
+            f"{row.mean:.3f} ± {2 * row.error:.3f}, {row.empty:.0%} empty, "
+            f"{row.shorter:.0%} shorter"
             for row in self.recalls
         ]
 

@@ -1,8 +1,9 @@
 """The public rule behind mechanism="auto": the smallest needed lead wins.
 
-Only mechanisms that answer the same question compete: ordered lists that measure an item against
-the same rest. On an unknown domain these are ``limited-domain``, ``tested`` and, under a cap,
-``limited-domain-laplace``; on a public domain those that may name any item. k="auto" is always
+Only mechanisms that answer the same question compete: ordered lists of observed items on an unknown
+domain, and on a public domain those that may name any item. ``tested`` looks deeper than
+``limited-domain``, so that their leads, over different ranks, do not compare: between these two k
+alone decides, by what was best on synthetic shapes (docs/tested-top-k.md). k="auto" is always
 ``stable``. The data are never asked.
 
 >>> recommend(Question.of(k=1, epsilon=1.0)).name
@@ -17,14 +18,18 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 
-from topsecret.calibration import PUBLIC_DOMAIN, Question, applicable
+from topsecret.calibration import PUBLIC_DOMAIN, Question, applicable, prepare
 from topsecret.errors import InvalidParameter
+from topsecret.mechanisms.tested_schedule import default_k_bar
 from topsecret.planning.leads import LIKELY, needed, smallest
 from topsecret.planning.tested import rough_schedule, tested_chances
 
 UNKNOWN = ("limited-domain-laplace", "limited-domain", "tested")
 PUBLIC = ("gumbel", "pruned", "permute-and-flip", "oneshot-exponential")
 """In the order of preference when needed leads are equal."""
+
+SHORTEST_TESTED = 4
+"""From this k on ``tested`` competes, below it ``limited-domain``."""
 
 SMALLEST_EPSILON, LARGEST_EPSILON = 1e-4, 10.0
 """Where the reverse question is answered."""
@@ -41,7 +46,10 @@ class Recommendation:
 def competing(question: Question) -> tuple[str, ...]:
     """The mechanisms that the rule compares."""
     rivals = UNKNOWN if question.domain_size is None else PUBLIC
-    return tuple(name for name in rivals if name in applicable(question))
+    known = [name for name in rivals if name in applicable(question)]
+    if "tested" in known:
+        known.remove("limited-domain" if question.length >= SHORTEST_TESTED else "tested")
+    return tuple(known)
 
 
 @lru_cache(maxsize=256)
@@ -72,7 +80,7 @@ def _why(question: Question, winner: str, lead: int, others: list[str]) -> str:
     over = (
         f"the rest of the {question.domain_size:,} public items"
         if winner in PUBLIC_DOMAIN
-        else f"the item of rank {question.k_bar + 1}"
+        else f"the item of rank {prepare(winner, question).over_rank}"
     )
     return (
         f"an item of the top {question.k} is named with {LIKELY:.0%} probability when it has "
@@ -82,9 +90,9 @@ def _why(question: Question, winner: str, lead: int, others: list[str]) -> str:
 
 def _least_lead_of_tested(question: Question) -> int:
     """A lead below which the test alone passes with less than 95%: Φ((lead − 1)/σ − z)."""
-    schedule = rough_schedule(question.length, question.epsilon, question.delta)
-    # The rough sigma is within 1% of the calibrated one; 1.64 is below Φ⁻¹(.95).
-    return math.floor(0.99 * float(schedule.sigma) * (float(schedule.quantile) + 1.64))
+    test = rough_schedule(question.length, question.epsilon, question.delta).lengths[0].test
+    # 1.64 is below Φ⁻¹(.95).
+    return math.floor(float(test.sigma) * (float(test.quantile) + 1.64))
 
 
 def rough_lead(name: str, question: Question) -> int | None:
@@ -92,7 +100,8 @@ def rough_lead(name: str, question: Question) -> int | None:
     if name != "tested":
         return needed(name, question).one
     schedule = rough_schedule(question.length, question.epsilon, question.delta)
-    k, slots = question.length, question.k_bar
+    k = question.length
+    slots = question.k_bar if question.k_bar_given else default_k_bar(k)
     return smallest(lambda lead: tested_chances(schedule, slots, lead, k)[0])
 
 

@@ -28,6 +28,10 @@ class Recall:
     """The standard error of the mean."""
     named: float
     """How many items were named, on average."""
+    empty: float
+    """The share of runs that named nothing."""
+    shorter: float
+    """The share of runs that named something, but fewer than k items."""
 
 
 def simulate(
@@ -52,16 +56,19 @@ def simulate(
     for turn, name in enumerate(names):
         prepared = prepare(name, question)
         histogram = _histogram(prepared, counts)
-        scores, named = [], 0
+        scores, lengths = [], []
         for run in range(runs):
             if progress is not None:
                 progress(f"simulating {name}", turn * runs + run, total)
             chosen = prepared.mechanism.select(histogram, SystemBits() if bits is None else bits)
-            named += len(chosen.items)
+            lengths.append(len(chosen.items))
             scores.append(_score(question, chosen.items, counts))
         mean = math.fsum(scores) / runs
         spread = math.fsum((score - mean) ** 2 for score in scores) / (runs - 1)
-        found.append(Recall(name, mean, math.sqrt(spread / runs), named / runs))
+        empty, full = lengths.count(0) / runs, question.k if question.k != "auto" else 1
+        shorter = sum(0 < length < full for length in lengths) / runs
+        error = math.sqrt(spread / runs)
+        found.append(Recall(name, mean, error, sum(lengths) / runs, empty, shorter))
     return tuple(found)
 
 

@@ -84,7 +84,7 @@ def answer(question: Question, source: Source, purse: Purse) -> Answer:
     def read_and_draw() -> tuple[Answer, int]:
         queries = question.queries(plan.each.rows)
         with counted(source, queries, question.count_persons) as (histograms, persons):
-            return _released(question, plan, source.name, histograms, persons)
+            return _released(question, plan, source, histograms, persons)
 
     return purse.pay(Bill(question, plan, source), read_and_draw)
 
@@ -238,7 +238,7 @@ def _engine(source: Source) -> Engine:
 def _released(
     question: Question,
     plan: Plan,
-    source: str,
+    source: Source,
     histograms: Sequence[Histogram],
     persons: int | None,
 ) -> tuple[Answer, int]:
@@ -260,7 +260,7 @@ def _released(
 def _release(
     question: Question,
     each: Calibrated,
-    source: str,
+    source: Source,
     group: str,
     histogram: Histogram,
     persons: int | None,
@@ -280,7 +280,7 @@ def _release(
         bound=each.bound,
         threshold=each.selection.named_when,
         unit=question.unit,
-        source=source,
+        source=source.name,
         item=question.item,
         version=__version__,
         time=datetime.now(UTC),
@@ -293,5 +293,6 @@ def _release(
         group=group,
         where=" and ".join(map(str, counted.where)),
         domain="" if counted.domain is None else counted.domain.described,
+        assumes=tuple(getattr(source, "assumes", ())),
     )
     return release, drawn.symbols

@@ -232,6 +232,10 @@ class Question:
         }
         if self.count_persons:
             found = found | {"persons": True}
+        # With k_bar left out a mechanism may look deeper than the default of 20·k.
+        usual = self.numbers.k_bar == Numbers.of(k=self.numbers.k, epsilon=1).k_bar
+        if self.numbers.k_bar_given and usual:
+            found = found | {"k_bar_given": True}
         return found
 
 

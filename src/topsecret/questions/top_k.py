@@ -46,6 +46,7 @@ def top_k(
     source: SourceLike,
     *,
     table: Table | None = None,
+    trust_view: bool = False,
     ledger: Ledger | None = None,
     dataset: str | None = None,
     analyst: str | None = None,
@@ -67,6 +68,10 @@ def top_k(
     as many items as the counts set apart clearly, as a set. ``mechanism="auto"`` follows the
     public rule of ``plan``, which looks at the numbers given here and never at the data.
 
+    A view is analysed: one whose rows depend on other persons' rows is refused, with the clause
+    that mixes them. ``trust_view=True`` is the data owner's word that it does not; the receipt
+    says so.
+
     With a ``ledger`` the answer is paid for from the budget of ``dataset``, in the name of
     ``analyst`` if it has allowances. A metered budget sets the price: leave ``epsilon`` out. The
     same question again returns the stored answer, which is free; a ``request_id`` of your choice
@@ -80,7 +85,8 @@ def top_k(
     their rows, however many. The release states what is proven, never more than was asked for.
     """
     pays = purse_of(ledger, dataset, analyst, request_id)
-    release = answer(Question.of(pays.terms, **asked), open_source(source, table), pays)
+    question = Question.of(pays.terms, **asked)
+    release = answer(question, open_source(source, table, trust_view=trust_view), pays)
     assert isinstance(release, Release)  # one list was asked for
     return release
 
@@ -93,6 +99,7 @@ def top_k_by(
     groups: Sequence[Group],
     disjoint: bool = False,
     table: Table | None = None,
+    trust_view: bool = False,
     ledger: Ledger | None = None,
     dataset: str | None = None,
     analyst: str | None = None,
@@ -116,6 +123,7 @@ def top_k_by(
     """
     wanted = Groups(by, tuple(groups) if not isinstance(groups, str) else (), disjoint)
     pays = purse_of(ledger, dataset, analyst, request_id)
-    releases = answer(Question.of(pays.terms, wanted, **asked), open_source(source, table), pays)
+    question = Question.of(pays.terms, wanted, **asked)
+    releases = answer(question, open_source(source, table, trust_view=trust_view), pays)
     assert isinstance(releases, Releases)  # groups were asked for
     return releases

@@ -39,6 +39,7 @@ def to_record(answer: Release | Releases) -> dict[str, object]:
         "counts": None if answer.counts is None else list(answer.counts),
         "intervals": None if answer.intervals is None else asdict(answer.intervals),
         "parameters": dict(answer.parameters),
+        "assumes": list(answer.assumes),
         "unit": asdict(answer.unit),
         "time": answer.time.isoformat(),
         "charge": None if answer.charge is None else answer.charge.to_dict(),
@@ -63,6 +64,7 @@ def release_from(record: Mapping[str, Any]) -> Release:
     )
     if values.get("counts") is not None:
         values["counts"] = tuple(values["counts"])
+    values["assumes"] = tuple(values.get("assumes", ()))
     values["parameters"] = MappingProxyType(dict(values["parameters"]))
     intervals = values.get("intervals")
     values["intervals"] = Intervals(**intervals) if intervals else None

@@ -78,6 +78,8 @@ class Release:
     """The public domain in words; empty when only observed items could be named."""
     charge: Charge | None = None
     """What the answer took from a budget; None without a ledger."""
+    assumes: tuple[str, ...] = ()
+    """What was believed of the source and not checked, in words."""
 
     def __reduce__(self) -> tuple[object, tuple[dict[str, object]]]:
         values = {field.name: getattr(self, field.name) for field in fields(self)}
@@ -192,6 +194,7 @@ class Release:
                     f"{_items(self.unit.max_items)}, chosen by a secret hash.",
                 )
             )
+        lines += [("Rests on", f"{said}.") for said in self.assumes]
         if self.counts is not None:
             together = "" if self.intervals is None else self.intervals.together
             lines.append(

@@ -98,7 +98,9 @@ class Matches:
 
 def read_matches(engine: Engine, query: MatchQuery) -> Matches:
     """Count the comparisons of each pair by outcome, in one statement."""
-    with engine.session(CountQuery(query.winner, query.loser, rows=1)) as session:
+    # Without a person each comparison is protected by itself: no column is read as a person's.
+    person = query.person or "(nobody)"
+    with engine.session(CountQuery(query.winner, person, rows=1)) as session:
         events, schema = session.events(query.columns)
         return _numbered(session.run(tally(events, query, schema, session.dialect)))
 

@@ -54,8 +54,10 @@ SourceLike = str | os.PathLike[str] | Source | Frame | ArrowTable | OpenDatabase
 """What a caller may pass as ``source``."""
 
 
-def open_source(source: Any, table: Table | None = None) -> Source:
+def open_source(source: Any, table: Table | None = None, *, trust_view: bool = False) -> Source:
     """The source for ``source``, with ``table`` where it is a database.
+
+    With ``trust_view`` a view is believed to keep persons apart, and not analysed.
 
     Nothing but the schema is read. The engines' packages are imported only when they are needed.
     """
@@ -64,42 +66,45 @@ def open_source(source: Any, table: Table | None = None) -> Source:
     if isinstance(source, str) and "://" in source:
         from topsecret.sources.engines.sqlalchemy import SqlSource
 
-        return SqlSource(source, _needed(table, "a database"))
+        return SqlSource(source, _needed(table, "a database"), trust_view=trust_view)
     if isinstance(source, str | os.PathLike):
-        return _path(source, table)
+        return _path(source, table, trust_view)
     # Before the question whether it is a source: a remote frame claims to have any attribute.
     if _is_spark(source):
-        return _spark(source, table)
+        return _spark(source, table, trust_view)
     if isinstance(source, Source):
         _unneeded(table, "a source")
+        _untrusted(trust_view, "a source")
         return source
-    return _object(source, table)
+    return _object(source, table, trust_view)
 
 
-def _path(source: str | os.PathLike[str], table: Table | None) -> Source:
+def _path(source: str | os.PathLike[str], table: Table | None, trust_view: bool) -> Source:
     from topsecret.sources.engines.duckdb import FileSource
     from topsecret.sources.engines.duckdb_tables import DATABASES, DatabaseFile
 
     if Path(source).suffix.lower() in DATABASES:
-        return DatabaseFile(source, _needed(table, "a database"))
+        return DatabaseFile(source, _needed(table, "a database"), trust_view=trust_view)
     _unneeded(table, "a file")
+    _untrusted(trust_view, "a file")
     return FileSource(source)
 
 
-def _object(source: Any, table: Table | None) -> Source:
+def _object(source: Any, table: Table | None, trust_view: bool) -> Source:
     package = type(source).__module__.split(".")[0]
     if package == "sqlalchemy":
         from topsecret.sources.engines.sqlalchemy import SqlSource
 
-        return SqlSource(source, _needed(table, "a database"))
+        return SqlSource(source, _needed(table, "a database"), trust_view=trust_view)
     if package in {"duckdb", "_duckdb"} and hasattr(source, "cursor"):
         from topsecret.sources.engines.duckdb_tables import OpenConnection
 
-        return OpenConnection(source, _needed(table, "a connection"))
+        return OpenConnection(source, _needed(table, "a connection"), trust_view=trust_view)
     if package in {"pandas", "polars", "pyarrow"}:
         from topsecret.sources.engines.duckdb_tables import FrameSource
 
         _unneeded(table, "a data frame")
+        _untrusted(trust_view, "a data frame")
         if hasattr(source, "collect_schema") and not hasattr(source, "height"):
             raise InvalidParameter("a lazy frame has no rows yet; pass frame.collect()")
         return FrameSource(source)
@@ -107,7 +112,7 @@ def _object(source: Any, table: Table | None) -> Source:
         from topsecret.sources.engines.duckdb_tables import OpenConnection
 
         _unneeded(table, "an ibis table")
-        return OpenConnection.of_ibis(source)
+        return OpenConnection.of_ibis(source, trust_view=trust_view)
     for opened in (opener(source, table) for opener in _registered()):
         if opened is not None:
             return opened
@@ -133,13 +138,13 @@ def _is_spark(source: Any) -> bool:
     return kind.__module__.split(".")[0] == "pyspark" and kind.__name__ in names
 
 
-def _spark(source: Any, table: Table | None) -> Source:
+def _spark(source: Any, table: Table | None, trust_view: bool) -> Source:
     from topsecret.sources.engines.spark import SparkSource, is_data_frame
 
     if is_data_frame(source):
         _unneeded(table, "a data frame")
-        return SparkSource(source)
-    return SparkSource(_needed(table, "a Spark session"), source)
+        return SparkSource(source, trust_view=trust_view)
+    return SparkSource(_needed(table, "a Spark session"), source, trust_view=trust_view)
 
 
 def _needed(table: Table | None, what: str) -> Table:
@@ -151,3 +156,8 @@ def _needed(table: Table | None, what: str) -> Table:
 def _unneeded(table: Table | None, what: str) -> None:
     if table is not None:
         raise InvalidParameter(f"table={table!r} must be left out: {what} has no tables")
+
+
+def _untrusted(trust_view: bool, what: str) -> None:
+    if trust_view:
+        raise InvalidParameter(f"trust_view=True must be left out: {what} is no view")

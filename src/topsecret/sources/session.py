@@ -13,10 +13,16 @@ from typing import Any, Protocol, runtime_checkable
 
 from sqlglot import exp
 
-from topsecret.errors import DataIndependentFailure, SourceError
+from topsecret.errors import (
+    DataIndependentFailure,
+    InvalidParameter,
+    SourceError,
+    WrongForSchema,
+)
 from topsecret.sources.domains.domain import Column, FileColumn
 from topsecret.sources.source import CountQuery, LeadingCounts, Schema
 from topsecret.sources.sql.dialects import check_dialect
+from topsecret.sources.sql.groups import counts_by_group, label, leading_by_group
 from topsecret.sources.sql.rendering import rendered
 from topsecret.sources.sql.statements import leading_counts as ranking
 from topsecret.sources.sql.statements import number_of_persons
@@ -58,6 +64,10 @@ class Session(Protocol):
         """A table of the statement's result, to be read more than once."""
         ...
 
+    def once(self, select: exp.Select) -> exp.Select:
+        """The same rows, for a statement that uses them twice and must read them once."""
+        ...
+
 
 @runtime_checkable
 class Engine(Protocol):
@@ -77,29 +87,93 @@ def statement(session: Session, query: CountQuery) -> exp.Select:
     """The leading counts as a statement for this session's engine."""
     dialect = check_dialect(session.dialect)
     events, schema = session.events(query.columns)
-    return ranking(events, query, schema, dialect)
+    if query.home is None:
+        return ranking(events, query, schema, dialect)
+    counts = counts_by_group(events, query, schema, dialect, once=session.once)
+    return leading_by_group(counts.subquery(), query, dialect)
 
 
 def leading_counts(engine: Engine, query: CountQuery) -> LeadingCounts:
     """Count distinct persons per item in one statement and return the leading rows."""
-    with engine.session(query) as session:
-        return query.items(session.run(statement(session, query)))
+    return leading_counts_of(engine, [query])[0]
 
 
 def leading_counts_of(engine: Engine, queries: Sequence[CountQuery]) -> list[LeadingCounts]:
-    """The leading counts of several questions about one moment of the data."""
+    """The leading counts of several questions about one moment of the data.
+
+    Groups that each person is in one of are counted together, by one statement.
+    """
     found: list[LeadingCounts] = []
     with engine.session(queries[0]) as session:
+        check(session, queries[0])
+        if queries[0].home is not None:
+            return _of_groups(session, queries)
         for query in queries:
             with charged(after_rows=bool(found)):
-                found.append(query.items(session.run(statement(session, query))))
+                rows = session.run(statement(session, query))
+                found.append(items_of(session, query, rows))
     return found
+
+
+def _of_groups(session: Session, queries: Sequence[CountQuery]) -> list[LeadingCounts]:
+    rows = session.run(statement(session, queries[0]))
+    lists: dict[str, Rows] = {}
+    for home, *row in rows:
+        lists.setdefault(home, []).append(tuple(row))
+    return [
+        items_of(session, query, lists.get(label(query.home.group), []))
+        for query in queries
+        if query.home is not None
+    ]
+
+
+def items_of(session: Session, query: CountQuery, rows: Rows) -> LeadingCounts:
+    """An engine's rows (item, …, count) as pairs, with truth values where it has numbers."""
+    if session.dialect == "sqlite":
+        _, schema = session.events(query.columns)
+        kinds = [schema.get(str(part), "other") for part in query.item_columns]
+        truths = {place for place, kind in enumerate(kinds) if kind == "boolean"}
+        if truths:
+            rows = [
+                tuple(bool(part) if place in truths else part for place, part in enumerate(row))
+                for row in rows
+            ]
+    return query.items(rows)
+
+
+def check(session: Session, query: CountQuery) -> None:
+    """Refuse, for nothing, what the schema alone shows to be wrong.
+
+    No row is read. Where the schema is not known without rows there is nothing to check.
+    """
+    schema = session.schema(query.columns)
+    if schema is None:
+        return
+    events, _ = nothing(query.columns)
+    with refusing():
+        if query.home is not None:
+            counts_by_group(events, query, schema, session.dialect)
+        else:
+            ranking(events, query, schema, session.dialect)
+
+
+@contextmanager
+def refusing() -> Iterator[None]:
+    """A parameter that does not suit the schema is free, since no row was read."""
+    try:
+        yield
+        return
+    except WrongForSchema:
+        raise
+    except InvalidParameter as error:
+        message = str(error)
+    raise WrongForSchema(message)
 
 
 def leading_counts_and_persons(engine: Engine, query: CountQuery) -> tuple[LeadingCounts, int]:
     """The leading counts and the number of all persons, of one moment of the data."""
     with engine.session(query) as session:
-        found = query.items(session.run(statement(session, query)))
+        found = items_of(session, query, session.run(statement(session, query)))
         return found, persons(session, query)
 
 

@@ -42,19 +42,42 @@ Schema = Mapping[str, Kind]
 
 
 class Columns(dict[str, Kind]):
-    """A schema that knows which columns hold equal values with different texts.
+    """A schema that knows which columns hold equal values with different texts, or the reverse.
 
-    A person is known by the text of a value; of two texts for one value two persons would come.
+    A person is known by the text of a value: of two texts for one value two persons would come,
+    of one text for two values one person.
     """
 
     def __init__(
-        self, kinds: Mapping[str, Kind], *, zeros: Iterable[str] = (), unclear: Iterable[str] = ()
+        self,
+        kinds: Mapping[str, Kind],
+        *,
+        zeros: Iterable[str] = (),
+        unclear: Iterable[str] = (),
+        zoned: Iterable[str] = (),
+        marked: Iterable[str] = (),
     ) -> None:
         super().__init__(kinds)
         self.zeros = frozenset(zeros)
         """Numbers that differ in zeros alone (1.0 and 1.00, 0 and -0), which can be removed."""
         self.unclear = frozenset(unclear)
-        """Others, such as intervals: 1 month and 30 days."""
+        """Others: intervals (1 month and 30 days), unions and lists (1 and "1")."""
+        self.zoned = frozenset(zoned)
+        """Times that are moments: the engine knows their distance from UTC."""
+        self.marked = frozenset(marked)
+        """Texts where values of other types are told from text by a mark (``dialects.MARK``)."""
+
+    @classmethod
+    def marking(cls, schema: Schema, kind: Kind) -> Columns:
+        """The same schema, with the columns of one kind marked."""
+        assert isinstance(schema, cls)
+        return cls(
+            schema,
+            zeros=schema.zeros,
+            unclear=schema.unclear,
+            zoned=schema.zoned,
+            marked={name for name, held in schema.items() if held == kind},
+        )
 
 
 SALT_BYTES = 16

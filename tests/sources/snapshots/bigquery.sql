@@ -14,7 +14,7 @@ GROUP BY
   `pairs`.`item`
 ORDER BY
   `persons` DESC,
-  `pairs`.`item`
+  `pairs`.`item` ASC
 LIMIT 201;
 
 -- capped
@@ -30,7 +30,7 @@ FROM (
         MD5(
           '000102030405060708090a0b0c0d0e0f' || CAST(LENGTH(CAST(`pairs`.`person` AS STRING)) AS STRING) || ':' || CAST(`pairs`.`person` AS STRING) || CAST(LENGTH(CAST(`pairs`.`item` AS STRING)) AS STRING) || ':' || CAST(`pairs`.`item` AS STRING)
         )
-      ), `pairs`.`item`
+      ) ASC, `pairs`.`item` ASC
     ) AS `choice`
   FROM (
     SELECT DISTINCT
@@ -47,7 +47,7 @@ GROUP BY
   `choices`.`item`
 ORDER BY
   `persons` DESC,
-  `choices`.`item`
+  `choices`.`item` ASC
 LIMIT 201;
 
 -- several
@@ -65,7 +65,7 @@ FROM (
         MD5(
           '000102030405060708090a0b0c0d0e0f' || CAST(LENGTH(CAST(`pairs`.`person` AS STRING)) AS STRING) || ':' || CAST(`pairs`.`person` AS STRING) || CAST(LENGTH(CAST(`pairs`.`item_1` AS STRING)) AS STRING) || ':' || CAST(`pairs`.`item_1` AS STRING) || CAST(LENGTH(CAST(`pairs`.`item_2` AS STRING)) AS STRING) || ':' || CAST(`pairs`.`item_2` AS STRING)
         )
-      ), `pairs`.`item_1`, `pairs`.`item_2`
+      ) ASC, `pairs`.`item_1` ASC, `pairs`.`item_2` ASC
     ) AS `choice`
   FROM (
     SELECT DISTINCT
@@ -89,8 +89,8 @@ GROUP BY
   `choices`.`item_2`
 ORDER BY
   `persons` DESC,
-  `choices`.`item_1`,
-  `choices`.`item_2`
+  `choices`.`item_1` ASC,
+  `choices`.`item_2` ASC
 LIMIT 201;
 
 -- expression
@@ -116,5 +116,5 @@ GROUP BY
   `pairs`.`item`
 ORDER BY
   `persons` DESC,
-  `pairs`.`item`
+  `pairs`.`item` ASC
 LIMIT 25;

@@ -18,7 +18,7 @@ GROUP BY
   "pairs"."item"
 ORDER BY
   "persons" DESC,
-  "pairs"."item"
+  "pairs"."item" ASC
 LIMIT 201;
 
 -- capped
@@ -36,7 +36,7 @@ FROM (
             '000102030405060708090a0b0c0d0e0f' || CAST(CHAR_LENGTH(CAST("pairs"."person" AS Nullable(String))) AS Nullable(String)) || ':' || CAST("pairs"."person" AS Nullable(String)) || CAST(CHAR_LENGTH(CAST("pairs"."item" AS Nullable(String))) AS Nullable(String)) || ':' || CAST("pairs"."item" AS Nullable(String))
           )
         )
-      ), "pairs"."item"
+      ) ASC, "pairs"."item" ASC
     ) AS "choice"
   FROM (
     SELECT DISTINCT
@@ -57,7 +57,7 @@ GROUP BY
   "choices"."item"
 ORDER BY
   "persons" DESC,
-  "choices"."item"
+  "choices"."item" ASC
 LIMIT 201;
 
 -- several
@@ -77,7 +77,7 @@ FROM (
             '000102030405060708090a0b0c0d0e0f' || CAST(CHAR_LENGTH(CAST("pairs"."person" AS Nullable(String))) AS Nullable(String)) || ':' || CAST("pairs"."person" AS Nullable(String)) || CAST(CHAR_LENGTH(CAST("pairs"."item_1" AS Nullable(String))) AS Nullable(String)) || ':' || CAST("pairs"."item_1" AS Nullable(String)) || CAST(CHAR_LENGTH(CAST("pairs"."item_2" AS Nullable(String))) AS Nullable(String)) || ':' || CAST("pairs"."item_2" AS Nullable(String))
           )
         )
-      ), "pairs"."item_1", "pairs"."item_2"
+      ) ASC, "pairs"."item_1" ASC, "pairs"."item_2" ASC
     ) AS "choice"
   FROM (
     SELECT DISTINCT
@@ -107,8 +107,8 @@ GROUP BY
   "choices"."item_2"
 ORDER BY
   "persons" DESC,
-  "choices"."item_1",
-  "choices"."item_2"
+  "choices"."item_1" ASC,
+  "choices"."item_2" ASC
 LIMIT 201;
 
 -- expression
@@ -138,5 +138,5 @@ GROUP BY
   "pairs"."item"
 ORDER BY
   "persons" DESC,
-  "pairs"."item"
+  "pairs"."item" ASC
 LIMIT 25;

@@ -14,7 +14,7 @@ GROUP BY
   `pairs`.`item`
 ORDER BY
   `persons` DESC,
-  `pairs`.`item`
+  `pairs`.`item` ASC
 LIMIT 201;
 
 -- capped
@@ -36,7 +36,7 @@ FROM (
           ':',
           CAST(`pairs`.`item` AS CHAR)
         ) AS CHAR CHARACTER SET utf8mb4)
-      ), `pairs`.`item`
+      ) ASC, `pairs`.`item` ASC
     ) AS `choice`
   FROM (
     SELECT DISTINCT
@@ -53,7 +53,7 @@ GROUP BY
   `choices`.`item`
 ORDER BY
   `persons` DESC,
-  `choices`.`item`
+  `choices`.`item` ASC
 LIMIT 201;
 
 -- several
@@ -80,7 +80,7 @@ FROM (
           ':',
           CAST(`pairs`.`item_2` AS CHAR)
         ) AS CHAR CHARACTER SET utf8mb4)
-      ), `pairs`.`item_1`, `pairs`.`item_2`
+      ) ASC, `pairs`.`item_1` ASC, `pairs`.`item_2` ASC
     ) AS `choice`
   FROM (
     SELECT DISTINCT
@@ -104,8 +104,8 @@ GROUP BY
   `choices`.`item_2`
 ORDER BY
   `persons` DESC,
-  `choices`.`item_1`,
-  `choices`.`item_2`
+  `choices`.`item_1` ASC,
+  `choices`.`item_2` ASC
 LIMIT 201;
 
 -- expression
@@ -133,5 +133,5 @@ GROUP BY
   `pairs`.`item`
 ORDER BY
   `persons` DESC,
-  `pairs`.`item`
+  `pairs`.`item` ASC
 LIMIT 25;

@@ -14,7 +14,7 @@ GROUP BY
   "pairs"."item"
 ORDER BY
   "persons" DESC,
-  "pairs"."item"
+  "pairs"."item" ASC
 LIMIT 201;
 
 -- capped
@@ -26,12 +26,12 @@ FROM (
     "pairs"."item",
     ROW_NUMBER() OVER (
       PARTITION BY "pairs"."person"
-      ORDER BY MD5(
-        CONVERT_TO(
+      ORDER BY PG_CATALOG.MD5(
+        PG_CATALOG.CONVERT_TO(
           '000102030405060708090a0b0c0d0e0f' || CAST(LENGTH(CAST("pairs"."person" AS TEXT)) AS TEXT) || ':' || CAST("pairs"."person" AS TEXT) || CAST(LENGTH(CAST("pairs"."item" AS TEXT)) AS TEXT) || ':' || CAST("pairs"."item" AS TEXT),
           'UTF8'
         )
-      ), "pairs"."item"
+      ) ASC, "pairs"."item" ASC
     ) AS "choice"
   FROM (
     SELECT DISTINCT
@@ -48,7 +48,7 @@ GROUP BY
   "choices"."item"
 ORDER BY
   "persons" DESC,
-  "choices"."item"
+  "choices"."item" ASC
 LIMIT 201;
 
 -- several
@@ -62,12 +62,12 @@ FROM (
     "pairs"."item_2",
     ROW_NUMBER() OVER (
       PARTITION BY "pairs"."person"
-      ORDER BY MD5(
-        CONVERT_TO(
+      ORDER BY PG_CATALOG.MD5(
+        PG_CATALOG.CONVERT_TO(
           '000102030405060708090a0b0c0d0e0f' || CAST(LENGTH(CAST("pairs"."person" AS TEXT)) AS TEXT) || ':' || CAST("pairs"."person" AS TEXT) || CAST(LENGTH(CAST("pairs"."item_1" AS TEXT)) AS TEXT) || ':' || CAST("pairs"."item_1" AS TEXT) || CAST(LENGTH(CAST("pairs"."item_2" AS TEXT)) AS TEXT) || ':' || CAST("pairs"."item_2" AS TEXT),
           'UTF8'
         )
-      ), "pairs"."item_1", "pairs"."item_2"
+      ) ASC, "pairs"."item_1" ASC, "pairs"."item_2" ASC
     ) AS "choice"
   FROM (
     SELECT DISTINCT
@@ -91,8 +91,8 @@ GROUP BY
   "choices"."item_2"
 ORDER BY
   "persons" DESC,
-  "choices"."item_1",
-  "choices"."item_2"
+  "choices"."item_1" ASC,
+  "choices"."item_2" ASC
 LIMIT 201;
 
 -- expression
@@ -114,7 +114,9 @@ FROM (
     END) IS NULL
     AND NOT "events"."user" IS NULL
     AND (
-      LOWER(CAST("events"."city" AS TEXT) COLLATE "C") = 'bonn'
+      LOWER((
+        CAST("events"."city" AS TEXT) COLLATE "C"
+      ) COLLATE "und-x-icu") COLLATE "C" = 'bonn'
       AND (
         "events"."age" BETWEEN 18 AND 65 OR "events"."age" IS NULL
       )
@@ -124,5 +126,5 @@ GROUP BY
   "pairs"."item"
 ORDER BY
   "persons" DESC,
-  "pairs"."item"
+  "pairs"."item" ASC
 LIMIT 25;

@@ -14,7 +14,7 @@ GROUP BY
   "pairs"."item"
 ORDER BY
   "persons" DESC,
-  "pairs"."item"
+  "pairs"."item" ASC
 LIMIT 201;
 
 -- capped
@@ -28,7 +28,7 @@ FROM (
       PARTITION BY "pairs"."person"
       ORDER BY MD5(
         '000102030405060708090a0b0c0d0e0f' || CAST(LENGTH(CAST("pairs"."person" AS VARCHAR)) AS VARCHAR) || ':' || CAST("pairs"."person" AS VARCHAR) || CAST(LENGTH(CAST("pairs"."item" AS VARCHAR)) AS VARCHAR) || ':' || CAST("pairs"."item" AS VARCHAR)
-      ), "pairs"."item"
+      ) ASC, "pairs"."item" ASC
     ) AS "choice"
   FROM (
     SELECT DISTINCT
@@ -45,7 +45,7 @@ GROUP BY
   "choices"."item"
 ORDER BY
   "persons" DESC,
-  "choices"."item"
+  "choices"."item" ASC
 LIMIT 201;
 
 -- several
@@ -61,7 +61,7 @@ FROM (
       PARTITION BY "pairs"."person"
       ORDER BY MD5(
         '000102030405060708090a0b0c0d0e0f' || CAST(LENGTH(CAST("pairs"."person" AS VARCHAR)) AS VARCHAR) || ':' || CAST("pairs"."person" AS VARCHAR) || CAST(LENGTH(CAST("pairs"."item_1" AS VARCHAR)) AS VARCHAR) || ':' || CAST("pairs"."item_1" AS VARCHAR) || CAST(LENGTH(CAST("pairs"."item_2" AS VARCHAR)) AS VARCHAR) || ':' || CAST("pairs"."item_2" AS VARCHAR)
-      ), "pairs"."item_1", "pairs"."item_2"
+      ) ASC, "pairs"."item_1" ASC, "pairs"."item_2" ASC
     ) AS "choice"
   FROM (
     SELECT DISTINCT
@@ -85,8 +85,8 @@ GROUP BY
   "choices"."item_2"
 ORDER BY
   "persons" DESC,
-  "choices"."item_1",
-  "choices"."item_2"
+  "choices"."item_1" ASC,
+  "choices"."item_2" ASC
 LIMIT 201;
 
 -- expression
@@ -112,5 +112,5 @@ GROUP BY
   "pairs"."item"
 ORDER BY
   "persons" DESC,
-  "pairs"."item"
+  "pairs"."item" ASC
 LIMIT 25;

@@ -14,7 +14,7 @@ FROM (
       THEN CAST(CAST("events"."user" AS INTEGER) AS TEXT)
       ELSE CHAR(1) || TYPEOF("events"."user") || ':' || CASE TYPEOF("events"."user")
         WHEN 'real'
-        THEN FLOAT_HEX("events"."user")
+        THEN TOPSECRET_FLOAT_HEX("events"."user")
         WHEN 'blob'
         THEN HEX("events"."user")
         ELSE CAST("events"."user" AS TEXT)
@@ -28,7 +28,7 @@ GROUP BY
   "pairs"."item"
 ORDER BY
   "persons" DESC,
-  "pairs"."item"
+  "pairs"."item" ASC
 LIMIT 201;
 
 -- capped
@@ -40,9 +40,19 @@ FROM (
     "pairs"."item",
     ROW_NUMBER() OVER (
       PARTITION BY "pairs"."person"
-      ORDER BY MD5(
-        CAST('000102030405060708090a0b0c0d0e0f' || CAST(LENGTH(CAST("pairs"."person" AS TEXT)) AS TEXT) || ':' || CAST("pairs"."person" AS TEXT) || CAST(LENGTH(CAST("pairs"."item" AS TEXT)) AS TEXT) || ':' || CAST("pairs"."item" AS TEXT) AS BLOB)
-      ), "pairs"."item"
+      ORDER BY TOPSECRET_MD5(
+        CAST('000102030405060708090a0b0c0d0e0f' || CAST(LENGTH(
+          CASE
+            WHEN SUBSTR(CAST("pairs"."person" AS TEXT), 1, 6) = 'text:'
+            THEN SUBSTR(CAST("pairs"."person" AS TEXT), 7)
+            ELSE CAST("pairs"."person" AS TEXT)
+          END
+        ) AS TEXT) || ':' || CASE
+          WHEN SUBSTR(CAST("pairs"."person" AS TEXT), 1, 6) = 'text:'
+          THEN SUBSTR(CAST("pairs"."person" AS TEXT), 7)
+          ELSE CAST("pairs"."person" AS TEXT)
+        END || CAST(LENGTH(CAST("pairs"."item" AS TEXT)) AS TEXT) || ':' || CAST("pairs"."item" AS TEXT) AS BLOB)
+      ) ASC, "pairs"."item" ASC
     ) AS "choice"
   FROM (
     SELECT DISTINCT
@@ -56,7 +66,7 @@ FROM (
         THEN CAST(CAST("events"."user" AS INTEGER) AS TEXT)
         ELSE CHAR(1) || TYPEOF("events"."user") || ':' || CASE TYPEOF("events"."user")
           WHEN 'real'
-          THEN FLOAT_HEX("events"."user")
+          THEN TOPSECRET_FLOAT_HEX("events"."user")
           WHEN 'blob'
           THEN HEX("events"."user")
           ELSE CAST("events"."user" AS TEXT)
@@ -73,7 +83,7 @@ GROUP BY
   "choices"."item"
 ORDER BY
   "persons" DESC,
-  "choices"."item"
+  "choices"."item" ASC
 LIMIT 201;
 
 -- several
@@ -87,9 +97,19 @@ FROM (
     "pairs"."item_2",
     ROW_NUMBER() OVER (
       PARTITION BY "pairs"."person"
-      ORDER BY MD5(
-        CAST('000102030405060708090a0b0c0d0e0f' || CAST(LENGTH(CAST("pairs"."person" AS TEXT)) AS TEXT) || ':' || CAST("pairs"."person" AS TEXT) || CAST(LENGTH(CAST("pairs"."item_1" AS TEXT)) AS TEXT) || ':' || CAST("pairs"."item_1" AS TEXT) || CAST(LENGTH(CAST("pairs"."item_2" AS TEXT)) AS TEXT) || ':' || CAST("pairs"."item_2" AS TEXT) AS BLOB)
-      ), "pairs"."item_1", "pairs"."item_2"
+      ORDER BY TOPSECRET_MD5(
+        CAST('000102030405060708090a0b0c0d0e0f' || CAST(LENGTH(
+          CASE
+            WHEN SUBSTR(CAST("pairs"."person" AS TEXT), 1, 6) = 'text:'
+            THEN SUBSTR(CAST("pairs"."person" AS TEXT), 7)
+            ELSE CAST("pairs"."person" AS TEXT)
+          END
+        ) AS TEXT) || ':' || CASE
+          WHEN SUBSTR(CAST("pairs"."person" AS TEXT), 1, 6) = 'text:'
+          THEN SUBSTR(CAST("pairs"."person" AS TEXT), 7)
+          ELSE CAST("pairs"."person" AS TEXT)
+        END || CAST(LENGTH(CAST("pairs"."item_1" AS TEXT)) AS TEXT) || ':' || CAST("pairs"."item_1" AS TEXT) || CAST(LENGTH(CAST("pairs"."item_2" AS TEXT)) AS TEXT) || ':' || CAST("pairs"."item_2" AS TEXT) AS BLOB)
+      ) ASC, "pairs"."item_1" ASC, "pairs"."item_2" ASC
     ) AS "choice"
   FROM (
     SELECT DISTINCT
@@ -104,7 +124,7 @@ FROM (
         THEN CAST(CAST("events"."user" AS INTEGER) AS TEXT)
         ELSE CHAR(1) || TYPEOF("events"."user") || ':' || CASE TYPEOF("events"."user")
           WHEN 'real'
-          THEN FLOAT_HEX("events"."user")
+          THEN TOPSECRET_FLOAT_HEX("events"."user")
           WHEN 'blob'
           THEN HEX("events"."user")
           ELSE CAST("events"."user" AS TEXT)
@@ -127,8 +147,8 @@ GROUP BY
   "choices"."item_2"
 ORDER BY
   "persons" DESC,
-  "choices"."item_1",
-  "choices"."item_2"
+  "choices"."item_1" ASC,
+  "choices"."item_2" ASC
 LIMIT 201;
 
 -- expression
@@ -147,7 +167,7 @@ FROM (
       THEN CAST(CAST("events"."user" AS INTEGER) AS TEXT)
       ELSE CHAR(1) || TYPEOF("events"."user") || ':' || CASE TYPEOF("events"."user")
         WHEN 'real'
-        THEN FLOAT_HEX("events"."user")
+        THEN TOPSECRET_FLOAT_HEX("events"."user")
         WHEN 'blob'
         THEN HEX("events"."user")
         ELSE CAST("events"."user" AS TEXT)
@@ -155,10 +175,12 @@ FROM (
     END COLLATE BINARY AS "person"
   FROM "public"."visits" AS "events"
   WHERE
-    NOT SUBSTRING(CAST("events"."city" AS TEXT) COLLATE BINARY, 1, 2) IS NULL
+    NOT (
+      SUBSTRING(CAST("events"."city" AS TEXT) COLLATE BINARY, 1, 2)
+    ) IS NULL
     AND NOT "events"."user" IS NULL
     AND (
-      LOWER(CAST("events"."city" AS TEXT) COLLATE BINARY) = 'bonn'
+      TOPSECRET_LOWER(CAST(CAST("events"."city" AS TEXT) COLLATE BINARY AS BLOB)) = 'bonn'
       AND (
         "events"."age" BETWEEN 18 AND 65 OR "events"."age" IS NULL
       )
@@ -168,5 +190,5 @@ GROUP BY
   "pairs"."item"
 ORDER BY
   "persons" DESC,
-  "pairs"."item"
+  "pairs"."item" ASC
 LIMIT 25;

@@ -14,7 +14,7 @@ GROUP BY
   "pairs"."item"
 ORDER BY
   "persons" DESC,
-  "pairs"."item"
+  "pairs"."item" ASC
 LIMIT 201;
 
 -- capped
@@ -34,7 +34,7 @@ FROM (
             )
           )
         )
-      ), "pairs"."item"
+      ) ASC, "pairs"."item" ASC
     ) AS "choice"
   FROM (
     SELECT DISTINCT
@@ -51,7 +51,7 @@ GROUP BY
   "choices"."item"
 ORDER BY
   "persons" DESC,
-  "choices"."item"
+  "choices"."item" ASC
 LIMIT 201;
 
 -- several
@@ -73,7 +73,7 @@ FROM (
             )
           )
         )
-      ), "pairs"."item_1", "pairs"."item_2"
+      ) ASC, "pairs"."item_1" ASC, "pairs"."item_2" ASC
     ) AS "choice"
   FROM (
     SELECT DISTINCT
@@ -97,8 +97,8 @@ GROUP BY
   "choices"."item_2"
 ORDER BY
   "persons" DESC,
-  "choices"."item_1",
-  "choices"."item_2"
+  "choices"."item_1" ASC,
+  "choices"."item_2" ASC
 LIMIT 201;
 
 -- expression
@@ -124,5 +124,5 @@ GROUP BY
   "pairs"."item"
 ORDER BY
   "persons" DESC,
-  "pairs"."item"
+  "pairs"."item" ASC
 LIMIT 25;

@@ -22,5 +22,5 @@ GROUP BY
   "pairs"."item"
 ORDER BY
   "persons" DESC,
-  "pairs"."item"
+  "pairs"."item" ASC
 LIMIT 201

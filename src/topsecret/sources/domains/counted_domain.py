@@ -17,10 +17,18 @@ from sqlglot import exp
 from topsecret.errors import SourceError
 from topsecret.sources.domains.domain import Interval, Listed
 from topsecret.sources.domains.domain_items import members
-from topsecret.sources.session import Engine, Session, charged, persons
+from topsecret.sources.session import Engine, Session, charged, check, items_of, persons
 from topsecret.sources.source import CountQuery, Item, LeadingCounts
-from topsecret.sources.sql.dialects import descending
-from topsecret.sources.sql.statements import column, derived, item_counts, item_names, named
+from topsecret.sources.sql.dialects import ascending
+from topsecret.sources.sql.groups import counts_by_group, label
+from topsecret.sources.sql.statements import (
+    column,
+    derived,
+    item_counts,
+    item_names,
+    named,
+    ranking,
+)
 
 SOME = 200
 """How many places are asked for in one statement."""
@@ -81,9 +89,9 @@ class CountedDomain:
         items = [column(name, "scores") for name in names]
         seen = exp.GT(this=persons.copy(), expression=exp.Literal.number(0))
         select = exp.select(*items, persons).from_(self._scores()).where(seen)
-        ranked = descending(persons.copy(), self._session.dialect)
-        select.set("order", exp.Order(expressions=[ranked, *(item.copy() for item in items)]))
-        return self._query.items(self._session.run(select.limit(rows)))
+        ranked = ranking(persons.copy(), items, self._session.dialect)
+        select.set("order", exp.Order(expressions=ranked))
+        return items_of(self._session, self._query, self._session.run(select.limit(rows)))
 
     def _scores(self) -> Any:
         return exp.alias_(self._kept.copy(), "scores", table=True, quoted=True)
@@ -95,7 +103,9 @@ class CountedDomain:
         number = exp.Window(
             this=exp.RowNumber(),
             partition_by=[persons.copy()],
-            order=exp.Order(expressions=[item.copy() for item in items]),
+            order=exp.Order(
+                expressions=[ascending(item.copy(), self._session.dialect) for item in items]
+            ),
         )
         among = exp.In(this=persons.copy(), expressions=[_number(count) for count in places])
         placed = (
@@ -114,7 +124,7 @@ class CountedDomain:
         ]
         select = exp.select(*shown).from_(derived(placed, "placed")).where(exp.or_(*chosen))
         rows = self._session.run(select)
-        pairs = self._query.items([row[:-1] for row in rows])
+        pairs = items_of(self._session, self._query, [row[:-1] for row in rows])
         return {
             (count, int(row[-1]) - 1): item for (item, count), row in zip(pairs, rows, strict=True)
         }
@@ -127,7 +137,8 @@ class CountedDomain:
         with n − low − j·step ≤ r·step, and it stands at the place of r and theirs together.
         """
         number = column("item", "scores")
-        row = exp.Window(this=exp.RowNumber(), order=exp.Order(expressions=[number.copy()]))
+        rising = ascending(number.copy(), self._session.dialect)
+        row = exp.Window(this=exp.RowNumber(), order=exp.Order(expressions=[rising]))
         # The difference may be too large for the column's own type.
         wide = exp.cast(number, exp.DataType.Type.BIGINT)
         offset = exp.Sub(this=wide, expression=_number(domain.low))
@@ -171,6 +182,10 @@ def counted_domains(engine: Engine, queries: Sequence[CountQuery]) -> Iterator[l
     """Count the public domain of each query, all in one session."""
     found: list[CountedDomain] = []
     with engine.session(queries[0]) as session:
+        check(session, queries[0])
+        if queries[0].home is not None:
+            yield _counted_groups(session, queries)
+            return
         for query in queries:
             with charged(after_rows=bool(found)):
                 found.append(_counted(session, query))
@@ -183,10 +198,37 @@ def _counted(session: Session, query: CountQuery) -> CountedDomain:
         observed = item_counts(events, query, schema, session.dialect)
         return CountedDomain(session, query, session.keep(observed), query.domain.size)
     public = session.keep(members(session, query, schema))
-    narrow = query.max_items is not None or query.home is not None
-    counts = item_counts(events, query, schema, session.dialect, public if narrow else None)
-    kept = session.keep(_joined(public, counts, item_names(query)))
-    return CountedDomain(session, query, kept, _size(session, public))
+    narrow = public if query.max_items is not None else None
+    counts = session.keep(item_counts(events, query, schema, session.dialect, narrow))
+    scores = _joined(public, counts, item_names(query)).subquery()
+    return CountedDomain(session, query, scores, _size(session, public))
+
+
+def _counted_groups(session: Session, queries: Sequence[CountQuery]) -> list[CountedDomain]:
+    """The domain of each group; all groups are counted by one statement, whose result is kept."""
+    query = queries[0]
+    events, schema = session.events(query.columns)
+    public, size = None, 0
+    if isinstance(query.domain, Interval):
+        size = query.domain.size
+    else:
+        public = session.keep(members(session, query, schema))
+        size = _size(session, public)
+    kept = session.keep(
+        counts_by_group(events, query, schema, session.dialect, public, session.once)
+    )
+    names = item_names(query)
+    found = []
+    for one in queries:
+        assert one.home is not None
+        mine = exp.EQ(
+            this=column("home", "kept"), expression=exp.Literal.string(label(one.home.group))
+        )
+        counts: Any = exp.select(*(column(name, "kept") for name in (*names, "persons")))
+        counts = counts.from_(exp.alias_(kept.copy(), "kept", table=True, quoted=True)).where(mine)
+        scores = counts if public is None else _joined(public, counts.subquery(), names)
+        found.append(CountedDomain(session, one, scores.subquery(), size))
+    return found
 
 
 def domain_size(engine: Engine, query: CountQuery) -> int:
@@ -218,14 +260,18 @@ def _size(session: Session, public: exp.Expression) -> int:
     return int(rows[0][0])
 
 
-def _joined(public: exp.Expression, counts: exp.Select, names: Sequence[str]) -> exp.Select:
+def _joined(public: exp.Expression, counts: exp.Expression, names: Sequence[str]) -> exp.Select:
     """Every item of the domain with its count, 0 for those that nobody has."""
     same = [exp.EQ(this=column(n, "counts"), expression=column(n, "members")) for n in names]
     persons = exp.Coalesce(this=column("persons", "counts"), expressions=[_number(0)])
     return (
         exp.select(*(column(name, "members") for name in names), named(persons, "persons"))
         .from_(exp.alias_(public.copy(), "members", table=True, quoted=True))
-        .join(derived(counts, "counts"), on=exp.and_(*same), join_type="left")
+        .join(
+            exp.alias_(counts.copy(), "counts", table=True, quoted=True),
+            on=exp.and_(*same),
+            join_type="left",
+        )
     )
 
 

@@ -11,9 +11,7 @@ from __future__ import annotations
 
 import os
 import re
-import sys
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import lru_cache
@@ -27,15 +25,16 @@ from topsecret.errors import DataIndependentFailure, InvalidParameter, SourceErr
 from topsecret.sources import session as asking
 from topsecret.sources.domains.domain import Column, FileColumn
 from topsecret.sources.domains.items_file import is_plain, plain_items
+from topsecret.sources.engines.closed_duckdb import closed_engine
 from topsecret.sources.engines.files import (
     EventFile,
     check_columns,
+    check_types,
     common_columns,
+    exact_persons,
     files_at,
-    literal_pattern,
 )
 from topsecret.sources.fingerprints import Fingerprint, digest, file_version
-from topsecret.sources.memory import VARIABLE, memory
 from topsecret.sources.progress import watch
 from topsecret.sources.session import Relation, Rows
 from topsecret.sources.source import Columns, CountQuery, Kind, LeadingCounts, Schema
@@ -88,6 +87,8 @@ class DuckSession:
         self._schema = schema
         self._kept = 0
         self._types: dict[str, dict[str, str]] = {}
+        self.registered: set[str] = set()
+        """Names of frames that the connection knows."""
 
     def events(self, columns: Sequence[str]) -> Relation:
         """The table of events."""
@@ -126,9 +127,13 @@ class DuckSession:
         """A temporary table of the result: read once, the same for all that follows."""
         return self._create(select, [])
 
+    def once(self, select: exp.Select) -> exp.Select:
+        """The select itself: the statement says that it is read once."""
+        return select
+
     def run(self, select: exp.Expression) -> Rows:
         """The rows; a progress bar appears on a terminal when it takes long."""
-        return self.ask(rendered(select, "duckdb"), [])
+        return self._ask_by_one_thread_too(select, [])
 
     def types(self, relation: exp.Expression) -> dict[str, str] | None:
         """The columns of a table and DuckDB's names of their types, read once in a session.
@@ -146,26 +151,17 @@ class DuckSession:
             self._types[describe] = {str(row[0]): str(row[1]) for row in found}
         return self._types[describe]
 
-    def named(self, relation: exp.Table) -> tuple[int, int]:
-        """How many tables have this name, and how many views anywhere."""
-        found = []
-        for kind in ("table", "view"):
-            where = f"lower({kind}_name) = ?"
-            values = [relation.name.lower()]
-            for column, part in (("schema_name", relation.db), ("database_name", relation.catalog)):
-                if part and kind == "table":
-                    where += f" AND lower({column}) = ?"
-                    values.append(part.lower())
-            rows = self.ask(f"SELECT count(*) FROM duckdb_{kind}s() WHERE {where}", values)
-            found.append(int(rows[0][0]))
-        return found[0], found[1]
-
     def ask(self, sql: str, values: list[Any]) -> Rows:
         """Run a statement; DuckDB's errors become ours."""
         found = self._attempt(sql, values)
         if isinstance(found, type):
             raise self._failed(found)
         return found
+
+    def attempt(self, sql: str) -> Rows | None:
+        """The rows, or None where the statement failed."""
+        found = self._attempt(sql, [])
+        return None if isinstance(found, type) else found
 
     def _attempt(self, sql: str, values: list[Any]) -> Rows | type[duckdb.Error]:
         """The rows, or the kind of DuckDB's error: its text is not even a context of ours."""
@@ -195,17 +191,43 @@ class DuckSession:
         name = f"topsecret kept {self._kept}"
         temporary = exp.Properties(expressions=[exp.TemporaryProperty()])
         create = exp.Create(this=table(name), kind="TABLE", expression=select, properties=temporary)
-        self.ask(rendered(create, "duckdb"), values)
+        self._ask_by_one_thread_too(create, values)
         return table("temp", "main", name)
 
+    def _ask_by_one_thread_too(self, statement: exp.Expression, values: list[Any]) -> Rows:
+        """Run a statement; where several threads fail over a CSV file, one thread reads it again.
 
-def kinds(types: dict[str, str]) -> Schema:
+        A thread that starts within a quoted field of many lines may take them for rows.
+        """
+        found = self._attempt(rendered(statement, "duckdb"), values)
+        scans = [node for node in statement.find_all(exp.Anonymous) if node.this == "READ_CSV"]
+        if isinstance(found, type) and scans:
+            for scan in scans:
+                scan.append("expressions", exp.EQ(this=exp.var("parallel"), expression=exp.false()))
+            found = self._attempt(rendered(statement, "duckdb"), values)
+        if isinstance(found, type):
+            raise self._failed(found)
+        return found
+
+
+CANONICAL = re.compile(
+    r"VARCHAR|BOOLEAN|U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|DECIMAL\(\d+,\d+\)|FLOAT|DOUBLE|DATE|TIME|"
+    r"TIMESTAMP(_S|_MS|_NS| WITH TIME ZONE)?|UUID|BLOB|BIT|ENUM\(.*\)",
+    re.DOTALL,
+)
+"""Types where different values have different texts and equal ones the same (of floats once zeros
+have no sign). Not lists or structs, not JSON, and not UNION or VARIANT, where 1 and '1' look alike.
+"""
+
+
+def kinds(types: Mapping[str, str]) -> Schema:
     """What columns of these DuckDB types hold."""
-    floats = {name for name, type_name in types.items() if type_name in {"FLOAT", "DOUBLE"}}
-    # Also within a list or a struct.
-    unclear = {n for n, t in types.items() if re.search(r"\b(INTERVAL|FLOAT|DOUBLE)\b", t)}
-    held = {name: _kind(type_name) for name, type_name in types.items()}
-    return Columns(held, zeros=floats, unclear=unclear - floats)
+    return Columns(
+        {name: _kind(type_name) for name, type_name in types.items()},
+        zeros={name for name, type_name in types.items() if type_name in {"FLOAT", "DOUBLE"}},
+        unclear={n for n, type_name in types.items() if not CANONICAL.fullmatch(type_name)},
+        zoned={n for n, type_name in types.items() if type_name == "TIMESTAMP WITH TIME ZONE"},
+    )
 
 
 def _kind(type_name: str) -> Kind:
@@ -263,7 +285,12 @@ class FileSource:
         with self.session(query) as session:
             header = common_columns(self._files) or ()
             salt = b"" if query.max_items is None else query.salt
-            return query.items(session.ask(_text_statement(self._files, header, query, salt), []))
+            with asking.refusing():
+                statement = _text_statement(self._files, header, query, salt)
+            found = session.attempt(statement)
+            if found is not None:
+                return query.items(found)
+        return asking.leading_counts(self, query)  # by one thread, where several failed
 
     def sql(self, query: CountQuery) -> str:
         """The query that DuckDB is asked, for reading."""
@@ -279,7 +306,7 @@ class FileSource:
                 )
 
         def events(session: DuckSession, columns: Sequence[str]) -> Relation:
-            return file_relation(session, self._files, columns)
+            return file_relation(session, self._files, columns, query.person)
 
         def schema(session: DuckSession, columns: Sequence[str]) -> Schema:
             # Of a text file nothing is read: its start holds persons' rows.
@@ -287,6 +314,8 @@ class FileSource:
             return dict.fromkeys(columns, "text") if text else events(session, columns)[1]
 
         paths = [file.path for file in self._files]
+        if isinstance(query.domain, FileColumn):
+            check_apart(paths, query.domain)
         with closed_engine(*paths, *domain_paths(query)) as engine:
             yield DuckSession(engine, events, self._failed, schema=schema)
 
@@ -308,20 +337,44 @@ def translated(kind: type[duckdb.Error], name: str) -> SourceError | None:
 
 
 def file_relation(
-    session: DuckSession, files: Sequence[EventFile], columns: Sequence[str]
+    session: DuckSession,
+    files: Sequence[EventFile],
+    columns: Sequence[str],
+    person: str | None = None,
 ) -> Relation:
     """The table function over these files, with the columns wanted."""
     first, more = files[0], files[1:]
     if first.format == "Parquet":
-        scan = first.scan(columns, (), more)
-        types = session.types(scan) or {}
-        check_columns(first, columns, tuple(types))
-        return scan, kinds(types)
+        found = [session.types(file.scan((), ())) or {} for file in files]
+        check_columns(first, columns, tuple(found[0]))
+        check_types(files, [{n: t for n, t in types.items() if n in columns} for types in found])
+        return first.scan(columns, (), more), kinds(found[0])
     header = common_columns(files)
     if header is None:
         return asking.nothing(columns)
     check_columns(first, columns, header)
-    return first.scan(columns, header, more), dict.fromkeys(columns, "text")
+    texts: dict[str, Kind] = dict.fromkeys(columns, "text")
+    if first.format != "JSON lines" or person is None or person not in columns:
+        return first.scan(columns, header, more), texts
+    scan = first.scan(columns, header, more, person)
+    return exact_persons(scan, columns, person), Columns(texts, marked={person})
+
+
+def check_apart(paths: Sequence[Path], domain: FileColumn) -> None:
+    """A domain's file is none of the events' files, by whatever name."""
+    plain = is_plain(domain.path)
+    public = [domain.path] if plain else [file.path for file in files_at(domain.path)]
+    with suppress(OSError):  # a missing file is found, and named, when it is read
+        if any(one.samefile(other) for one in paths for other in public):
+            raise InvalidParameter(private_domain(domain.path.name))
+
+
+def private_domain(name: str) -> str:
+    """Why a domain is refused."""
+    return (
+        f"the domain {name} is made of the events themselves: which items they hold is what must "
+        "not be published; pass a list that is public without them, or leave domain out"
+    )
 
 
 @lru_cache(maxsize=64)
@@ -342,55 +395,3 @@ def domain_paths(query: CountQuery) -> list[Path]:
     if not isinstance(query.domain, FileColumn) or is_plain(query.domain.path):
         return []
     return [file.path for file in files_at(query.domain.path)]
-
-
-def _memory() -> dict[str, str]:
-    """How much memory the engine may use before it spills to disk, where TOPSECRET_MEMORY says."""
-    named = memory() if VARIABLE in os.environ else None
-    return {} if named is None else {"memory_limit": named}
-
-
-@contextmanager
-def closed_engine(
-    *paths: Path, attached: Path | None = None
-) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A DuckDB that can read these files and nothing else, anywhere.
-
-    ``attached`` is a database file, opened for reading under the name ``source``.
-    """
-    with tempfile.TemporaryDirectory(prefix="topsecret-") as spill:
-        engine = duckdb.connect(
-            config={
-                "autoinstall_known_extensions": False,
-                "autoload_known_extensions": False,
-                "allow_community_extensions": False,
-                "allow_persistent_secrets": False,
-                "preserve_insertion_order": False,
-                "temp_directory": spill,
-                **_memory(),
-                # A sample of the rows would decide the type of a pandas column: all are text.
-                "pandas_analyze_sample": 0,
-            }
-        )
-        try:
-            names = {name for path in paths for name in (str(path), literal_pattern(str(path)))}
-            allowed = exp.Array(expressions=[exp.Literal.string(name) for name in sorted(names)])
-            if names:
-                engine.execute(f"SET allowed_paths = {allowed.sql('duckdb')}")
-            if attached is not None:
-                literal = exp.Literal.string(str(attached)).sql("duckdb")
-                engine.execute(f"ATTACH {literal} AS source (READ_ONLY)")
-            # Measures progress for the bar that is ours, on a terminal; never draws its own. In a
-            # Jupyter kernel it asks for ipywidgets: without a bar a query is as good.
-            with suppress(duckdb.Error):
-                engine.execute("SET enable_progress_bar_print = false")
-                engine.execute(f"SET enable_progress_bar = {str(sys.stderr.isatty()).lower()}")
-            for name, value in (
-                ("TimeZone", "UTC"),
-                ("enable_external_access", False),
-                ("lock_configuration", True),
-            ):
-                engine.execute(f"SET {name} = {exp.convert(value).sql('duckdb')}")
-            yield engine
-        finally:
-            engine.close()

@@ -19,15 +19,18 @@ import json
 import os
 import re
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from sqlglot import exp
 
 from topsecret.errors import DataIndependentFailure, NotInSchema, SourceError, UnknownColumn
-from topsecret.sources.sql.statements import call, record
+from topsecret.sources.sql.dialects import MARK
+from topsecret.sources.sql.statements import call, named, record
+from topsecret.sources.sql.statements import column as column_of
 
 FORMATS = {
     ".csv": "CSV",
@@ -99,11 +102,16 @@ class EventFile:
         return self._keys(first) if self.format == "JSON lines" else self._header(first)
 
     def scan(
-        self, wanted: Sequence[str], columns: Iterable[str], more: Sequence[EventFile] = ()
+        self,
+        wanted: Sequence[str],
+        columns: Iterable[str],
+        more: Sequence[EventFile] = (),
+        person: str | None = None,
     ) -> exp.Table:
         """The table function that reads this file, all text in the text formats.
 
-        ``more`` files of the same kind are read after it.
+        ``more`` files of the same kind are read after it. Of JSON lines the column of
+        the ``person`` is left as JSON.
         """
         path: str | list[str] = literal_pattern(str(self.path))
         if more:
@@ -117,7 +125,7 @@ class EventFile:
                 path,
                 format=exp.Literal.string("newline_delimited"),
                 compression=compression,
-                columns=record(dict.fromkeys(wanted, "VARCHAR")),
+                columns=record({name: "JSON" if name == person else "VARCHAR" for name in wanted}),
             )
         return call(
             "READ_CSV",
@@ -220,18 +228,68 @@ def check_columns(file: EventFile, wanted: Sequence[str], columns: Sequence[str]
         if column not in columns:
             # The keys of JSON lines are read from a person's row: that failure is not free.
             error = UnknownColumn if file.format == "JSON lines" else NotInSchema
-            raise error(f"{name} has no column {column!r}; {_offer(file, wanted, columns)}")
+            raise error(f"{name} has no column {column!r}; {_offer(file, columns)}")
         if columns.count(column) > 1:
             raise SourceError(f"{name} has more than one column {column!r}; rename one of them")
 
 
-def _offer(file: EventFile, wanted: Sequence[str], columns: Sequence[str]) -> str:
-    # The first line of a file without header is a person's row: show it only when a column that
-    # was asked for proves it to be a header.
-    if file.format in {"CSV", "TSV"} and not set(wanted) & set(columns):
-        return "its first line names none of the columns; check the names and the header line"
+def _offer(file: EventFile, columns: Sequence[str]) -> str:
+    # The first line of a text file may be a person's row: of a CSV without header, of JSON lines
+    # always. Whoever guesses a value in it would be told the rest, so it is never shown.
+    if file.format != "Parquet":
+        return "its first line must name the columns; look at it with: head -n 1"
     shown = ", ".join(columns[:40]) + (", …" if len(columns) > 40 else "")
     return f"choose from: {shown}"
+
+
+def check_types(files: Sequence[EventFile], found: Sequence[Mapping[str, str]]) -> None:
+    """Parquet files that are read together hold the same types in the columns that are read.
+
+    DuckDB would cast the later files to the first one's types: 1.5 and 1.75 of a column of floats
+    would become one whole number, and a value too large for it would fail the query.
+    """
+    for file, types in zip(files[1:], found[1:], strict=True):
+        for name, type_name in found[0].items():
+            if types.get(name) != type_name:
+                held = types.get(name, "missing")
+                raise DataIndependentFailure(
+                    f"column {name!r} is {type_name} in {files[0].path.name} and {held} in "
+                    f"{file.path.name}; files that are read together need the same types"
+                )
+
+
+def exact_persons(scan: exp.Table, wanted: Sequence[str], person: str) -> exp.Expression:
+    """JSON lines whose persons were read as JSON: text is itself, all else is kept apart from it.
+
+    1 and "1" are two persons. A number with a fraction or an exponent is none: DuckDB reads it as
+    a float, and two of them may become one.
+    """
+    value = column_of(person, "lines")
+    written = exp.cast(value.copy(), exp.DataType.Type.VARCHAR)
+    text = exp.Anonymous(
+        this="JSON_EXTRACT_STRING", expressions=[value.copy(), exp.Literal.string("$")]
+    )
+    whole = exp.RegexpLike(this=written.copy(), expression=exp.Literal.string("^-?[0-9]+$"))
+    marks = exp.Anonymous(this="STARTS_WITH", expressions=[text.copy(), exp.Literal.string(MARK)])
+
+    def is_a(name: str) -> exp.Expression:
+        held = exp.Anonymous(this="JSON_TYPE", expressions=[value.copy()])
+        return exp.EQ(this=held, expression=exp.Literal.string(name))
+
+    def marked(name: str, shown: exp.Expression) -> exp.Expression:
+        mark = exp.Literal.string(f"{MARK}{name}:")
+        return exp.DPipe(this=mark, expression=shown.copy(), safe=False)
+
+    kept = (
+        exp.case()
+        .when(exp.and_(is_a("VARCHAR"), marks), marked("text", text))
+        .when(is_a("VARCHAR"), text)
+        .when(whole, marked("number", written))
+        .when(is_a("BOOLEAN"), marked("boolean", written))
+    )
+    shown = [named(kept if n == person else column_of(n, "lines"), n) for n in wanted]
+    lines: Any = exp.alias_(scan, "lines", table=True, quoted=True)
+    return exp.select(*shown).from_(lines).subquery()
 
 
 def literal_pattern(path: str) -> str:

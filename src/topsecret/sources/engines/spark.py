@@ -26,10 +26,13 @@ from topsecret.errors import (
 )
 from topsecret.sources import session as asking
 from topsecret.sources.domains.domain import Column, FileColumn
+from topsecret.sources.engines.duckdb import private_domain
+from topsecret.sources.engines.duckdb_relations import trusted
 from topsecret.sources.engines.spark_jobs import attempt, run
+from topsecret.sources.engines.spark_plans import check_plan, leaves
 from topsecret.sources.engines.spark_text import plain, worded
 from topsecret.sources.session import Relation, Rows
-from topsecret.sources.source import CountQuery, Kind, LeadingCounts, Schema
+from topsecret.sources.source import Columns, CountQuery, Kind, LeadingCounts, Schema
 from topsecret.sources.sql.statements import table
 
 if TYPE_CHECKING:
@@ -53,6 +56,11 @@ KINDS: dict[str, Kind] = {
 }
 """Spark's names of types; a column of another type is counted under its text."""
 
+CANONICAL = set(KINDS) - {"timestamp", "float", "double"}
+"""Types where different values have different texts. Not times with the session's zone, which are
+written alike for two moments when the clock goes back, nor floats (0.0 and -0.0 are equal), nor
+lists, where ["a, b"] looks like ["a", "b"], nor variants."""
+
 TYPES = {str: "string", int: "bigint", bool: "boolean"}
 
 
@@ -75,8 +83,13 @@ class SparkSource:
     """
 
     def __init__(
-        self, events: DataFrame | str | tuple[str, ...], session: Spark | None = None
+        self,
+        events: DataFrame | str | tuple[str, ...],
+        session: Spark | None = None,
+        *,
+        trust_view: bool = False,
     ) -> None:
+        self._trusted = trust_view
         if isinstance(events, str | tuple):
             self._frame = _table(events, session or _active())
             self.name = events if isinstance(events, str) else ".".join(events)
@@ -97,6 +110,11 @@ class SparkSource:
     def __repr__(self) -> str:
         return f"SparkSource({self.name!r})"
 
+    @property
+    def assumes(self) -> tuple[str, ...]:
+        """What the guarantee rests on beside the data. Public."""
+        return (trusted(self.name),) if self._trusted else ()
+
     def leading_counts(self, query: CountQuery) -> LeadingCounts:
         """Count distinct persons per item on the executors and return the leading rows."""
         return asking.leading_counts(self, query)
@@ -109,7 +127,8 @@ class SparkSource:
     @contextmanager
     def session(self, query: CountQuery) -> Iterator[SparkStatements]:
         """Statements about the frame; their views and kept tables are gone afterwards."""
-        statements = SparkStatements(self._frame, self.name)
+        person = None if self._trusted else query.person
+        statements = SparkStatements(self._frame, self.name, person)
         try:
             yield statements
         finally:
@@ -121,19 +140,22 @@ class SparkStatements:
 
     dialect = "spark"
 
-    def __init__(self, frame: DataFrame, name: str) -> None:
+    def __init__(self, frame: DataFrame, name: str, person: str | None = None) -> None:
         self._frame = frame
         self._name = name
+        self._person = person
         self._spark = frame.sparkSession
         self._label = f"topsecret_{secrets.token_hex(16)}"
         self._views: list[str] = []
-        self._kept: list[DataFrame] = []
         self._events: exp.Expression | None = None
 
     def events(self, columns: Sequence[str]) -> Relation:
-        """The frame of events."""
+        """The frame of events, whose plan must pass the analysis unless it is trusted."""
         schema = self._schema(self._frame, columns, self._name)
         if self._events is None:
+            person = self._person
+            if person is not None:
+                attempt(lambda: check_plan(self._frame, person, self._name), self._failure())
             self._events = self._view(self._frame)
         return self._events.copy(), schema
 
@@ -146,6 +168,9 @@ class SparkStatements:
         if isinstance(domain, Column):
             frame = _table(domain.table, self._spark)
             schema = self._schema(frame, columns, str(domain.table))
+            both = attempt(lambda: leaves(frame) & leaves(self._frame), self._failure())
+            if both:
+                raise InvalidParameter(private_domain(str(domain.table)))
             return self._view(frame), schema
         from topsecret.sources.domains.file_items import items_of
 
@@ -163,15 +188,25 @@ class SparkStatements:
         return self._view(frame)
 
     def keep(self, select: exp.Select) -> exp.Expression:
-        """A view of the result, which the executors hold from its first use on."""
+        """A view of the result, which the executors hold.
+
+        A checkpoint and not a cache: of what an executor has lost a cache would be computed
+        again, perhaps from other rows; a checkpoint fails.
+        """
         text, values = worded(select)
 
         def kept() -> DataFrame:
-            return self._spark.sql(text, args=values).persist()
+            return run(
+                self._spark,
+                lambda: self._spark.sql(text, args=values).localCheckpoint(eager=True),
+                self._label,
+            )
 
-        frame = attempt(kept, self._failure())
-        self._kept.append(frame)
-        return self._view(frame)
+        return self._view(attempt(kept, self._failure()))
+
+    def once(self, select: exp.Select) -> exp.Select:
+        """The rows of a checkpoint."""
+        return exp.select("*").from_(self.keep(select))
 
     def run(self, select: exp.Expression) -> Rows:
         """The rows; a progress bar appears on a terminal when it takes long."""
@@ -191,9 +226,6 @@ class SparkStatements:
         """Drop the views and let go of the kept tables, whatever has happened."""
 
         def drop() -> None:
-            # Kept tables first: a remote session finds them by the views that they are made of.
-            for frame in reversed(self._kept):
-                frame.unpersist()
             for name in self._views:
                 self._spark.catalog.dropTempView(name)
 
@@ -207,7 +239,7 @@ class SparkStatements:
         attempt(lambda: plainly_named(frame).createTempView(name), self._failure())
         return table(name)
 
-    def _schema(self, frame: DataFrame, columns: Sequence[str], name: str) -> dict[str, Kind]:
+    def _schema(self, frame: DataFrame, columns: Sequence[str], name: str) -> Columns:
         """What the columns hold; those that are wanted are there once."""
         fields = attempt(lambda: frame.schema.fields, self._failure())
         names = [field.name for field in fields]
@@ -218,7 +250,12 @@ class SparkStatements:
                 raise UnknownColumn(f"{name} has no column {wanted!r}; check its schema")
             if names.count(wanted) > 1:
                 raise SourceError(f"{name} has more than one column {wanted!r}; rename one of them")
-        return {field.name: KINDS.get(field.dataType.typeName(), "other") for field in fields}
+        types = {field.name: field.dataType.typeName() for field in fields}
+        return Columns(
+            {name: KINDS.get(type_name, "other") for name, type_name in types.items()},
+            unclear={name for name, type_name in types.items() if type_name not in CANONICAL},
+            zoned={name for name, type_name in types.items() if type_name == "timestamp"},
+        )
 
     def _failure(self) -> SourceError:
         return SourceError(

@@ -7,7 +7,7 @@ row could make a query fail; here every text has a name, and no two have the sam
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,27 +20,29 @@ MARK = "\ufffd\\x"
 """In front of the hexadecimal digits of bytes that are not UTF-8."""
 
 
+def wrong_encoding(encoding: str) -> str:
+    """Why a database whose text is not UTF-8 is refused."""
+    # Text would be neither equal nor in the order of code points, as everywhere else.
+    return (
+        f"the SQLite database is encoded in {encoding}; copy it into one with UTF-8 "
+        "(sqlite3 old.db .dump | sqlite3 new.db)"
+    )
+
+
 def check_file(path: str | None) -> None:
     """The database is there: SQLite would make an empty one under a mistyped name."""
     if path and path != ":memory:" and not path.startswith("file:") and not Path(path).is_file():
         raise DataIndependentFailure(f"there is no SQLite database {path}; check the path")
 
 
-def check_encoding(encoding: str) -> None:
-    """The database's text is kept as UTF-8."""
-    if encoding != ENCODING:
-        # Neither equal nor in the order of code points, as everywhere else.
-        raise DataIndependentFailure(
-            f"the SQLite database is encoded in {encoding}; copy it into one with UTF-8 "
-            "(sqlite3 old.db .dump | sqlite3 new.db)"
-        )
-
-
 def give_functions(raw: Any) -> None:
     """Give a driver's connection the functions that the statements use."""
-    raw.create_function("md5", 1, _md5, deterministic=True)
+    raw.create_function("topsecret_md5", 1, _md5, deterministic=True)
     # Its own text of a float has 15 digits, which merges some.
-    raw.create_function("float_hex", 1, float.hex, deterministic=True)
+    raw.create_function("topsecret_float_hex", 1, float.hex, deterministic=True)
+    # Its own functions know the letters from A to Z alone.
+    raw.create_function("topsecret_lower", 1, _lower, deterministic=True)
+    raw.create_function("topsecret_upper", 1, _upper, deterministic=True)
 
 
 @contextmanager
@@ -69,3 +71,20 @@ def name_of(text: bytes) -> str:
 
 def _md5(text: bytes | None) -> str | None:
     return None if text is None else hashlib.md5(text, usedforsecurity=False).hexdigest()
+
+
+def _lower(text: bytes | None) -> str | None:
+    """Letter by letter, as engines do: one that would become several stays.
+
+    >>> _lower("ÀΣİ".encode()), _upper("éß".encode())
+    ('àσİ', 'Éß')
+    """
+    return None if text is None else _lettered(name_of(text), str.lower)
+
+
+def _upper(text: bytes | None) -> str | None:
+    return None if text is None else _lettered(name_of(text), str.upper)
+
+
+def _lettered(text: str, change: Callable[[str], str]) -> str:
+    return "".join(other if len(other := change(letter)) == 1 else letter for letter in text)

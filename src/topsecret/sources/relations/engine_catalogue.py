@@ -18,7 +18,7 @@ from sqlglot.errors import SqlglotError
 
 from topsecret.errors import DataIndependentFailure
 from topsecret.sources.engines.duckdb import kinds
-from topsecret.sources.engines.sqlalchemy import columns_of
+from topsecret.sources.engines.sql_types import columns_of
 from topsecret.sources.relations.catalogue import TableEntry
 from topsecret.sources.relations.refusal import QueryRefused
 

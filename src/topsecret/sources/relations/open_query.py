@@ -111,7 +111,8 @@ def _query_of(database: Any) -> CountQuery:
     names = _columns(database)
     if len(names) < 2:
         raise InvalidParameter("a query needs a person's column and another; there is one column")
-    return CountQuery(item=tuple(names[1:]), person=names[0], rows=1)
+    # Which column is the person's is not known here: none is read as one.
+    return CountQuery(item=tuple(names), person="(nobody)", rows=1)
 
 
 def _only_table(text: str, dialect: str) -> str:

@@ -8,6 +8,7 @@ spelling of the functions; what it cannot know (collations, encodings) is here.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from sqlglot import Dialect, exp
 
@@ -49,13 +50,24 @@ _BY_CODE_POINT: dict[str, Rewrite] = {
 # What MD5 is given: the text's UTF-8 bytes.
 _ENCODED: dict[str, Rewrite] = {
     "postgres": lambda text: exp.Anonymous(
-        this="CONVERT_TO", expressions=[text, exp.Literal.string("UTF8")]
+        this="PG_CATALOG.CONVERT_TO", expressions=[text, exp.Literal.string("UTF8")]
     ),
     "mysql": _utf8mb4,
     "trino": lambda text: exp.Anonymous(this="TO_UTF8", expressions=[text]),
     # As bytes: text that is not UTF-8 could not be handed over.
     "sqlite": lambda text: exp.cast(text, exp.DataType.Type.BLOB),
 }
+# It is given the salt, so nobody else's function of that name may stand in: named in full, or our
+# own (SQLite has none).
+_HASHES = {"postgres": "PG_CATALOG.MD5", "sqlite": "topsecret_md5"}
+
+LETTERS = "und-x-icu"
+"""PostgreSQL's collation that knows all letters, where it was built with ICU."""
+
+MARK = "\x01"
+"""In front of a person's value that is not text where a column may hold both. Text that begins
+with it has the mark and ``text:`` in front, too, so that nobody shares another's name."""
+
 DIALECTS = tuple(_BY_CODE_POINT)
 """The engines that the SQL is written for, by sqlglot's names."""
 
@@ -78,8 +90,12 @@ def as_text(value: exp.Expression, dialect: str) -> exp.Expression:
 def counted(value: exp.Expression, kind: Kind, dialect: str) -> exp.Expression:
     """The value as it is counted: an integer or a boolean as it is, all else as text."""
     if kind in {"integer", "boolean"}:
+        if dialect != "sqlite":
+            return value
         # SQLite keeps whatever was written: a cast makes one kind of it, row by row.
-        return exp.cast(value, exp.DataType.Type.BIGINT) if dialect == "sqlite" else value
+        whole = exp.cast(value, exp.DataType.Type.BIGINT)
+        none = exp.Literal.number(0)
+        return whole if kind == "integer" else exp.paren(exp.NEQ(this=whole, expression=none))
     if kind == "text" and dialect == "duckdb":
         return _BY_CODE_POINT[dialect](value)
     return as_text(value, dialect)
@@ -95,7 +111,7 @@ def person(value: exp.Expression, kind: Kind, dialect: str) -> exp.Expression:
 def without_zeros(number: exp.Expression, dialect: str) -> exp.Expression:
     """A number with one text: 1 for 1.00 of a decimal, 0 for -0 of a float."""
     if dialect == "postgres":
-        return _call("TRIM_SCALE", number)
+        return _call("PG_CATALOG.TRIM_SCALE", number)
     return exp.paren(exp.Add(this=number.copy(), expression=exp.Literal.number(0)), copy=False)
 
 
@@ -124,7 +140,7 @@ def _sqlite_person(value: exp.Expression, kind: Kind) -> exp.Expression:
     )
     exact = (
         exp.case(type_of.copy())
-        .when(exp.Literal.string("real"), _call("FLOAT_HEX", value))
+        .when(exp.Literal.string("real"), _call("topsecret_float_hex", value))
         .when(exp.Literal.string("blob"), _call("HEX", value))
         .else_(text.copy())
     )
@@ -167,13 +183,58 @@ def readable(value: exp.Expression, kind: Kind, dialect: str) -> exp.Expression:
 
 def digest(text: exp.Expression, dialect: str) -> exp.Expression:
     """The MD5 of the text's UTF-8 bytes as 32 lower-case hexadecimal digits, ordered as such."""
-    return exp.MD5(this=_ENCODED.get(dialect, _same)(text))
+    encoded = _ENCODED.get(dialect, _same)(text)
+    named = _HASHES.get(dialect)
+    return exp.Anonymous(this=named, expressions=[encoded]) if named else exp.MD5(this=encoded)
 
 
 def descending(value: exp.Expression, dialect: str) -> exp.Ordered:
     """Largest first. There are no NULLs; said as the engine assumes, so that nothing is added."""
     large = Dialect.get_or_raise(dialect).NULL_ORDERING == "nulls_are_large"
     return exp.Ordered(this=value, desc=True, nulls_first=large)
+
+
+def ascending(value: exp.Expression, dialect: str) -> exp.Ordered:
+    """Smallest first, and said so: DuckDB has a setting for what is not said."""
+    small = Dialect.get_or_raise(dialect).NULL_ORDERING == "nulls_are_small"
+    return exp.Ordered(this=value, desc=False, nulls_first=small)
+
+
+def truth_text(value: exp.Expression) -> exp.Expression:
+    """The text of a truth value where the engine has none, as others write it."""
+    true, false = exp.Literal.string("true"), exp.Literal.string("false")
+    return exp.case().when(value.copy(), true).when(exp.not_(value.copy()), false)
+
+
+def in_case(function: Any, text: exp.Expression, dialect: str) -> exp.Expression:
+    """LOWER or UPPER of all letters, not of A to Z alone.
+
+    The collation by which PostgreSQL compares text knows no other letters; SQLite's functions
+    know none at all.
+    """
+    if dialect == "sqlite":
+        own = "topsecret_lower" if function is exp.Lower else "topsecret_upper"
+        return exp.Anonymous(this=own, expressions=[exp.cast(text, exp.DataType.Type.BLOB)])
+    if dialect == "postgres":
+        every = exp.Collate(
+            this=exp.paren(text), expression=exp.to_identifier(LETTERS, quoted=True)
+        )
+        return _BY_CODE_POINT[dialect](function(this=every))
+    changed: exp.Expression = function(this=text)
+    return changed
+
+
+def unmarked(text: exp.Expression, dialect: str) -> exp.Expression:
+    """The text of a person as another engine has it, without the mark in front of it."""
+    mark = f"{MARK}text:"
+    length = exp.Literal.number(len(mark))
+    substring = "SUBSTR" if dialect == "sqlite" else "SUBSTRING"
+    start = exp.Anonymous(this=substring, expressions=[text.copy(), exp.Literal.number(1), length])
+    rest = exp.Anonymous(
+        this=substring, expressions=[text.copy(), exp.Literal.number(len(mark) + 1)]
+    )
+    is_marked = exp.EQ(this=start, expression=exp.Literal.string(mark))
+    return exp.case().when(is_marked, rest).else_(text.copy())
 
 
 def tries(dialect: str) -> bool:

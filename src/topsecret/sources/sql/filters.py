@@ -17,9 +17,9 @@ from typing import Any
 from sqlglot import exp
 
 from topsecret.errors import InvalidParameter
-from topsecret.sources.source import Kind, Schema
+from topsecret.sources.source import Columns, Kind, Schema
 from topsecret.sources.sql.conditions import Condition, Expression, Scalar, Where
-from topsecret.sources.sql.dialects import as_text, tries, try_cast
+from topsecret.sources.sql.dialects import tries, try_cast
 from topsecret.sources.sql.operand_types import (
     NAMES,
     Typed,
@@ -27,6 +27,7 @@ from topsecret.sources.sql.operand_types import (
     events,
     is_whole_number,
     literal,
+    moment,
     unified,
 )
 from topsecret.sources.sql.safe_expressions import Total
@@ -45,7 +46,7 @@ _TRIED = {
     "time": ("TIMESTAMP", "timestamp"),
 }
 _FITTING: dict[str, set[Kind]] = {
-    "text": {"text", "other", "date", "timestamp", "float", "decimal"},
+    "text": {"text", "other"},
     "number": {"integer", "float", "decimal"},
     "truth value": {"boolean"},
     "date": {"date", "timestamp"},
@@ -58,15 +59,22 @@ def holds(where: Where, schema: Schema, dialect: str) -> list[exp.Expression]:
     return [
         exp.paren(_truth(one, schema, dialect), copy=False)
         if isinstance(one, Expression)
-        else _condition(one, schema[one.column], dialect)
+        else _condition(one, schema[one.column], dialect, _is_zoned(one.column, schema))
         for one in where
     ]
 
 
-def _condition(condition: Condition, kind: Kind, dialect: str) -> exp.Expression:
+def _is_zoned(column: str, schema: Schema) -> bool:
+    return isinstance(schema, Columns) and column in schema.zoned
+
+
+def _condition(
+    condition: Condition, kind: Kind, dialect: str, zoned: bool = False
+) -> exp.Expression:
     if condition.value is None:
         missing = exp.Is(this=events(condition.column), expression=exp.null())
         return missing if condition.operator == "=" else exp.not_(missing)
+    condition = _as_the_column(condition, kind, zoned)
     column = _comparable(condition, kind, dialect)
     values: list[Any] = list(condition.values)
     if column.sort == "integer":
@@ -74,7 +82,8 @@ def _condition(condition: Condition, kind: Kind, dialect: str) -> exp.Expression
         if not values:  # a fraction is no whole number
             present = exp.not_(exp.Is(this=column.node, expression=exp.null()))
             return present if condition.operator in {"!=", "not in"} else exp.false()
-    found = unified([column, *map(literal, values)], dialect, compared=True)
+    parts = [moment(value, zoned, dialect) or literal(value) for value in values]
+    found = unified([column, *parts], dialect, compared=True)
     if found is None:
         raise _unlike(condition, kind)
     _, (compared, *literals) = found
@@ -85,6 +94,51 @@ def _condition(condition: Condition, kind: Kind, dialect: str) -> exp.Expression
         return comparison
     among = exp.In(this=compared, expressions=literals)
     return among if condition.operator == "in" else exp.not_(among)
+
+
+def _as_the_column(condition: Condition, kind: Kind, zoned: bool) -> Condition:
+    """The condition with values of the column's type: text that stands for one is read as one.
+
+    As texts, 9.5 would be more than 10, and 19:00 before T18:00. A time with a zone is compared
+    with moments alone, in UTC; one without a zone is taken for UTC there.
+    """
+    values: list[Any] = list(condition.values)
+    if kind not in _FITTING["text"]:
+        values = [
+            _read(value, kind, condition) if isinstance(value, str) else value for value in values
+        ]
+    for place, value in enumerate(values):
+        if isinstance(value, datetime.datetime) and value.tzinfo is not None:
+            if not zoned:
+                raise InvalidParameter(
+                    f"column {condition.column!r} holds times without a zone; give the time "
+                    "without one"
+                )
+            values[place] = value.astimezone(datetime.UTC).replace(tzinfo=None)
+    several = isinstance(condition.value, tuple)
+    return Condition(condition.column, condition.operator, tuple(values) if several else values[0])
+
+
+def _read(text: str, kind: Kind, condition: Condition) -> Scalar:
+    """The value of the column's type that the text stands for."""
+    try:
+        if kind == "boolean":
+            return {"true": True, "false": False}[text.strip().casefold()]
+        if kind in {"date", "timestamp"}:
+            try:
+                return datetime.date.fromisoformat(text) if kind == "date" else _moment(text)
+            except ValueError:
+                return _moment(text)
+        number = Decimal(text.strip())
+        if number.is_finite():
+            return number
+    except (KeyError, ValueError, ArithmeticError):
+        pass
+    raise _unlike(condition, kind)
+
+
+def _moment(text: str) -> datetime.datetime:
+    return datetime.datetime.fromisoformat(text)
 
 
 def _comparable(condition: Condition, kind: Kind, dialect: str) -> Typed:
@@ -98,8 +152,6 @@ def _comparable(condition: Condition, kind: Kind, dialect: str) -> Typed:
     type_of = wanted.pop()
     column = column_of(condition.column, kind, dialect)
     if kind in _FITTING[type_of]:
-        if type_of == "text" and column.sort != "text":
-            return Typed(as_text(events(condition.column), dialect), "text")
         return column
     if column.sort == "text" and tries(dialect):
         if type_of == "number":
@@ -144,10 +196,10 @@ def _type_of(value: Scalar) -> str:
     return "date" if isinstance(value, datetime.date) else "text"
 
 
-def rebuilt(expression: Expression, schema: Schema, dialect: str) -> exp.Expression:
-    """The checked tree for an engine: no row makes it fail."""
+def rebuilt(expression: Expression, schema: Schema, dialect: str) -> Typed:
+    """The checked tree for an engine, and what it holds: no row makes it fail."""
     try:
-        return Total(schema, dialect).typed(expression.tree).node
+        return Total(schema, dialect).typed(expression.tree)
     except RecursionError:
         pass
     raise _too_deep()

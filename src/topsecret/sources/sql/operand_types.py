@@ -29,6 +29,9 @@ NAMES: dict[Sort, str] = {
     "null": "no value",
     "other": "of another type",
 }
+DATED: dict[Sort, str] = {"date": "%Y-%m-%d", "timestamp": "%Y-%m-%d %H:%M:%f"}
+"""Kinds that SQLite keeps as text, and the form in which such texts are compared."""
+
 DECIMALS = {"postgres", "sqlite", "mysql"}
 """Where decimals are compared with numbers of any precision. Elsewhere they become floats."""
 
@@ -59,6 +62,15 @@ def literal(value: Any) -> Typed:
         return Typed(constant(value.isoformat(), "DATE"), "date", value)
     number = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
     return Typed(_plain(number), "number", number)
+
+
+def moment(value: Any, zoned: bool, dialect: str) -> Typed | None:
+    """A time for Spark, whose TIMESTAMP is read in the session's zone: in UTC, or in no zone."""
+    if dialect != "spark" or not isinstance(value, datetime.datetime):
+        return None
+    text = value.isoformat(sep=" ")
+    node = constant(f"{text}+00:00", "TIMESTAMP") if zoned else constant(text, "TIMESTAMPNTZ")
+    return Typed(node, "timestamp", value)
 
 
 def constant(text: str, type_name: str) -> exp.Expression:
@@ -128,8 +140,12 @@ def unified(parts: Sequence[Typed], dialect: str, compared: bool) -> tuple[Sort,
             free = [part for part in dated if part is not None and part.value is None]
             if len(free) > 1 and not compared and sort == "timestamp" and dialect != "duckdb":
                 return None  # one may have a zone, and some times have no counterpart in a zone
+            if dialect == "sqlite":
+                return sort, [sqlite_literal(part, sort) for part in dated if part is not None]
             return sort, [part.node for part in dated if part is not None]
     if sorts == {"date", "timestamp"} and compared:
+        if dialect == "sqlite":
+            return None
         if dialect == "duckdb":
             nodes = [try_cast(p.node, "TIMESTAMP") if p.sort == "date" else p.node for p in parts]
         return "timestamp", nodes
@@ -145,7 +161,8 @@ def dated_literal(part: Typed, sort: str) -> Typed | None:
     try:
         if sort == "date":
             return literal(datetime.date.fromisoformat(part.value))
-        return literal(datetime.datetime.fromisoformat(part.value))
+        time = datetime.datetime.fromisoformat(part.value)
+        return literal(time) if time.tzinfo is None else None  # its zone would be lost
     except ValueError:
         return None
 
@@ -153,6 +170,8 @@ def dated_literal(part: Typed, sort: str) -> Typed | None:
 def column_of(name: str, kind: Kind, dialect: str) -> Typed:
     """A column of the events as something that can be compared."""
     column = events(name)
+    if kind in DATED and dialect == "sqlite":
+        return Typed(_sqlite_date(column, kind), kind)
     if kind == "timestamp" and dialect == "duckdb":
         return Typed(try_cast(column, "TIMESTAMP"), kind)  # of seconds, of nanoseconds, of a zone
     if kind == "decimal" and tries(dialect):
@@ -162,6 +181,33 @@ def column_of(name: str, kind: Kind, dialect: str) -> Typed:
     if kind == "other" or (kind == "decimal" and dialect not in DECIMALS):
         return Typed(as_text(column, dialect), "text")
     return Typed(column, kind)
+
+
+def _sqlite_date(column: exp.Expression, kind: Sort) -> exp.Expression:
+    """The text of a date or time in one form, NULL for what is neither.
+
+    SQLite reads "now" and numbers as times, too: only text that begins with a year is one.
+    """
+    text = exp.EQ(
+        this=exp.Anonymous(this="TYPEOF", expressions=[column]),
+        expression=exp.Literal.string("text"),
+    )
+    year = exp.Glob(
+        this=column.copy(), expression=exp.Literal.string("[0-9][0-9][0-9][0-9]-[0-9][0-9]-*")
+    )
+    form = exp.Literal.string(DATED[kind])
+    read = exp.Anonymous(this="STRFTIME", expressions=[form, column.copy()])
+    return exp.Case(ifs=[exp.If(this=exp.and_(text, year), true=read)])
+
+
+def sqlite_literal(part: Typed, sort: Sort) -> exp.Expression:
+    """A date or time as the text that SQLite compares it by."""
+    value = part.value
+    if sort == "date" or not isinstance(value, datetime.date):
+        return exp.Literal.string(value.isoformat()) if value is not None else part.node
+    if not isinstance(value, datetime.datetime):
+        value = datetime.datetime.combine(value, datetime.time())
+    return exp.Literal.string(value.isoformat(sep=" ", timespec="milliseconds"))
 
 
 def events(name: str) -> exp.Column:

@@ -18,7 +18,7 @@ from sqlglot import exp
 
 from topsecret.errors import InvalidParameter
 from topsecret.sources.source import Schema
-from topsecret.sources.sql.dialects import as_text, tries, try_cast
+from topsecret.sources.sql.dialects import as_text, in_case, tries, try_cast
 from topsecret.sources.sql.expressions import COMPARISONS, DATE_PARTS, TIME_PARTS, TRUNCATED, shown
 from topsecret.sources.sql.operand_types import (
     NAMES,
@@ -190,9 +190,9 @@ class Total:
     def _of_text(self, node: Any) -> Typed:
         _only(node, "this")
         part = self._text(node.this)
-        return Typed(
-            type(node)(this=part.node), "integer" if isinstance(node, exp.Length) else "text"
-        )
+        if isinstance(node, exp.Length):
+            return Typed(exp.Length(this=part.node), "integer")
+        return Typed(in_case(type(node), part.node, self._dialect), "text")
 
     def _trim(self, node: Any) -> Typed:
         _only(node, "this", "expression", "position")
@@ -202,7 +202,8 @@ class Total:
             if removed.sort != "text" or not removed.value:
                 raise _refused(node, "may trim the characters of a literal only")
         part = self._text(node.this)
-        cut = removed.node if removed else None
+        # Engines differ in which characters are spaces: the space alone is one on all of them.
+        cut = removed.node if removed else exp.Literal.string(" ")
         position = node.args.get("position")
         return Typed(exp.Trim(this=part.node, expression=cut, position=position), "text")
 

@@ -22,13 +22,13 @@ GROUP BY
   "pairs"."item"
 ORDER BY
   "persons" DESC,
-  "pairs"."item"
+  "pairs"."item" ASC
 LIMIT 3
 
-Two steps may stand between the distinct pairs and the counting, each a function of one person's
-own pairs and the salt: *home* keeps each person in one of several groups, the *cap* keeps at most
-Δ items of each person, those that come first in the order of
-``md5(salt, length of person, person, length of item, item)``.
+One step may stand between the distinct pairs and the counting, a function of one person's own
+pairs and the salt: the *cap* keeps at most Δ items of each person, those that come first in the
+order of ``md5(salt, length of person, person, length of item, item)``. Groups are in
+``sql.groups``.
 """
 
 from __future__ import annotations
@@ -41,15 +41,18 @@ from sqlglot import exp
 from topsecret.errors import DataIndependentFailure, InvalidParameter
 from topsecret.sources.domains.domain import Interval
 from topsecret.sources.source import Columns, CountQuery, Schema
-from topsecret.sources.sql.conditions import Condition, Expression
+from topsecret.sources.sql.conditions import Expression
 from topsecret.sources.sql.dialects import (
+    ascending,
     counted,
     descending,
     digest,
     person,
     readable,
     tries,
+    truth_text,
     try_cast,
+    unmarked,
     without_zeros,
 )
 from topsecret.sources.sql.expressions import is_whole
@@ -90,8 +93,15 @@ def leading_counts(
     source = "pairs" if query.max_items is None else "choices"
     persons = exp.to_identifier("persons", quoted=True)
     items = [column(name, source) for name in item_names(query)]
-    counts.set("order", exp.Order(expressions=[descending(persons, dialect), *items]))
+    counts.set("order", exp.Order(expressions=ranking(persons, items, dialect)))
     return counts.limit(query.rows)
+
+
+def ranking(
+    persons: exp.Expression, items: Sequence[exp.Expression], dialect: str
+) -> list[exp.Ordered]:
+    """Largest count first, equal counts by the item's own order."""
+    return [descending(persons, dialect), *(ascending(item.copy(), dialect) for item in items)]
 
 
 def item_counts(
@@ -107,18 +117,26 @@ def item_counts(
     ``count(DISTINCT …)`` (2.3 s both on 20 million rows, 2 cores), and other engines spread it
     over their workers. ``members`` is a relation of the items that count, for a public domain.
     """
-    names = item_names(query)
-    kept = _pairs(events, query, schema, dialect)
+    kept = pairs(events, query, schema, dialect)
     if members is not None:
-        kept = _members_only(kept, names, members, query)
-    if query.home is not None:
-        kept = _at_home(kept, query, dialect)
+        kept = members_only(kept, item_names(query), members)
+    return counted_pairs(kept, query, schema, dialect)
+
+
+def counted_pairs(
+    kept: exp.Select, query: CountQuery, schema: Schema, dialect: str, more: Sequence[str] = ()
+) -> exp.Select:
+    """The number of persons of each item among pairs that are distinct, cut down to the cap.
+
+    ``more`` are columns that the person decides, which the counts are told apart by, too.
+    """
+    names = [*more, *item_names(query)]
     if query.max_items is None:
         return _grouped(kept, names, "pairs")
     within = exp.LTE(
         this=column("choice", "choices"), expression=exp.Literal.number(query.max_items)
     )
-    return _grouped(_numbered(kept, query, dialect), names, "choices").where(within)
+    return _grouped(_numbered(kept, query, schema, dialect, more), names, "choices").where(within)
 
 
 def number_of_persons(
@@ -129,8 +147,8 @@ def number_of_persons(
     *Guarantee.* It moves whenever a count of the query does: everybody who is in a count has a pair
     here. A public list of items does not narrow it, which is allowed; groups are not asked.
     """
-    pairs = _pairs(events, query, schema, dialect)
-    everybody = exp.select(column("person", "pairs")).distinct().from_(derived(pairs, "pairs"))
+    rows = derived(pairs(events, query, schema, dialect), "pairs")
+    everybody = exp.select(column("person", "pairs")).distinct().from_(rows)
     return exp.select(named(exp.Count(this=exp.Star()), "persons")).from_(
         derived(everybody, "everybody")
     )
@@ -152,8 +170,14 @@ def _grouped(rows: exp.Select, names: Sequence[str], source: str) -> exp.Select:
     return exp.select(*items, persons).from_(derived(rows, source)).group_by(*items)
 
 
-def _pairs(events: exp.Expression, query: CountQuery, schema: Schema, dialect: str) -> exp.Select:
-    """The distinct pairs of person and item in the rows that count."""
+def pairs(
+    events: exp.Expression,
+    query: CountQuery,
+    schema: Schema,
+    dialect: str,
+    more: Sequence[exp.Expression] = (),
+) -> exp.Select:
+    """The distinct pairs of person and item in the rows that count, with ``more`` of each row."""
     shown, needed = [], []
     for part, name in zip(query.item_columns, item_names(query), strict=True):
         value, required = _value(part, query, schema, dialect)
@@ -162,16 +186,11 @@ def _pairs(events: exp.Expression, query: CountQuery, schema: Schema, dialect: s
     who = column(query.person, EVENTS)
     shown.append(named(person_of(who, query.person, schema, dialect), "person"))
     needed.append(_present(who.copy()))
-    where = query.where
-    if query.home is not None:
-        group = column(query.home.column, EVENTS)
-        shown.append(named(counted(group, schema[query.home.column], dialect), "home"))
-        where = (*where, Condition(query.home.column, "in", query.home.groups))
     return (
-        exp.select(*shown)
+        exp.select(*shown, *more)
         .distinct()
         .from_(exp.alias_(events, EVENTS, table=True, quoted=True))
-        .where(*needed, *holds(where, schema, dialect))
+        .where(*needed, *holds(query.where, schema, dialect))
     )
 
 
@@ -197,10 +216,13 @@ def _value(
     if isinstance(part, str):
         raw: exp.Expression = column(part, EVENTS)
         return readable(raw, schema[part], dialect), [_present(raw.copy())]
-    raw = rebuilt(part, schema, dialect)
+    typed = rebuilt(part, schema, dialect)
+    raw = typed.node
     if is_whole(part.tree):
         return exp.cast(raw, exp.DataType.Type.BIGINT), [_present(raw.copy())]
-    return readable(raw, "other", dialect), [_present(raw.copy())]
+    if typed.sort == "boolean" and dialect == "sqlite":
+        return truth_text(exp.paren(raw)), [_present(exp.paren(raw.copy()))]
+    return readable(raw, "other", dialect), [_present(exp.paren(raw.copy()))]
 
 
 def _whole(
@@ -210,7 +232,7 @@ def _whole(
     value: exp.Expression
     required: list[exp.Expression] = []
     if isinstance(part, Expression) and is_whole(part.tree):
-        value = exp.cast(rebuilt(part, schema, dialect), exp.DataType.Type.BIGINT)
+        value = exp.cast(rebuilt(part, schema, dialect).node, exp.DataType.Type.BIGINT)
     elif isinstance(part, str) and schema[part] == "integer":
         value = counted(column(part, EVENTS), "integer", dialect)
         if tries(dialect):  # some have integers of 128 bits, which compare with none of 64
@@ -238,45 +260,23 @@ def _whole(
     return value, required
 
 
-def _members_only(
-    pairs: exp.Select, names: Sequence[str], members: exp.Expression, query: CountQuery
+def members_only(
+    kept: exp.Select, names: Sequence[str], members: exp.Expression, more: Sequence[str] = ()
 ) -> exp.Select:
     """The pairs whose item belongs to the domain."""
-    kept = [column(name, "pairs") for name in (*names, "person")]
-    if query.home is not None:
-        kept.append(column("home", "pairs"))
+    shown = [column(name, "pairs") for name in (*names, "person", *more)]
     same = [exp.EQ(this=column(n, "members"), expression=column(n, "pairs")) for n in names]
     inside = (
         exp.select(exp.Literal.number(1))
         .from_(exp.alias_(members.copy(), "members", table=True, quoted=True))
         .where(*same)
     )
-    return exp.select(*kept).from_(derived(pairs, "pairs")).where(exp.Exists(this=inside))
+    return exp.select(*shown).from_(derived(kept, "pairs")).where(exp.Exists(this=inside))
 
 
-def _at_home(pairs: exp.Select, query: CountQuery, dialect: str) -> exp.Select:
-    """The pairs of one group, of persons whose home it is: the group of their least hash."""
-    assert query.home is not None
-    kept = [column(name, "pairs") for name in (*item_names(query), "person", "home")]
-    order = [digest(_message(query, ("home",), ":home:"), dialect), column("home", "pairs")]
-    first = exp.Window(
-        this=exp.FirstValue(this=column("home", "pairs")),
-        partition_by=[column("person", "pairs")],
-        order=exp.Order(expressions=order),
-    )
-    homes = exp.select(*kept, named(first, "first_home")).from_(derived(pairs, "pairs"))
-    wanted: Any = exp.convert(query.home.group)
-    return (
-        exp.select(*(column(name, "homes") for name in (*item_names(query), "person")))
-        .from_(derived(homes, "homes"))
-        .where(
-            exp.EQ(this=column("home", "homes"), expression=column("first_home", "homes")),
-            exp.EQ(this=column("home", "homes"), expression=wanted),
-        )
-    )
-
-
-def _numbered(pairs: exp.Select, query: CountQuery, dialect: str) -> exp.Select:
+def _numbered(
+    kept: exp.Select, query: CountQuery, schema: Schema, dialect: str, more: Sequence[str]
+) -> exp.Select:
     """The pairs with each person's items numbered in the order of their keyed hashes.
 
     ROW_NUMBER over distinct pairs, ties of the hash broken by the item: the numbering of one
@@ -284,23 +284,33 @@ def _numbered(pairs: exp.Select, query: CountQuery, dialect: str) -> exp.Select:
     """
     names = item_names(query)
     items = [column(name, "pairs") for name in names]
-    order = [digest(_message(query, names), dialect), *(item.copy() for item in items)]
+    hashed = digest(message(query, schema, dialect, names), dialect)
     number = exp.Window(
         this=exp.RowNumber(),
         partition_by=[column("person", "pairs")],
-        order=exp.Order(expressions=order),
+        order=exp.Order(expressions=[ascending(part.copy(), dialect) for part in (hashed, *items)]),
     )
-    return exp.select(*items, named(number, "choice")).from_(derived(pairs, "pairs"))
+    shown = [column(name, "pairs") for name in (*more, *names)]
+    return exp.select(*shown, named(number, "choice")).from_(derived(kept, "pairs"))
 
 
-def _message(query: CountQuery, names: Sequence[str], purpose: str = "") -> exp.Expression:
+def message(
+    query: CountQuery, schema: Schema, dialect: str, names: Sequence[str], purpose: str = ""
+) -> exp.Expression:
     """What is hashed: the salt, then person and item as texts with their lengths in front.
 
     The lengths make it one-to-one: no other person and item give the same text.
     """
+    texts: list[exp.Expression] = [exp.cast(column("person", "pairs"), exp.DataType.Type.TEXT)]
+    if dialect == "sqlite" or (isinstance(schema, Columns) and query.person in schema.marked):
+        texts[0] = unmarked(texts[0], dialect)
+    kinds: list[str] = [schema.get(str(part), "text") for part in query.item_columns]
+    for name, kind in zip(names, kinds if not purpose else ["text"], strict=True):
+        value = column(name, "pairs")
+        shown = exp.cast(value, exp.DataType.Type.TEXT)
+        texts.append(truth_text(value) if kind == "boolean" and dialect == "sqlite" else shown)
     joined: exp.Expression = exp.Literal.string(query.salt.hex() + purpose)
-    for name in ("person", *names):
-        text = exp.cast(column(name, "pairs"), exp.DataType.Type.TEXT)
+    for text in texts:
         length = exp.cast(exp.Length(this=text.copy()), exp.DataType.Type.TEXT)
         for part in (length, exp.Literal.string(":"), text):
             joined = exp.DPipe(this=joined, expression=part, safe=False)

@@ -1,0 +1,144 @@
+"""The price of each length of `TestedTopK`: the largest that one common Gaussian covers.
+
+All branches are held against the same Gaussian step G_μ*, the largest one that keeps to the budget
+behind the choice of the length. So a price depends on its own branch and on (ε, δ) alone, and
+whichever lengths compete, their maximum keeps to the budget. Floats search; the schedule that uses
+the prices certifies them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topsecret.accounting.absorption import LARGEST_ABSORBED, calibrate_absorbed
+from topsecret.accounting.profile import LARGEST_PICK, Profile
+from topsecret.accounting.tested import FEW_STEPS, Branch, branch_profile, reach_of
+
+_ROOM = 1e-3
+"""What is left of delta for the chords of the certificate, relative."""
+_CLOSE = 5e-3
+"""How far below the Gaussian a branch may stay, relative in delta: 3·10⁻⁴ of its price."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """What the branches must keep to, all public."""
+
+    epsilon: Fraction
+    budget: Fraction
+    """The delta that is left beside the test's failure."""
+    choice: Fraction
+    """ε_u; 0 when there is one branch."""
+    mu_squared: Fraction
+    """The test."""
+
+    @cached_property
+    def limit(self) -> float:
+        """μ*: about the largest μ at which T_choice G_μ keeps to (epsilon, budget)."""
+        aim = float(self.budget) * (1 - _ROOM)
+        low, high = 0.0, 1.0
+        while self._behind_choice(high) < aim:
+            low, high = high, 2 * high
+        while high - low > 1e-7 * high:
+            middle = (low + high) / 2
+            low, high = (middle, high) if self._behind_choice(middle) < aim else (low, middle)
+        return low
+
+    def _behind_choice(self, mu: float) -> float:
+        """sup_t q_t·G(ε − t) + (1 − q_t)·G(ε − t + ε_u), on a fine grid of t."""
+        x, choice = float(self.epsilon), float(self.choice)
+        if choice == 0:
+            return float(gaussian_deltas(mu, np.array([x]))[0])
+        t = np.linspace(0.0, choice, 257)
+        share = np.expm1(t - choice) / np.expm1(-choice)
+        near, far = gaussian_deltas(mu, x - t), gaussian_deltas(mu, x - t + choice)
+        return float((share * near + (1 - share) * far).max())
+
+    @cached_property
+    def reach(self) -> Fraction:
+        """How far the recursion must keep a branch."""
+        half_decade = math.floor(2 * math.log10(float(self.budget)))
+        rho = self.limit**2 / 2 + float(self.choice) ** 2 / 8
+        return reach_of(rho, half_decade)
+
+    def excess(self, profile: Profile) -> float:
+        """ln of the largest quotient of the profile and G_μ* where the choice looks at them."""
+        x, choice = float(self.epsilon), float(self.choice)
+        places = np.linspace(max(0.0, x - choice), x + choice, 33 if choice else 1)
+        h = float(profile.spacing)
+        last = len(profile.values) - 2
+        cells = np.minimum((places / h).astype(int), last)
+        theta = np.expm1(places - cells * h) / math.expm1(h)
+        upper, lower = profile.values[cells], profile.values[cells + 1]
+        found = upper - theta * (upper - lower)
+        return float(np.log(found / gaussian_deltas(self.limit, places)).max())
+
+
+def gaussian_deltas(mu: float, x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Φ(μ/2 − x/μ) − e^x·Φ(−μ/2 − x/μ) in floats, for searching."""
+    below = [math.erfc((v / mu - mu / 2) / math.sqrt(2)) / 2 for v in x.tolist()]
+    above = [math.exp(v) * math.erfc((v / mu + mu / 2) / math.sqrt(2)) / 2 for v in x.tolist()]
+    found: NDArray[np.float64] = np.array(below) - np.array(above)
+    return np.clip(found, 1e-300, None)
+
+
+@lru_cache(maxsize=4096)
+def price_of(unit: Branch, target: Target) -> Fraction:
+    """The largest factor, or nearly, at which the branch and its test stay below G_μ*."""
+    price = _closed_price(unit, target)
+    if unit.steps > FEW_STEPS and price * _largest(unit) < LARGEST_ABSORBED:
+        return price
+    return _by_recursion(unit, target, float(rough_price_of(unit, target)))
+
+
+def rough_price_of(unit: Branch, target: Target) -> Fraction:
+    """About the price, by the closed form alone: few steps cost less than it says."""
+    return _closed_price(unit, target) * Fraction(1 + 0.25 / unit.steps**0.5)
+
+
+@lru_cache(maxsize=4096)
+def _closed_price(unit: Branch, target: Target) -> Fraction:
+    limit = Fraction(target.limit) ** 2
+    return calibrate_absorbed(lambda e: unit.scaled(e).runs, target.mu_squared, limit)
+
+
+def _largest(unit: Branch) -> Fraction:
+    return max(epsilon for _, epsilon in unit.runs)
+
+
+def _by_recursion(unit: Branch, target: Target, start: float) -> Fraction:
+    """Newton's method: ln δ grows like a power of the price, a little above z²·(share)."""
+    most = float(LARGEST_PICK / _largest(unit))
+    slope = 0.75 * max(4.0, float(target.epsilon / Fraction(target.limit)) ** 2)
+    price, low = min(most, start), 0.0
+    before: tuple[float, float] | None = None
+    for _ in range(12):
+        branch = unit.scaled(_short(price))
+        excess = target.excess(branch_profile(branch, target.mu_squared, target.reach))
+        if excess <= 0:
+            low = max(low, price)
+            if excess > -_CLOSE or price == most:
+                break
+        if before is not None and abs(math.log(price / before[0])) > 1e-9:
+            measured = (excess - before[1]) / math.log(price / before[0])
+            slope = measured if measured > 1 else slope
+        before = (price, excess)
+        price = min(most, price * math.exp(-(excess + _CLOSE / 2) / slope))
+    while low == 0.0:
+        price *= 0.98
+        branch = unit.scaled(_short(price))
+        if target.excess(branch_profile(branch, target.mu_squared, target.reach)) <= 0:
+            low = price
+    return _short(low)
+
+
+def _short(price: float) -> Fraction:
+    """A price of 24 binary digits, rounded down: grids and sums of fractions stay small."""
+    mantissa, exponent = math.frexp(price)
+    return Fraction(math.floor(mantissa * 2**24)) * Fraction(2) ** (exponent - 24)

@@ -1,0 +1,201 @@
+"""Tables and views of DuckDB as relations: found in its catalogue, analysed, and described.
+
+A table's schema stands apart from its rows. A view that passes the analysis reads nothing but
+tables, so its schema does, too. A view that is trusted may be made of a file whose rows DuckDB
+reads to find its columns: then neither its columns nor a failure are free of rows.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+from sqlglot import exp
+
+from topsecret.errors import DataIndependentFailure, InvalidParameter, SourceError
+from topsecret.sources.domains.domain import Column
+from topsecret.sources.engines.duckdb import DuckSession, kinds, private_domain, translated
+from topsecret.sources.engines.duckdb_catalogue import DuckCatalogue
+from topsecret.sources.engines.settings import DUCKDB
+from topsecret.sources.engines.table_names import check_columns
+from topsecret.sources.session import Relation
+from topsecret.sources.source import CountQuery, Schema
+from topsecret.sources.sql.relations import Stored, base_tables, check_relation
+from topsecret.sources.sql.statements import table
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """How the tables and views of one database are read."""
+
+    name: str
+    """What the errors call the events."""
+    table: Callable[..., exp.Table]
+    """From the parts of a name to the name that the database is asked by."""
+    trusted: bool
+    """Views are believed, not analysed."""
+    frames: tuple[str, ...] = ()
+    """Tables in memory of declared types."""
+
+    def session(
+        self,
+        engine: duckdb.DuckDBPyConnection,
+        meant: tuple[str, ...] | exp.Expression,
+        query: CountQuery,
+    ) -> DuckSession:
+        """A session over the events, which are a table by name or a select of ibis."""
+        found: dict[str, _Found] = {}
+
+        def events(session: DuckSession) -> _Found:
+            if "events" not in found:
+                found["events"] = self._found(session, meant, self.name)
+                if not self.trusted:
+                    self._check(session, found["events"], query.person)
+            return found["events"]
+
+        def relation(session: DuckSession, columns: Sequence[str]) -> Relation:
+            return self._described(session, events(session), columns, self.name)
+
+        def schema(session: DuckSession, columns: Sequence[str]) -> Schema | None:
+            apart = events(session).apart or not self.trusted
+            return relation(session, columns)[1] if apart else None
+
+        def other(session: DuckSession, domain: Column, columns: Sequence[str]) -> Relation:
+            parts = (domain.table,) if isinstance(domain.table, str) else domain.table
+            shown = ".".join(parts)
+            items = self._found(
+                session, tuple(shown.split(".")) if len(parts) == 1 else parts, shown
+            )
+            catalogue = DuckCatalogue(session, self.frames)
+            both = (
+                base_tables(one.stored, catalogue, "duckdb") for one in (items, events(session))
+            )
+            if frozenset.intersection(*both):
+                raise InvalidParameter(private_domain(shown))
+            return self._described(session, items, columns, shown, believed=True)
+
+        return DuckSession(engine, relation, self.failed, other, schema)
+
+    def failed(self, kind: type[duckdb.Error]) -> SourceError:
+        """Our error for a kind of DuckDB's."""
+        return failure(kind, self.name)
+
+    def _found(
+        self, session: DuckSession, meant: tuple[str, ...] | exp.Expression, name: str
+    ) -> _Found:
+        if isinstance(meant, exp.Expression):
+            select: Any = meant
+            return _Found(Stored((name,), meant), select.subquery())
+        catalogue = DuckCatalogue(session, self.frames)
+        parts = tuple(part.name for part in self.table(*meant).parts)
+        stored = catalogue.find(parts, None)
+        if stored is None:
+            raise DataIndependentFailure(
+                f"{name} does not exist or cannot be opened; check the table"
+            )
+        return _Found(stored, table(*stored.name))
+
+    def _check(self, session: DuckSession, events: _Found, person: str) -> None:
+        catalogue = DuckCatalogue(session, self.frames)
+        catalogue.check_functions()
+        check_relation(events.stored, person, catalogue, "duckdb")
+
+    def _described(
+        self,
+        session: DuckSession,
+        found: _Found,
+        columns: Sequence[str],
+        name: str,
+        *,
+        believed: bool = False,
+    ) -> Relation:
+        """The relation with its schema."""
+        apart = found.apart or not (self.trusted or believed)
+        types = session.types(found.relation)
+        if types is None:
+            error = DataIndependentFailure if apart else SourceError
+            raise error(f"{name} does not exist or cannot be opened; check the table")
+        check_columns(name, columns, list(types), apart=apart)
+        return found.relation.copy(), kinds(types)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    stored: Stored
+    relation: exp.Expression
+
+    @property
+    def apart(self) -> bool:
+        """Whether the schema is one of a table."""
+        return self.stored.definition is None
+
+
+def trusted(name: str) -> str:
+    """What is believed of a view, for the receipt."""
+    return (
+        f"each row of {name} depends on its own person alone: declared by trust_view, not checked"
+    )
+
+
+def failure(kind: type[duckdb.Error], name: str) -> SourceError:
+    """Our error for what went wrong with a table."""
+    common = translated(kind, name)
+    if common is not None:
+        return common
+    return SourceError(f"{name} could not be counted; check the types of the columns")
+
+
+@contextmanager
+def hardened(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """The connection within one transaction and with our settings; as it was afterwards."""
+    before: dict[str, object] = {}
+    begun = False
+    try:
+        try:
+            begun = not _in_transaction(connection)
+            for name, value in DUCKDB.items():
+                found = _setting(connection, name)
+                if found is not None and found != value:
+                    before[name] = found
+                    _set(connection, name, value)
+            if begun:
+                connection.execute("BEGIN TRANSACTION")
+            failed = False
+        except duckdb.Error:
+            failed = True
+        if failed:
+            raise DataIndependentFailure(
+                "the DuckDB connection cannot be used: it must be open, without an unfinished "
+                "result, and free to change its settings"
+            )
+        yield
+    finally:
+        with contextlib.suppress(duckdb.Error):
+            if begun:
+                connection.execute("ROLLBACK")
+            for name, found in before.items():
+                _set(connection, name, found)
+
+
+def _in_transaction(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Whether two statements see one transaction: to begin another would end the caller's."""
+    numbers = {connection.execute("SELECT txid_current()").fetchall()[0] for _ in range(2)}
+    return len(numbers) == 1
+
+
+def _setting(connection: duckdb.DuckDBPyConnection, name: str) -> object:
+    """The value; None where this version has no such setting."""
+    rows = connection.execute(
+        "SELECT count(*) FROM duckdb_settings() WHERE lower(name) = lower(?)", [name]
+    ).fetchall()
+    if not rows[0][0]:
+        return None
+    return connection.execute(f"SELECT current_setting('{name}')").fetchall()[0][0]
+
+
+def _set(connection: duckdb.DuckDBPyConnection, name: str, value: object) -> None:
+    connection.execute(f"SET {name} = {exp.convert(value).sql('duckdb')}")

@@ -1,0 +1,102 @@
+"""Data frames as declared columns: their dtypes say what they hold, never their rows.
+
+DuckDB reads a pandas categorical of whole numbers as floats as soon as one row has no value, and
+guesses what a column of objects holds. Here a categorical is what its categories are declared to
+be, and a column of objects is text, value by value.
+
+What pandas itself inferred when the frame was made is beyond this: a missing value makes floats of
+whole numbers, for everybody. Frames that are loaded with declared dtypes have no such moment.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from topsecret.errors import DataIndependentFailure, SourceError
+from topsecret.sources.engines.sqlite import name_of
+from topsecret.sources.sql.dialects import MARK
+
+INFERRED = "the dtypes of the data frame were declared, not inferred from its rows"
+"""What the guarantee rests on, for a frame whose making nobody saw."""
+
+
+def names_of(frame: Any) -> list[str]:
+    """The names of the columns, as often as they occur."""
+    names = getattr(frame, "column_names", None)  # pyarrow
+    return [str(name) for name in (frame.columns if names is None else names)]
+
+
+def declared(frame: Any, columns: Sequence[str], person: str) -> Any:
+    """The columns of the frame that are wanted, with types that no row decides."""
+    names = names_of(frame)
+    for name in columns:
+        if names.count(name) > 1:
+            raise SourceError(
+                f"the data frame has more than one column {name!r}; rename one of them"
+            )
+    if type(frame).__module__.split(".")[0] != "pandas":
+        return frame.select(list(columns))  # polars and pyarrow declare all types
+    pandas = _pandas()
+    places = [names.index(name) for name in columns]
+    series = [frame.iloc[:, place] for place in places]
+    read = {name: _column(one, name == person) for name, one in zip(columns, series, strict=True)}
+    return pandas.DataFrame(read, index=pandas.RangeIndex(len(frame)))
+
+
+def _column(series: Any, is_person: bool) -> Any:
+    """The values with a type of their own: of their categories, or text for objects."""
+    pandas = _pandas()
+    dtype = series.dtype
+    if isinstance(dtype, pandas.CategoricalDtype):
+        dtype = dtype.categories.dtype
+        if pandas.api.types.is_bool_dtype(dtype):
+            dtype = pandas.BooleanDtype()
+        elif pandas.api.types.is_unsigned_integer_dtype(dtype):
+            dtype = pandas.UInt64Dtype()
+        elif pandas.api.types.is_integer_dtype(dtype):
+            dtype = pandas.Int64Dtype()
+        series = series.astype(dtype)
+    if isinstance(dtype, pandas.SparseDtype | pandas.PeriodDtype | pandas.IntervalDtype):
+        raise DataIndependentFailure(
+            f"the data frame's column {series.name!r} is of dtype {dtype}, which cannot be read; "
+            "make text or whole numbers of it"
+        )
+    if not pandas.api.types.is_object_dtype(dtype) and not _is_python_text(dtype):
+        return series.array
+    missing = series.isna().to_numpy()
+    texts = [
+        None if absent else _text(value, is_person)
+        for value, absent in zip(series.to_numpy(dtype=object), missing, strict=True)
+    ]
+    return pandas.Series(texts, dtype=object).array
+
+
+def _pandas() -> Any:
+    """The package, which whoever has a frame has imported."""
+    return sys.modules["pandas"]
+
+
+def _is_python_text(dtype: Any) -> bool:
+    """Text kept as Python's own objects, which may hold what is no Unicode."""
+    return getattr(dtype, "storage", None) == "python"
+
+
+def _text(value: Any, is_person: bool) -> str:
+    """A value's text. Persons are told apart by type, too: 1 and "1" are two."""
+    if isinstance(value, str):
+        text = str(value)
+        if is_person and text.startswith(MARK):
+            text = f"{MARK}text:{text}"
+    else:
+        text = f"{MARK}{type(value).__name__}:{_shown(value)}" if is_person else _shown(value)
+    # Half of a surrogate pair is no character: DuckDB would fail on it, in whosever row it is.
+    return name_of(text.encode("utf-8", "surrogatepass"))
+
+
+def _shown(value: Any) -> str:
+    try:
+        return str(value)
+    except Exception:  # an object's own code, which one row must not fail by
+        return type(value).__name__

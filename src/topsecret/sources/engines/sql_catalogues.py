@@ -1,0 +1,150 @@
+"""The catalogues of databases behind SQLAlchemy: what a name means, and what a view is made of.
+
+Everything here is schema: no statement reads a row of a table.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from sqlalchemy import exc, inspect, text
+from sqlalchemy.engine import Connection
+
+from topsecret.sources.sql.relations import Catalogue, Name, Stored
+
+_POSTGRES_ONE = """
+SELECT n.nspname, c.relname, c.relkind, c.relrowsecurity,
+       CASE WHEN c.relkind IN ('v', 'm') THEN pg_catalog.pg_get_viewdef(c.oid) END
+FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE c.oid = pg_catalog.to_regclass(CAST(:name AS text))
+"""
+_POSTGRES_FOREIGN = """
+WITH RECURSIVE parts(oid) AS (
+  SELECT CAST(pg_catalog.to_regclass(CAST(:name AS text)) AS oid)
+  UNION SELECT i.inhrelid FROM pg_catalog.pg_inherits i JOIN parts p ON i.inhparent = p.oid
+)
+SELECT count(*) FROM parts p JOIN pg_catalog.pg_class c ON c.oid = p.oid WHERE c.relkind = 'f'
+"""
+_POSTGRES_IDENTICAL = """
+SELECT a.attname
+FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
+LEFT JOIN pg_catalog.pg_collation c ON c.oid = a.attcollation
+WHERE a.attrelid = pg_catalog.to_regclass(CAST(:name AS text)) AND a.attnum > 0
+  AND t.typnamespace = CAST('pg_catalog' AS regnamespace)
+  AND t.typname IN ('int2', 'int4', 'int8', 'bool', 'date', 'uuid', 'text', 'varchar', 'timestamp')
+  AND COALESCE(c.collisdeterministic, true)
+"""
+SYSTEM = {"information_schema", "pg_catalog", "pg_toast"}
+
+
+class SqlCatalogue(Catalogue, Protocol):
+    """A catalogue that also knows the full name of a table."""
+
+
+def catalogue_of(connection: Connection, dialect: str) -> SqlCatalogue:
+    """The catalogue of a connection's database."""
+    if dialect == "postgres":
+        return PostgresCatalogue(connection)
+    if dialect == "sqlite":
+        return SqliteCatalogue(connection)
+    return ReflectedCatalogue(connection)
+
+
+def quoted(name: Name) -> str:
+    """A name as PostgreSQL reads it, whatever characters it holds.
+
+    >>> quoted(("shop", 'a"b'))
+    '"shop"."a""b"'
+    """
+    return ".".join('"' + part.replace('"', '""') + '"' for part in name)
+
+
+class PostgresCatalogue:
+    """PostgreSQL's: views are printed with all names in full."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def find(self, name: Name, inside: Stored | None) -> Stored | None:
+        """The table or view that the name means in the search path."""
+        if len(name) > 2:
+            return None
+        given = {"name": quoted(name)}
+        row = self._connection.execute(text(_POSTGRES_ONE), given).fetchone()
+        if row is None:
+            return None
+        schema, table, kind, secured, definition = row
+        full = (str(schema), str(table))
+        given = {"name": quoted(full)}
+        if definition is not None:
+            return Stored(full, str(definition))
+        refused = ""
+        if _letter(kind) not in {"r", "p"} or schema in SYSTEM:
+            refused = "a foreign or a system table"
+        elif secured:
+            refused = "its row security"
+        elif self._connection.execute(text(_POSTGRES_FOREIGN), given).scalar():
+            refused = "a foreign table among its parts"
+        columns = self._connection.execute(text(_POSTGRES_IDENTICAL), given).fetchall()
+        return Stored(full, None, refused, frozenset(str(one[0]).casefold() for one in columns))
+
+
+def _letter(kind: Any) -> str:
+    """A value of PostgreSQL's type "char", which some drivers return as bytes."""
+    return kind.decode() if isinstance(kind, bytes) else str(kind)
+
+
+class SqliteCatalogue:
+    """SQLite's: the statements that made tables and views are kept as text."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def find(self, name: Name, inside: Stored | None) -> Stored | None:
+        """The table or view; temporary ones first, and a stored view knows its own file alone."""
+        listed = self._connection.exec_driver_sql("PRAGMA database_list").fetchall()
+        schemas = sorted((str(row[1]) for row in listed), key=lambda one: one != "temp")
+        if inside is not None and inside.name[0] != "temp":
+            schemas = [inside.name[0]]
+        for schema in schemas:
+            if len(name) > 2 or (len(name) == 2 and name[0].casefold() != schema.casefold()):
+                continue
+            query = text(
+                f"SELECT type, name, sql FROM {quoted((schema, 'sqlite_master'))} "
+                "WHERE lower(name) = lower(:name) AND type IN ('table', 'view')"
+            )
+            row = self._connection.execute(query, {"name": name[-1]}).fetchone()
+            if row is not None:
+                return self._stored(schema, *row)
+        return None
+
+    def _stored(self, schema: str, kind: str, name: str, sql: str | None) -> Stored:
+        made = " ".join(str(sql or "").split()).casefold()
+        full = (schema, str(name))
+        if kind == "view":
+            return Stored(full, str(sql))
+        refused = "a virtual table" if made.startswith("create virtual") else ""
+        info = f"PRAGMA {quoted((schema,))}.table_xinfo({quoted((str(name),))})"
+        columns = [str(row[1]).casefold() for row in self._connection.exec_driver_sql(info)]
+        return Stored(full, None, refused, frozenset(() if "collate" in made else columns))
+
+
+class ReflectedCatalogue:
+    """What SQLAlchemy tells of any other database."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._inspector: Any = inspect(connection)
+
+    def find(self, name: Name, inside: Stored | None) -> Stored | None:
+        """The table or view; without a schema, of the one that a view or the session is in."""
+        schema = ".".join(name[:-1]) or None
+        if schema is None and inside is not None and len(inside.name) > 1:
+            schema = inside.name[0]
+        full = (schema, name[-1]) if schema else (name[-1],)
+        if name[-1] in self._inspector.get_table_names(schema):
+            return Stored(full)
+        try:
+            definition = self._inspector.get_view_definition(name[-1], schema)
+        except (exc.SQLAlchemyError, NotImplementedError):
+            return None
+        return Stored(full, str(definition)) if definition else None

@@ -1,0 +1,115 @@
+"""What a column holds is declared: no row decides how the rows of others are read."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from topsecret import top_k
+from topsecret.errors import DataIndependentFailure, SourceError
+from topsecret.sources import CountQuery
+from topsecret.sources.engines.duckdb import FileSource
+from topsecret.sources.engines.duckdb_tables import FrameSource, OpenConnection
+
+pandas: Any = pytest.importorskip("pandas")
+pyarrow: Any = pytest.importorskip("pyarrow")
+
+QUERY = CountQuery("place", "user", rows=9)
+
+
+@pytest.mark.parametrize("values", [[2, 2, 1], [True, True, False], ["b", "b", "a"]])
+def test_a_row_without_value_does_not_retype_a_categorical(values: list[Any]) -> None:
+    users = ["ann", "bob", "cy"]
+    before = pandas.DataFrame({"user": users, "place": pandas.Categorical(values)})
+    more = pandas.Categorical([*values, None])
+    after = pandas.DataFrame({"user": [*users, "zoe"], "place": more})
+    expected = [(values[0], 2), (values[2], 1)]
+    assert FrameSource(before).leading_counts(QUERY) == expected
+    assert FrameSource(after).leading_counts(QUERY) == expected
+    question: dict[str, Any] = {"item": "place", "person": "user", "k": 1, "epsilon": 50}
+    for frame in (before, after):  # a domain of such items was a free oracle
+        assert top_k(frame, domain=sorted(set(values)), **question).items == (values[0],)
+
+
+def test_objects_are_read_one_by_one() -> None:
+    """Whether a column mixes types is a matter of rows: to refuse it would be an oracle."""
+    users: list[Any] = ["1", 1, True, 1.5, None, float("nan"), "\x01int:1", "\ud800", b"1"]
+    frame = pandas.DataFrame({"user": users, "place": ["park"] * 9}, dtype=object)
+    assert FrameSource(frame).leading_counts(QUERY) == [("park", 7)]
+    capped = CountQuery("place", "user", rows=9, max_items=1, salt=bytes(16))
+    assert FrameSource(frame).leading_counts(capped) == [("park", 7)]
+    items = pandas.DataFrame({"user": list("abc"), "place": ["tea", 1, "\udfff"]}, dtype=object)
+    found = FrameSource(items).leading_counts(QUERY)
+    assert found == [("1", 1), ("tea", 1), ("\ufffd\\xedbfbf", 1)]
+
+
+def test_the_receipt_says_that_pandas_infers() -> None:
+    frame = pandas.DataFrame({"user": [f"u{n}" for n in range(500)], "place": ["park"] * 500})
+    release = top_k(frame, item="place", person="user", k=1, epsilon=1)
+    assert "dtypes of the data frame were declared" in str(dict(release.receipt)["Rests on"])
+    arrow = top_k(pyarrow.table(frame), item="place", person="user", k=1, epsilon=1)
+    assert "Rests on" not in dict(arrow.receipt)
+
+
+def parquet(path: Path, rows: Sequence[tuple[Any, str]], kind: str) -> None:
+    table = {"user": pyarrow.array([row[0] for row in rows], kind)}
+    table["place"] = pyarrow.array([row[1] for row in rows])
+    import pyarrow.parquet as files  # type: ignore[import-untyped,unused-ignore]
+
+    files.write_table(pyarrow.table(table), path)
+
+
+def test_files_of_other_types_are_named(tmp_path: Path) -> None:
+    """Cast to the first file's type, 1.5 and 2.4 would become one person."""
+    parquet(tmp_path / "a.parquet", [(1, "park")], "int64")
+    parquet(tmp_path / "b.parquet", [(1.5, "park"), (2.4, "pier")], "float64")
+    with pytest.raises(DataIndependentFailure) as caught:
+        FileSource(tmp_path / "*.parquet").leading_counts(QUERY)
+    assert str(caught.value) == (
+        "column 'user' is BIGINT in a.parquet and DOUBLE in b.parquet; files that are read "
+        "together need the same types"
+    )
+    parquet(tmp_path / "b.parquet", [(2, "park")], "int64")
+    assert FileSource(tmp_path / "*.parquet").leading_counts(QUERY) == [("park", 2)]
+
+
+REFUSED = {
+    "UNION(a INTEGER, b VARCHAR)": "(1), ('1')",
+    "VARIANT": "(1), ('1')",
+    "VARCHAR[]": "(['a', 'b']), (['a, b'])",
+    "STRUCT(a VARCHAR)": "({'a': 'x'})",
+    "JSON": "('1'), ('1.0')",
+    "INTERVAL": "(INTERVAL 1 MONTH), (INTERVAL 30 DAY)",
+}
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_types_that_merge_or_split_persons_are_refused(kind: str) -> None:
+    with duckdb.connect() as connection:
+        try:
+            connection.execute(f'CREATE TABLE t ("user" {kind}, place VARCHAR)')
+        except duckdb.Error:
+            pytest.skip(f"this DuckDB has no {kind}")
+        connection.execute(f"INSERT INTO t SELECT *, 'park' FROM (VALUES {REFUSED[kind]})")
+        with pytest.raises(DataIndependentFailure, match="cannot tell persons apart"):
+            OpenConnection(connection, "t").leading_counts(QUERY)
+
+
+def test_json_persons_are_told_apart_by_type_and_exact_value(tmp_path: Path) -> None:
+    path = tmp_path / "e.jsonl"
+    persons = ["1", '"1"', "123456789012345678901", "123456789012345678902", "true", '"true"']
+    none = ["123456789012345678901.25", "123456789012345678901.5", "1e400", "null", "[1]"]
+    lines = [f'{{"user": {person}, "place": "park"}}\n' for person in [*persons, *none]]
+    path.write_text("".join(lines), encoding="utf-8")
+    assert FileSource(path).leading_counts(QUERY) == [("park", len(persons))]
+
+
+@pytest.mark.parametrize("guess", ["ann", "user"])
+def test_a_guessed_value_does_not_show_the_first_row(tmp_path: Path, guess: str) -> None:
+    path = tmp_path / "e.csv"
+    path.write_text("ann,CANARY,user\nbob,tea,x\n", encoding="utf-8")
+    with pytest.raises(SourceError) as caught:
+        FileSource(path).leading_counts(CountQuery("place", guess, rows=9))
+    assert "CANARY" not in str(caught.value)
