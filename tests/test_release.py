@@ -98,6 +98,8 @@ def test_json_holds_everything() -> None:
             "persons",
             "intervals",
             "smoothed",
+            "weighted",
+            "at_least",
             "where",
             "group",
             "domain",

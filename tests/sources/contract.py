@@ -14,7 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from topsecret.sources import CountQuery, Source
+from topsecret.counts.weights import UNIT, Weights, weighted_sums
+from topsecret.sources import CountQuery, Source, domain_of
+from topsecret.sources.domains.weighted_labels import weighted_labels
+from topsecret.sources.session import Engine
 
 Row = tuple[Any, Any]
 SALT = bytes(range(16))
@@ -46,6 +49,15 @@ def by_hand(rows: Sequence[Row], max_items: int | None = None, salt: bytes = SAL
         ordered = sorted(mine, key=lambda item: (choice_key(salt, person, item), item))
         counts.update(ordered if max_items is None else ordered[:max_items])
     return counts
+
+
+def holdings(rows: Sequence[Row]) -> dict[Any, set[Any]]:
+    """Everybody's items."""
+    items: dict[Any, set[Any]] = defaultdict(set)
+    for person, item in rows:
+        if person is not None and item is not None:
+            items[person].add(item)
+    return items
 
 
 def ranked(counts: Counter[Any], rows: int) -> list[tuple[Any, int]]:
@@ -110,6 +122,45 @@ class Contract(ABC):
         rows = [(n, (n * m) % 11 - 5) for n in range(30) for m in range(1, 8)]
         source = self.numbers(rows)
         assert source.leading_counts(self.query(max_items=2)) == ranked(by_hand(rows, 2), 100)
+
+    @pytest.mark.parametrize("most", [2, 100])
+    def test_weighted_sums_are_those_of_the_reference(self, most: int) -> None:
+        rows = [(f"person {n}", UNICODE[(n * m) % 15]) for n in range(40) for m in range(1, 8)]
+        rows += [("one", "ä"), ("two", "z"), ("two", "ä"), (None, "z"), ("two", None)]
+        found = self.weighted(self.source(rows), Weights.share(most))
+        sums = weighted_sums(holdings(rows), Weights.share(most), SALT)
+        assert found == {item: (total, by_hand(rows)[item]) for item, total in sums.items()}
+
+    def test_weighted_sums_of_a_cap_count_after_the_cut(self) -> None:
+        rows = [(n, (n * m) % 11 - 5) for n in range(30) for m in range(1, 8)]
+        found = self.weighted(self.numbers(rows), Weights.cap(2), max_items=2)
+        capped = by_hand(rows, 2)
+        assert found == {item: (UNIT * n, n) for item, n in capped.items()}
+
+    def test_weighted_sums_of_a_public_domain(self) -> None:
+        rows = [("ann", "park"), ("ann", "pier"), ("bob", "park"), ("ann", "secret")]
+        domain = domain_of(["park", "pier", "mill"])
+        found = self.weighted(self.source(rows), Weights("share", 4, 1), domain=domain)
+        assert found == {"park": (724 + 1024, 2), "pier": (724, 1), "mill": (0, 0)}
+
+    def test_no_rows_have_no_sums(self) -> None:
+        assert self.weighted(self.source([]), Weights.share()) == {}
+
+    def weighted(self, source: Source, weights: Weights, **more: Any) -> dict[Any, tuple[int, int]]:
+        """Every label by its sum and place, as a mechanism fetches them, with its persons."""
+        assert isinstance(source, Engine)
+        with weighted_labels(source, [self.query(**more)], weights.table) as [labels]:
+            groups = labels.counts()
+            wanted = [(total, place) for total, number in groups for place in range(number)]
+            items = labels.items_at(wanted)
+            persons = labels.persons_of(items)
+            leading = dict(labels.leading(1000))
+            assert leading == {i: n for i, n in zip(items, persons, strict=True) if n}
+        totals = [total for total, _ in wanted]
+        return {
+            item: (total, number)
+            for item, total, number in zip(items, totals, persons, strict=True)
+        }
 
     def test_another_salt_is_another_choice(self) -> None:
         rows = [("ann", f"place {n}") for n in range(100)]

@@ -16,7 +16,7 @@ True
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -63,6 +63,10 @@ class ThresholdedGaussian:
     def delta(self, x: Fraction | float) -> float:
         """The exact profile at x, rounded up: the largest over all n and b, both directions."""
         return _delta(self, Fraction(x))
+
+    def nearly(self, x: Fraction) -> float:
+        """At least delta(x), and at most a thousandth more: much faster."""
+        return _largest(self, x, Fraction(1001, 1000), (1, 2, 3, len(self.table)))
 
     def epsilon(self, delta: Fraction) -> float:
         """The smallest x ≥ 0, or nearly, with delta(x) ≤ ``delta``; inf if failures exceed it."""
@@ -152,13 +156,20 @@ def _failure(release: ThresholdedGaussian) -> Fraction:
 
 @lru_cache(maxsize=4096)
 def _delta(release: ThresholdedGaussian, x: Fraction) -> float:
+    return _largest(release, x, Fraction(1), range(1, len(release.table) + 1))
+
+
+def _largest(
+    release: ThresholdedGaussian, x: Fraction, slack: Fraction, likely: Iterable[int]
+) -> float:
     """A bound that all cells keep to: the largest of some single pairs, raised where needed."""
     with precision(_BITS):
-        # b = 0, b = n and one b between, for every n: one of them is nearly always the largest.
+        # b = 0, b = 1 and b = n, for some n: one of them is nearly always the largest.
         best = arb(0)
-        for n in range(1, len(release.table) + 1):
+        for n in {min(n, len(release.table)) for n in likely}:
             for b in {0, 1, n}:
                 best = best.max(release.divergence(n, b, x))
+        best *= ball(slack)
         cells = release._start()
         while cells:
             cell = cells.pop()
@@ -170,7 +181,7 @@ def _delta(release: ThresholdedGaussian, x: Fraction) -> float:
             if bound <= best:
                 continue
             if fewest == most and low == high:
-                best = best.max(bound)
+                best = best.max(bound * ball(slack))
             else:
                 cells += _halves((fewest, most, low, high))
         return min(1.0, max(0.0, up(best)))

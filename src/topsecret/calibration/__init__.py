@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import entry_points
 
-from topsecret.calibration import from_outside, public_domain, stability, unknown_domain
+from topsecret.calibration import from_outside, public_domain, stability, unknown_domain, weighted
 from topsecret.calibration.prepared import Prepared
 from topsecret.calibration.question import Question
 from topsecret.errors import DomainRequired, InvalidParameter
@@ -48,6 +48,8 @@ class Entry:
     spare: int = 0
     """How many more leading items than k it must be able to look at, in fifths of k, at least."""
     chooses_k: bool = False
+    weighs: bool = False
+    """Whether persons are weighted: it can name all safe items, or those of many persons."""
     epsilons: tuple[float, float] = (0.0, math.inf)
     """The range in which its calibration works."""
 
@@ -63,6 +65,7 @@ _ENTRIES: dict[str, Entry] = {
     ),
     "fixed-threshold": Entry(unknown_domain.fixed_threshold),
     "top-stable": Entry(unknown_domain.top_stable),
+    "weighted": Entry(weighted.weighted, weighs=True, epsilons=(1e-4, 50.0)),
     "stable-fixed-k": Entry(stability.stable_fixed_k),
     "stable": Entry(stability.stable, chooses_k=True),
     "pruned": Entry(public_domain.pruned, needs_domain=True),
@@ -162,6 +165,15 @@ def _refusal(name: str, question: Question) -> InvalidParameter | None:
             f"mechanism={name!r} needs a number of items; pass k=10, say, "
             "or mechanism='stable', which chooses it"
         )
+    if not entry.weighs and (question.k == "all" or question.at_least is not None):
+        asked = "k='all'" if question.k == "all" else f"at_least={question.at_least}"
+        return InvalidParameter(
+            f"{asked} needs mechanism='weighted', and {name!r} was given; leave the mechanism out"
+        )
+    if question.k == "all" and question.domain_size is not None and question.at_least is None:
+        return InvalidParameter(
+            "k='all' would name the whole public domain; pass k=10, say, or at_least=100"
+        )
     if entry.needs_domain and question.domain_size is None:
         return DomainRequired(
             f"mechanism={name!r} names any item of a public domain, and none was given; "
@@ -182,6 +194,8 @@ def _refusal(name: str, question: Question) -> InvalidParameter | None:
             f"epsilon={question.epsilon} must lie between {lowest:g} and {highest:g} "
             f"with mechanism={name!r}; change epsilon, or use mechanism='limited-domain'"
         )
+    if question.k == "all":
+        return None
     least = question.length + -(-question.length * entry.spare // 5)
     if question.k_bar < least:
         return InvalidParameter(

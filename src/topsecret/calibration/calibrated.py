@@ -35,6 +35,11 @@ def calibrated(
         selection = prepare_at(mechanism, question, *at)
     elif counts_for is None:
         selection = prepare(mechanism, question)
+    elif mechanism == "weighted":
+        raise InvalidParameter(
+            "counts=True is not offered beside weighted persons, which tell how many each item "
+            "surely has; leave it out, or pass mechanism='tested'"
+        )
     elif isinstance(mechanism, str):
         selection, counts = with_counts(mechanism, question, counts_for)
     else:

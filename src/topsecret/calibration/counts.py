@@ -23,7 +23,6 @@ from topsecret.accounting import (
     calibrate,
     calibrate_absorbed,
     calibrate_gaussian,
-    delta_after_pick,
     failure,
     gaussian,
     slack,
@@ -33,7 +32,7 @@ from topsecret.calibration import prepare
 from topsecret.calibration.prepared import Prepared
 from topsecret.calibration.public_domain import gumbel_at, pruned_at
 from topsecret.calibration.question import Question
-from topsecret.calibration.stability import TEST_SHARE, stable_at
+from topsecret.calibration.stability import TEST_SHARE, known_order_rho, stable_at
 from topsecret.calibration.unknown_domain import limited_domain_at
 from topsecret.calibration.words import too_small
 from topsecret.counts.histogram import Histogram
@@ -308,18 +307,7 @@ def _stable(question: Question, part: Fraction) -> tuple[Prepared, PreparedCount
     failing = down(exact(question.delta) / TEST_SHARE)
     left = exact(question.delta) - exact(failing)
     mu = _root_down(_mu_squared(question.epsilon, left) * part)
-
-    def spent(rho: float) -> float:
-        loss = StableTopK(2, rho, failing).loss
-        [(_, choice)] = loss.pick_runs
-        return delta_after_pick(choice, loss.mu_squared + mu**2, question.epsilon)
-
-    low, high = 0.0, question.epsilon + 1.0
-    for _ in range(40):
-        middle = (low + high) / 2 if low else high / 16
-        if high - low < 1e-4 * low or middle < 1e-12:
-            break
-        low, high = (middle, high) if spent(middle) <= left else (low, middle)
+    low = known_order_rho(question.epsilon, left, failing, mu**2)
     if low <= 0:
         raise too_small(question)
     while True:  # the accountant's own grid is a little coarser: what it reports is what counts

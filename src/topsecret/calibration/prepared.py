@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from topsecret.accounting import Loss
 from topsecret.calibration.question import Question
 from topsecret.counts.histogram import Histogram
+from topsecret.counts.weights import Weights
 from topsecret.mechanisms.mechanism import Mechanism
 from topsecret.mechanisms.selection import Selection
 from topsecret.results.export import Public
@@ -73,6 +74,10 @@ class Drawn:
     """The noisy number of persons; None where it was not asked for."""
     intervals: Intervals | None
     """What the counts tell; None without counts, or where no item was released."""
+    values: tuple[int, ...] | None
+    """Noisy weighted persons, in 1/1024, where the selection releases them."""
+    at_least: tuple[int, ...] | None
+    """How many persons each item surely has, where the selection tells."""
     symbols: int
     """How many symbols were released, for budgets that pay by the symbol."""
 
@@ -96,6 +101,11 @@ class Calibrated:
     rows: int
     """How many leading counts are needed from a source."""
 
+    @property
+    def weights(self) -> Weights | None:
+        """The weights with which persons are to be counted; None for plain counts."""
+        return getattr(self.selection.mechanism, "weights", None)
+
     def draw(self, histogram: Histogram, persons: int | None = None) -> Drawn:
         """The answer about secret counts, drawn once; with the secret number of persons, if any."""
         selection, asked_for = self.selection.mechanism.select(histogram), self.question.k
@@ -106,13 +116,15 @@ class Calibrated:
         )
         return Drawn(
             items,
-            selection.complete and (asked_for == "auto" or len(items) == asked_for),
+            selection.complete and (isinstance(asked_for, str) or len(items) == asked_for),
             selection.ordered,
             selection.chosen,
             self.selection.told(selection),
             None if noisy is None else noisy.counts,
             None if noisy is None else noisy.persons,
             None if noisy is None else noisy.intervals,
+            selection.values,
+            selection.at_least,
             symbols,
         )
 
@@ -130,8 +142,7 @@ def list_ended(question: Question, selection: Selection) -> str:
 
 def list_tested(question: Question, selection: Selection) -> str:
     """For the longest of several nested lists that passes one test."""
-    k, tried, named = question.k, selection.chosen, len(selection.items)
-    assert k != "auto"  # the mechanism needs a number
+    k, tried, named = question.length, selection.chosen, len(selection.items)
     if named == k:
         return f"is complete: {_items(k)} asked for, {k} named; one test covered them all."
     chosen = f"a list of {tried} was chosen with noise as what the counts can carry"
@@ -146,6 +157,23 @@ def list_tested(question: Question, selection: Selection) -> str:
     return (
         f"is shorter than asked for: of {_items(k)} {chosen}, and its strongest {named} passed "
         "the test."
+    )
+
+
+def list_weighted(question: Question, selection: Selection) -> str:
+    """For lists of everything above a threshold, or the best of it."""
+    named, surely = len(selection.items), question.at_least
+    which = "" if surely is None else f" and surely have {surely:,} persons"
+    if question.k == "all":
+        return f"holds all items that can be named safely{which}: {named:,}."
+    if named == question.length:
+        return f"is complete: {_items(named)} asked for, {named} named."
+    return (
+        f"has {named} of {_items(question.length)}: NOTHING stands for the others, "
+        "which have too few weighted persons to be named safely."
+        if surely is None
+        else f"has {named} of {_items(question.length)}: the others cannot be said to have "
+        f"{surely:,} persons."
     )
 
 

@@ -26,7 +26,8 @@ K_BAR_FOR_AUTO = 100
 
 LARGEST_K_BAR = 1_000_000
 
-Length = int | Literal["auto"]
+Length = int | Literal["auto", "all"]
+Weighting = Literal["share", "cap"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class Question:
     """What is asked, in public numbers alone. Make one with :meth:`of`, which checks them."""
 
     k: Length
-    """How many items; "auto" for as many as the counts set apart."""
+    """How many items; "auto" for as many as the counts set apart, "all" for all that are safe."""
     epsilon: float
     delta: float
     k_bar: int
@@ -45,6 +46,10 @@ class Question:
     """How many items the public domain has; None when only observed items can be named."""
     k_bar_given: bool = False
     """Whether ``k_bar`` was asked for; otherwise a mechanism may know a better one."""
+    at_least: int | None = None
+    """Name items that surely have so many persons; None for any."""
+    weighting: Weighting = "share"
+    """How persons with many items count where persons are weighted."""
 
     @classmethod
     def of(
@@ -56,6 +61,8 @@ class Question:
         k_bar: SupportsIndex | None = None,
         max_items: SupportsIndex | None = None,
         domain_size: SupportsIndex | None = None,
+        at_least: SupportsIndex | None = None,
+        weighting: str = "share",
     ) -> Question:
         """The question, its parameters checked and ε and δ rounded down to floats."""
         length, depth = _sizes(k, k_bar)
@@ -63,12 +70,20 @@ class Question:
         cap = None if max_items is None else whole("max_items", max_items)
         if cap is not None and cap < 1:
             raise InvalidParameter(f"max_items={cap} must be at least 1; raise it or leave it out")
-        asked = cls(length, budget, failure, depth, cap)
+        persons = None if at_least is None else whole("at_least", at_least)
+        if persons is not None and persons < 1:
+            raise InvalidParameter(f"at_least={persons} must be at least 1; or leave it out")
+        if weighting not in ("share", "cap"):
+            raise InvalidParameter(f"weighting={weighting!r} must be 'share' or 'cap'")
+        if weighting == "cap" and cap is None:
+            raise InvalidParameter("weighting='cap' needs the cap; pass max_items=5, say")
+        how: Weighting = "cap" if weighting == "cap" else "share"
+        asked = cls(length, budget, failure, depth, cap, None, k_bar is not None, persons, how)
         return asked if domain_size is None else asked.within(whole("domain_size", domain_size))
 
     def within(self, domain_size: int) -> Question:
         """The same question about a public domain of so many items."""
-        least = 2 if self.k == "auto" else self.k
+        least = {"auto": 2, "all": 1}[self.k] if isinstance(self.k, str) else self.k
         if domain_size < least:
             raise InvalidParameter(
                 f"domain_size={domain_size} must be at least {least}; lower k or leave it out"
@@ -78,8 +93,8 @@ class Question:
     @property
     def length(self) -> int:
         """k as a number."""
-        if self.k == "auto":
-            raise InvalidParameter("k='auto' has no length beforehand; pass k=10, say")
+        if isinstance(self.k, str):
+            raise InvalidParameter(f"k={self.k!r} has no length beforehand; pass k=10, say")
         return self.k
 
     def at(self, epsilon: float) -> Question:
@@ -95,6 +110,8 @@ class Question:
             "k_bar": self.k_bar,
             "max_items": self.max_items,
             "domain_size": self.domain_size,
+            **({} if self.at_least is None else {"at_least": self.at_least}),
+            **({} if self.weighting == "share" else {"weighting": self.weighting}),
         }
 
 
@@ -111,8 +128,10 @@ def whole(name: str, value: SupportsIndex | str) -> int:
 def _sizes(k: SupportsIndex | str, k_bar: SupportsIndex | None) -> tuple[Length, int]:
     if k == "auto":
         return "auto", K_BAR_FOR_AUTO if k_bar is None else _depth(k_bar, 1, "1")
+    if k == "all":
+        return "all", 1 if k_bar is None else _depth(k_bar, 1, "1")
     if isinstance(k, str):
-        raise InvalidParameter(f"k={k!r} must be a whole number or 'auto'; write k=10")
+        raise InvalidParameter(f"k={k!r} must be a whole number, 'auto' or 'all'; write k=10")
     wanted = whole("k", k)
     if wanted < 1:
         raise InvalidParameter(f"k={wanted} must be at least 1; ask for one item or more")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from functools import lru_cache
 
-from topsecret.accounting import calibrate, calibrate_zcdp
+from topsecret.accounting import calibrate, calibrate_zcdp, delta_after_pick
 from topsecret.calibration.prepared import Prepared, set_ended, set_stable
 from topsecret.calibration.question import Question
 from topsecret.calibration.words import about, too_small
@@ -88,9 +89,34 @@ def _stable_rho(k_bar: int, epsilon: float, delta: float) -> tuple[float, float]
     failing = down(exact(delta) / TEST_SHARE)
 
     # From 2 places on the cost does not depend on k̄.
-    start = calibrate_zcdp(epsilon, delta) or epsilon
     places = min(k_bar, 2)
+    start = calibrate_zcdp(epsilon, delta) or epsilon
+    if places == 2:
+        # With the order of choice and test known it would be this; the loss forgets the order.
+        start = 0.975 * known_order_rho(epsilon, exact(delta) - exact(failing), failing) or start
     rho = calibrate(
-        lambda part: StableTopK(places, part, failing).loss, epsilon, delta, start, tolerance=1e-4
+        lambda part: StableTopK(places, part, failing).loss, epsilon, delta, start, tolerance=1e-3
     )
     return rho, failing
+
+
+def known_order_rho(
+    epsilon: float, left: Fraction, failing: float, mu_squared: Fraction = Fraction(0)
+) -> float:
+    """The largest rho, or nearly, of a choice and a test *before* Gaussians of ``mu_squared``.
+
+    One pick before two Gaussians, whose delta at ``epsilon`` must be at most ``left``; 0 if none.
+    """
+
+    def spent(rho: float) -> float:
+        loss = StableTopK(2, rho, failing).loss
+        [(_, choice)] = loss.pick_runs
+        return delta_after_pick(choice, loss.mu_squared + mu_squared, epsilon, cells=24)
+
+    low, high = 0.0, epsilon + 1.0
+    for _ in range(40):
+        middle = (low + high) / 2 if low else high / 16
+        if high - low < 1e-4 * low or middle < 1e-12:
+            break
+        low, high = (middle, high) if spent(middle) <= left else (low, middle)
+    return low

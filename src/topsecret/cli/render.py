@@ -46,10 +46,14 @@ def _ranking(release: Release) -> RenderableType:
     table.add_column(printable(release.item), overflow="fold")
     if release.counts is not None:
         table.add_column("persons", justify="right", no_wrap=True)
+    if release.at_least is not None:
+        table.add_column("at least", justify="right", no_wrap=True)
     for place, (rank, item) in enumerate(release.ranked()):
         cells = [Text(rank), Text(item, style="bold")]
         if release.counts is not None:
             cells.append(Text(f"{release.counts[place]:,} ± {release.half_width:,}"))
+        if release.at_least is not None:
+            cells.append(Text(f"{release.at_least[place]:,}"))
         table.add_row(*cells)
     if not release.complete:
         table.add_row(Text("–"), Text("the rest is too close to call", style="dim italic"))

@@ -30,7 +30,7 @@ def top(
         typer.Option(help="Privacy budget: smaller protects more. A metered budget sets it."),
     ] = None,
     k: Annotated[
-        str, typer.Option("-k", "--k", help="How many items to name at most, or auto.")
+        str, typer.Option("-k", "--k", help="How many items to name at most; auto, or all.")
     ] = "10",
     delta: Annotated[float, typer.Option(help="Probability that the guarantee fails.")] = 1e-6,
     k_bar: Annotated[
@@ -53,6 +53,12 @@ def top(
     max_items: Annotated[
         int | None, typer.Option(help="Cut each person down to this many items.")
     ] = None,
+    at_least: Annotated[
+        int | None, typer.Option(help="Name items that surely have so many persons.")
+    ] = None,
+    weighting: Annotated[
+        str, typer.Option(help="How persons with many items count where weighted: share or cap.")
+    ] = "share",
     domain: Annotated[
         str | None,
         typer.Option(help="The public items: a file, LOW..HIGH, or TABLE.COLUMN.", metavar="ITEMS"),
@@ -121,6 +127,8 @@ def top(
         "counts_part": counts_part,
         "counts_share": counts_share,
         "count_persons": count_persons,
+        "at_least": at_least,
+        "weighting": weighting,
     }
     if dataset is not None or ledger is not None:
         asked |= {

@@ -30,8 +30,10 @@ Item = Hashable
 class CountedDomain(Protocol):
     """What an engine tells about the counts of a public domain."""
 
-    size: int
-    """How many items the domain has. Public."""
+    @property
+    def size(self) -> int | None:
+        """How many items the domain has; None where it is not known. Public."""
+        ...
 
     def counts(self) -> list[tuple[int, int]]:
         """(count, how many items have it); together all items of the domain."""
@@ -46,6 +48,46 @@ class CountedDomain(Protocol):
         ...
 
 
+class WeightedLabels(CountedDomain, Protocol):
+    """What an engine tells about weighted sums: the counts are sums, and persons come beside."""
+
+    def persons_of(self, items: Sequence[Any]) -> list[int]:
+        """How many persons have each of these items, all named before."""
+        ...
+
+
+class PersonsTable:
+    """The persons beside weighted sums: the leading items, and counts of what was named."""
+
+    def __init__(self, labels: WeightedLabels) -> None:
+        self._labels = labels
+
+    @property
+    def domain_size(self) -> int | None:
+        """Public."""
+        return self._labels.size
+
+    def field(self) -> ScoreGroups:
+        """Never: the groups are those of the sums."""
+        raise TooLarge("the engine groups weighted sums alone; rank the leading counts instead")
+
+    def names(self, groups: Sequence[int], bits: BitSource) -> tuple[Item, ...]:
+        """Never: see ``field``."""
+        raise TooLarge("the engine groups weighted sums alone; rank the leading counts instead")
+
+    def ranked(self, size: int) -> list[tuple[Item, int]]:
+        """The leading observed items by persons."""
+        return self._labels.leading(size)
+
+    def scores(self) -> list[tuple[Item, Fraction]]:
+        """Never: what an engine keeps is not listed here."""
+        raise TooLarge("a domain that an engine counts is not listed; use a smaller histogram")
+
+    def counts_of(self, items: Sequence[Item]) -> list[int]:
+        """The persons of items that were named before."""
+        return self._labels.persons_of(items)
+
+
 class GroupedTable:
     """The counts of a public domain as groups of equal counts."""
 
@@ -57,7 +99,7 @@ class GroupedTable:
         self._named: dict[Item, int] = {}
 
     @property
-    def domain_size(self) -> int:
+    def domain_size(self) -> int | None:
         """Public."""
         return self._domain.size
 

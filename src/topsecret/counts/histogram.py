@@ -112,6 +112,10 @@ class Histogram:
         sums = weighted_sums(inside, weights, salt)
         return cls(NamedTable.of(counts, domain), (weights, NamedTable.of(sums, domain)))
 
+    def beside(self, weights: Weights, sums: Histogram) -> Histogram:
+        """These counts with sums of weights beside them, of the same persons."""
+        return Histogram(self._table, (weights, sums._table))
+
     def weighted(self, weights: Weights) -> Histogram:
         """The sums of these weights, in their unit, in place of counts. Secret."""
         if self._weighted is None or self._weighted[0] != weights:

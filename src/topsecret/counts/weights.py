@@ -65,7 +65,7 @@ class Weights:
         >>> Weights.share(max_items=2).of(2)
         1024
         """
-        most = MOST_ITEMS if max_items is None else max_items
+        most = MOST_ITEMS if max_items is None else min(MOST_ITEMS, max_items)
         return cls("share", most, min(FULL_ITEMS, most))
 
     @classmethod

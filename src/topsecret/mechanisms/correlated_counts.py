@@ -40,9 +40,10 @@ was enforced when the histogram was counted. Counts are of distinct persons.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import ClassVar
 
 from flint import arb, ctx
@@ -258,20 +259,27 @@ class ClampedCorrelatedCounts:
                 f"{len(self.items)} counts in {self.window} have more than {_MOST} outcomes; "
                 "take a narrower window"
             )
-        noise = self.counts.noise(len(self.items))
-        counts = histogram.counts_of(self.items)
-        with precision(max(128, ctx.prec) + 32):
-            nodes, error = noise.nodes()
-            law: dict[Outcome, arb] = {}
-            for shift, mass in nodes:
-                given: dict[Outcome, arb] = {(): mass}
-                for count in counts:
-                    cells = noise.cell_masses(count, low, high, shift)
-                    given = {(*o, x): p * q for o, p in given.items() for x, q in cells}
-                for outcome, chance in given.items():
-                    law[outcome] = law.get(outcome, arb(0)) + chance
-            return {outcome: chance + error for outcome, chance in law.items()}
+        noise, counts = self.counts.noise(len(self.items)), histogram.counts_of(self.items)
+        return dict(_law(noise, tuple(counts), self.window, max(128, ctx.prec) + 32))
 
     def distribution(self, histogram: Histogram) -> dict[Outcome, float]:
         """The exact law of the clamped counts."""
         return as_floats(self.probabilities(histogram))
+
+
+@lru_cache(maxsize=4096)
+def _law(
+    noise: CountNoise, counts: tuple[int, ...], window: tuple[int, int], bits: int
+) -> Mapping[Outcome, arb]:
+    """The law of clamped counts: a product given W, summed over the nodes of W's integral."""
+    with precision(bits):
+        nodes, error = noise.nodes()
+        law: dict[Outcome, arb] = {}
+        for shift, mass in nodes:
+            given: dict[Outcome, arb] = {(): mass}
+            for count in counts:
+                cells = noise.cell_masses(count, *window, shift)
+                given = {(*o, x): p * q for o, p in given.items() for x, q in cells}
+            for outcome, chance in given.items():
+                law[outcome] = law.get(outcome, arb(0)) + chance
+        return {outcome: chance + error for outcome, chance in law.items()}

@@ -32,6 +32,7 @@ from topsecret.mechanisms import (
     StableTopK,
     TestedTopK,
     TopStable,
+    WeightedHistogram,
 )
 from topsecret.planning import races
 from topsecret.planning.hidden_picks import last_is_kept, unwanted_left
@@ -126,6 +127,16 @@ def _(mechanism: TestedTopK, lead: int, k: int, others: int) -> Chances:
     from topsecret.planning.tested import tested_chances
 
     return Chances(*tested_chances(mechanism.schedule, mechanism.slots, lead, k))
+
+
+@of.register
+def _(mechanism: WeightedHistogram, lead: int, k: int, others: int) -> Chances:
+    """Above the threshold, in weighted persons; on a public domain above all others."""
+    sigma, threshold = float(mechanism.sigma), mechanism.threshold
+    if threshold is not None:
+        one = races.normal_below((lead - float(threshold)) / sigma)
+        return Chances(one, one**k)
+    return _both(k, lambda number: races.gaussian(lead / sigma, others, number))
 
 
 @of.register

@@ -50,9 +50,10 @@ def needed(name: str, question: Question) -> Leads:
 def chance(prepared: Prepared, lead: int) -> chances.Chances:
     """The chances in the two scenes, with ``lead`` persons more than the rest."""
     question = prepared.question
-    if question.k == "auto":  # which k has the gap makes no difference
+    if isinstance(question.k, str):  # which k has the gap makes no difference
         return chances.of(prepared.mechanism, lead, 1, question.k_bar)
-    if prepared.name in PUBLIC_DOMAIN and question.domain_size is not None:
+    weighs = prepared.name == "weighted"
+    if (weighs or prepared.name in PUBLIC_DOMAIN) and question.domain_size is not None:
         rest = question.domain_size - question.k
     else:
         rest = question.k_bar - question.k

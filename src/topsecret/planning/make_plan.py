@@ -44,7 +44,10 @@ def tried(plan: Plan, shape: Shape, *, runs: int, progress: Progress | None = No
     if isinstance(shape, Zipf) and cap is not None:
         shape = replace(shape, events=min(shape.events, cap))  # each person is cut down to the cap
     names = [option.name for option in plan.options]
-    recalls = simulate(plan.question, names, shape.counts(), runs=runs, progress=progress)
+    each = shape.events if isinstance(shape, Zipf) else 1
+    recalls = simulate(
+        plan.question, names, shape.counts(), runs=runs, items_each=each, progress=progress
+    )
     return replace(plan, shape=str(shape), runs=runs, recalls=recalls)
 
 
@@ -58,6 +61,8 @@ def held(question: Question) -> tuple[HeldQuestions, ...]:
     for scale in SCALES:
         picks = int(8 * rho * scale * scale)
         rows.append(
-            HeldQuestions(scale, picks, None if question.k == "auto" else picks // question.k)
+            HeldQuestions(
+                scale, picks, None if isinstance(question.k, str) else picks // question.k
+            )
         )
     return tuple(rows)

@@ -105,7 +105,8 @@ class Plan:
     def title(self) -> str:
         """The question in one line."""
         q = self.question
-        what = "the items that stand out" if q.k == "auto" else f"the top {q.k}"
+        words = {"auto": "the items that stand out", "all": "all safe items"}
+        what = words[q.k] if isinstance(q.k, str) else f"the top {q.k}"
         parts = [f"Plan for {what} at epsilon = {q.epsilon:g}, delta = {q.delta:g}"]
         parts.append(f"k_bar = {q.k_bar}")
         if q.max_items is not None:
@@ -149,7 +150,7 @@ class Plan:
                 rounded_up(option.scale, 3),
                 _lead(option.needed_lead),
                 _lead(option.needed_lead_all),
-                "the next" if option.over_rank is None else f"rank {option.over_rank}",
+                {None: "the next", 0: "nobody"}.get(option.over_rank, f"rank {option.over_rank}"),
                 option.answer,
             )
             for option in self.options
@@ -196,7 +197,8 @@ class Plan:
     @property
     def measured(self) -> str:
         """What the simulation measured, in words."""
-        what = "Share of runs with an answer" if self.question.k == "auto" else "Expected recall"
+        what = "Share of runs with an answer"
+        what = what if isinstance(self.question.k, str) else "Expected recall"
         return f"{what} on an example, {self.shape} ({self.runs} runs):"
 
     def bars(self, width: int = 40) -> list[str]:
@@ -259,7 +261,8 @@ LEGEND = (
     f"{LIKELY:.0%} probability; of all: what k level items need to be named together; over: the "
     "first rank of the rest that counts. The rest are taken as tied, the hardest case for a lead. "
     "Few data have a large lead over rank k + 1, so leads over different ranks do not compare. "
-    "Noise: its scale in persons."
+    "Noise: its scale in persons. Over nobody: weighted persons, of which those with few items "
+    "count in full; it wins where people hold few things, picks where they hold many."
 )
 
 

@@ -67,6 +67,20 @@ def laplace(lead: float, others: int, runners: int, bar: float | None = None) ->
     return _mean(np.exp(wins), weights)
 
 
+def gaussian(lead: float, others: int, runners: int) -> float:
+    """The last of the runners, lead + Z, before the first of the others, on a grid of levels."""
+    places = np.linspace(-10.0, 10.0 + lead, _NODES)
+    first = np.array([normal_below(x) for x in places.tolist()]) ** others
+    last = np.array([normal_below(lead - x) for x in places.tolist()]) ** runners
+    # P[first ≤ x < last], summed over where the first of the others lies.
+    return float(np.sum(np.diff(first) * (last[1:] + last[:-1]) / 2) + first[0] * last[0])
+
+
+def normal_below(x: float) -> float:
+    """Φ(x)."""
+    return math.erfc(-x / math.sqrt(2)) / 2
+
+
 def laplace_tail(x: float) -> float:
     """P[Lap(1) > x]."""
     return math.exp(-x) / 2 if x >= 0 else 1 - math.exp(x) / 2

@@ -55,6 +55,8 @@ def competing(question: Question) -> tuple[str, ...]:
 @lru_cache(maxsize=256)
 def recommend(question: Question) -> Recommendation:
     """The mechanism with the smallest needed lead among those that compete."""
+    if question.k == "all" or question.at_least is not None:
+        return Recommendation("weighted", "all safe items are named above one threshold.")
     if question.k == "auto":
         return Recommendation("stable", "k='auto' leaves the length of the answer to the counts.")
     leads: dict[str, int] = {}

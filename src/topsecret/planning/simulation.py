@@ -19,7 +19,7 @@ Progress = Callable[[str, int, int], None]
 class Recall:
     """What one mechanism found of the true top k, over several runs.
 
-    With k="auto" there is no true top k: ``mean`` is the share of runs that answered a set.
+    With k="auto" or "all" there is no true top k: ``mean`` is the share of runs that named any.
     """
 
     name: str
@@ -40,6 +40,7 @@ def simulate(
     counts: Sequence[int],
     *,
     runs: int,
+    items_each: int = 1,
     bits: BitSource | None = None,
     progress: Progress | None = None,
 ) -> tuple[Recall, ...]:
@@ -55,7 +56,7 @@ def simulate(
     found = []
     for turn, name in enumerate(names):
         prepared = prepare(name, question)
-        histogram = _histogram(prepared, counts)
+        histogram = _histogram(prepared, counts, items_each)
         scores, lengths = [], []
         for run in range(runs):
             if progress is not None:
@@ -65,24 +66,33 @@ def simulate(
             scores.append(_score(question, chosen.items, counts))
         mean = math.fsum(scores) / runs
         spread = math.fsum((score - mean) ** 2 for score in scores) / (runs - 1)
-        empty, full = lengths.count(0) / runs, question.k if question.k != "auto" else 1
+        empty, full = lengths.count(0) / runs, 1 if isinstance(question.k, str) else question.k
         shorter = sum(0 < length < full for length in lengths) / runs
         error = math.sqrt(spread / runs)
         found.append(Recall(name, mean, error, sum(lengths) / runs, empty, shorter))
     return tuple(found)
 
 
-def _histogram(prepared: Prepared, counts: Sequence[int]) -> Histogram:
+def _histogram(prepared: Prepared, counts: Sequence[int], items_each: int) -> Histogram:
     """Items are named by their places, so that the first k are the true top k."""
     observed = {place: count for place, count in enumerate(counts) if count > 0}
     size = prepared.question.domain_size
+    weights = getattr(prepared.mechanism, "weights", None)
+    if weights is not None:
+        # Everybody has as many items as the shape says; the cut keeps each with the same chance.
+        kept = min(items_each, weights.most_items)
+        share = weights.of(kept) * kept
+        sums = {place: count * share // items_each for place, count in observed.items()}
+        domain = None if size is None else range(size)
+        table = Histogram.of(sums, domain)
+        return Histogram.of(observed, domain).beside(weights, table)
     if size is not None and (prepared.name in PUBLIC_DOMAIN or prepared.name == "stable-fixed-k"):
         return Histogram.of(observed, domain=range(size))
     return Histogram.leading(list(observed.items())[: prepared.rows], limit=prepared.rows)
 
 
 def _score(question: Question, items: Sequence[object], counts: Sequence[int]) -> float:
-    if question.k == "auto":
+    if isinstance(question.k, str):
         return float(bool(items))
     k = question.k
     least = counts[k - 1] if len(counts) >= k else 0

@@ -19,6 +19,7 @@ from topsecret.calibration.counts import CountsBudget
 from topsecret.calibration.prepared import Calibrated
 from topsecret.calibration.question import Question as Numbers
 from topsecret.counts.histogram import Histogram
+from topsecret.counts.weights import UNIT, Weights
 from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import down, exact, up
 from topsecret.mechanisms.mechanism import Mechanism
@@ -81,15 +82,19 @@ def answer(question: Question, source: Source, purse: Purse) -> Answer:
     _check_source(source, question)
     plan = planned(_numbers(question, source), question, purse.terms)
 
+    if plan.each.weights is not None:
+        _refuse_for_weights(question)
+
     def read_and_draw() -> tuple[Answer, int]:
         queries = question.queries(plan.each.rows)
-        with counted(source, queries, question.count_persons) as (histograms, persons):
+        asked = counted(source, queries, question.count_persons, plan.each.weights)
+        with asked as (histograms, persons):
             return _released(question, plan, source, histograms, persons)
 
     return purse.pay(Bill(question, plan, source), read_and_draw)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)  # kept and compared as the object that it is
 class Plan:
     """How a question is answered: each of its lists, and what all of them cost together."""
 
@@ -173,14 +178,42 @@ def _numbers(question: Question, source: Source) -> Numbers:
     return question.numbers.within(domain_size(_engine(source), question.counted))
 
 
+def _refuse_for_weights(question: Question) -> None:
+    """What the statement of weighted sums does not know, refused before anything is paid."""
+    if question.groups is not None and question.groups.disjoint:
+        raise InvalidParameter(
+            "disjoint=True is not offered with weighted persons; leave it out, or pass "
+            "mechanism='tested'"
+        )
+    from topsecret.sources.domains.domain import Interval
+
+    if isinstance(question.counted.domain, Interval):
+        raise InvalidParameter(
+            "weighted persons need a domain that is listed, in a table or in a file; "
+            "list the items instead of domain=range(…)"
+        )
+
+
 @contextmanager
 def counted(
-    source: Source, queries: Sequence[CountQuery], count_persons: bool = False
+    source: Source,
+    queries: Sequence[CountQuery],
+    count_persons: bool = False,
+    weights: Weights | None = None,
 ) -> Iterator[tuple[list[Histogram], int | None]]:
     """The secret counts of each list, of one moment of the data where the source can do that.
 
-    With ``count_persons`` also how many persons they are of, at the same moment.
+    With ``count_persons`` also how many persons they are of, at the same moment; with ``weights``
+    the sums of weights beside the counts.
     """
+    if weights is not None:
+        from topsecret.counts.engine_table import GroupedTable, PersonsTable
+        from topsecret.sources.domains.weighted_labels import weighted_labels
+
+        with weighted_labels(_engine(source), queries, weights.table) as labels:
+            tables = [(PersonsTable(one), GroupedTable(one)) for one in labels]
+            yield [Histogram(persons, (weights, sums)) for persons, sums in tables], None
+        return
     if queries[0].domain is not None:
         from topsecret.counts.engine_table import GroupedTable
         from topsecret.sources.domains.counted_domain import counted_domains
@@ -290,6 +323,8 @@ def _release(
         persons=drawn.persons,
         half_width=None if drawn.intervals is None else drawn.intervals.half_width(),
         intervals=drawn.intervals,
+        weighted=None if drawn.values is None else tuple(v / UNIT for v in drawn.values),
+        at_least=drawn.at_least,
         group=group,
         where=" and ".join(map(str, counted.where)),
         domain="" if counted.domain is None else counted.domain.described,

@@ -5,16 +5,20 @@ The order of events of a paid question is that of ``topsecret.ledger.payment``.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
+from topsecret.accounting import Loss
 from topsecret.accounting.charge import Charge
+from topsecret.accounting.privacy_unit import PrivacyUnit
 from topsecret.calibration import Prepared, paid_by_symbol
 from topsecret.calibration.calibrated import calibrated
 from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import down, exact
-from topsecret.questions.answer import Answer, Bill, Draws
+from topsecret.questions.answer import Answer, Bill, Draws, Plan
 from topsecret.results.record import from_record, to_record
 from topsecret.results.release import Release
 from topsecret.sources.source import source_fingerprint
@@ -72,7 +76,7 @@ class Paid:
         source, recognised = source_fingerprint(bill.source, bill.question.version)
         return Request(
             dataset=self.dataset,
-            price=_price(bill),
+            price=_price(bill.plan, bill.question.groups is not None),
             question={"source": source, **bill.question.fingerprint()},
             unit=bill.question.unit,
             analyst=self.analyst,
@@ -135,12 +139,13 @@ def first_form(bill: Bill) -> FirstForm:
     return FirstForm.of(written, None if question.mechanism == "auto" else name)
 
 
-def _price(bill: Bill) -> Price:
+@lru_cache(maxsize=256)
+def _price(plan: Plan, grouped: bool) -> Price:
     """What all lists cost at most."""
     from topsecret.ledger import Price
 
-    each, lists = bill.plan.each, bill.plan.lists
-    if bill.question.groups is not None and lists == 1:
+    each, lists = plan.each, plan.lists
+    if grouped and lists == 1:
         # Kept in one group alone, a person is touched by one list: it is paid in full, because how
         # far the lists of others went is no measure of it.
         return Price(each.loss)
@@ -173,3 +178,33 @@ def _at_another_epsilon(bill: Bill) -> PriceAtEpsilon | None:
         return price_of(other.selection, other.counts)
 
     return PriceAtEpsilon(each.question.epsilon, price_at)
+
+
+def paid_in_full(
+    purse: Paid,
+    *,
+    loss: Loss,
+    asked: Mapping[str, object],
+    unit: PrivacyUnit,
+    repeatable: bool,
+    draw: Callable[[], Mapping[str, object]],
+) -> tuple[Mapping[str, Any], Charge]:
+    """The record of an answer that is no top list, paid for at its whole price.
+
+    *Guarantee.* As ``Paid.pay``: reserved before ``draw`` reads, stored before it is shown.
+    ``unit`` must be the one that the data set's budget protects.
+    """
+    from topsecret.ledger import Price, Request, paid
+
+    request = Request(
+        dataset=purse.dataset,
+        price=Price(loss),
+        question=asked,
+        unit=unit,
+        analyst=purse.analyst,
+        request_id=purse.request_id,
+        repeatable=repeatable,
+    )
+    stored = paid(purse.ledger, request, lambda: (draw(), 0))
+    charge = Charge(purse.dataset, stored.position, stored.cost, stored=not stored.fresh)
+    return stored.answer, charge

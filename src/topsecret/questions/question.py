@@ -51,7 +51,7 @@ class Keywords(TypedDict, total=False):
 
     item: Required[str | Sequence[str] | Expression]
     person: Required[str]
-    k: Required[int | Literal["auto"]]
+    k: Required[int | Literal["auto", "all"]]
     epsilon: Number | None
     delta: Number
     k_bar: int | None
@@ -65,6 +65,8 @@ class Keywords(TypedDict, total=False):
     count_persons: bool
     salt: bytes
     version: str | None
+    at_least: int | None
+    weighting: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +96,23 @@ class Groups:
 
 @lru_cache(maxsize=256, typed=True)
 def _numbers(
-    k: int | Literal["auto"],
+    k: int | Literal["auto", "all"],
     epsilon: Number,
     delta: Number,
     k_bar: int | None,
     max_items: int | None,
+    at_least: int | None,
+    weighting: str,
 ) -> Numbers:
-    return Numbers.of(k=k, epsilon=epsilon, delta=delta, k_bar=k_bar, max_items=max_items)
+    return Numbers.of(
+        k=k,
+        epsilon=epsilon,
+        delta=delta,
+        k_bar=k_bar,
+        max_items=max_items,
+        at_least=at_least,
+        weighting=weighting,
+    )
 
 
 @lru_cache(maxsize=256)
@@ -133,7 +145,7 @@ class Question:
         *,
         item: str | Sequence[str] | Expression,
         person: str,
-        k: int | Literal["auto"],
+        k: int | Literal["auto", "all"],
         epsilon: Number | None = None,
         delta: Number = 1e-6,
         k_bar: int | None = None,
@@ -147,6 +159,8 @@ class Question:
         count_persons: bool = False,
         salt: bytes = b"",
         version: str | None = None,
+        at_least: int | None = None,
+        weighting: str = "share",
     ) -> Question:
         """The question with these keywords, asked under these terms of a budget."""
         named = item if isinstance(item, str | Expression) else tuple(item)
@@ -173,10 +187,11 @@ class Question:
             epsilon, delta = down(terms.epsilon), down(terms.delta)
         if epsilon is None:
             raise InvalidParameter("epsilon is missing; 1 is a common choice")
+        given = (k, epsilon, delta, k_bar, max_items, at_least, weighting)
         try:
-            numbers = _numbers(k, epsilon, delta, k_bar, max_items)
+            numbers = _numbers(*given)
         except TypeError:  # no key of a cache: a list, say; the checks find the words
-            numbers = _numbers.__wrapped__(k, epsilon, delta, k_bar, max_items)
+            numbers = _numbers.__wrapped__(*given)
         noisy = _counts_budget(counts_part, counts_share) if counts else None
         if count_persons and (not counts or groups is not None):
             raise InvalidParameter(
@@ -229,6 +244,7 @@ class Question:
             "counts_share": None if self.counts is None else self.counts.fingerprint(),
             "groups": None if self.groups is None else self.groups.fingerprint(),
             "adjacency": self.unit.adjacency,
+            **{name: numbers[name] for name in ("at_least", "weighting") if name in numbers},
         }
         if self.count_persons:
             found = found | {"persons": True}

@@ -5,11 +5,20 @@ As in ``top_k.py``, everything that can be wrong with the parameters is found be
 
 from __future__ import annotations
 
+<<<<<<< HEAD
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from topsecret.accounting.charge import Charge
+=======
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from topsecret.accounting import failure, pure
+>>>>>>> main
 from topsecret.accounting.privacy_unit import PrivacyUnit
 from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import Number, exact
@@ -25,6 +34,10 @@ if TYPE_CHECKING:
 EACH_COMPARISON = "each comparison"
 """What a data set's budget names as its person where every comparison stands for itself."""
 METHODS = ("strength", "counting", "spectral")
+EACH_COMPARISON = "each comparison"
+"""Whom a budget protects where no column names the persons."""
+FORM = 2
+"""The version of the fingerprint and of the record."""
 
 
 def rank_file(
@@ -45,6 +58,10 @@ def rank_file(
     dataset: str | None = None,
     analyst: str | None = None,
     request_id: str | None = None,
+<<<<<<< HEAD
+=======
+    version: str | None = None,
+>>>>>>> main
 ) -> StrengthRanking | Ranking:
     """Rank by who beat whom in a file or table with one comparison per row.
 
@@ -58,9 +75,15 @@ def rank_file(
     protected. With ``delta`` the noise of strength is Gaussian: more at the same epsilon, but it
     composes better with other such releases. ``teleport`` (0.3 by default) is for "spectral".
 
+<<<<<<< HEAD
     With a ``ledger`` a ranking by strength is paid for from the budget of ``dataset``, which was
     opened with ``adjacency="outcomes"`` and the same person (`EACH_COMPARISON` without one). The
     same question again is free, whatever its ``k``.
+=======
+    With a ``ledger`` the ranking is paid for from the budget of ``dataset``, a flexible one that
+    was opened with ``adjacency="replace"`` for ``person``, or for "each comparison" where none is
+    named; ``analyst``, ``request_id`` and ``version`` mean what they do in ``top_k``.
+>>>>>>> main
 
     *Guarantee.* (``epsilon``, ``delta``)-DP for neighbours that differ in one comparison's outcome,
     or with ``person`` in all outcomes of one person.
@@ -70,6 +93,7 @@ def rank_file(
 
     query = MatchQuery(winner, loser, tie, person, comparisons_per_person)
     ranked = _ranker(method, epsilon, k, teleport, delta, person)
+<<<<<<< HEAD
     if ledger is None and dataset is None:
         return ranked(_compared(_engine(open_source(source, table)), query))
     paying = purse(ledger, dataset, analyst, request_id)
@@ -112,6 +136,59 @@ def _paid(
     stored = paid(paying.ledger, request, drawn)
     charge = Charge(paying.dataset, stored.position, stored.cost, stored=not stored.fresh)
     return replace(StrengthRanking.from_dict(stored.answer), charge=str(charge))
+=======
+    opened = open_source(source, table)
+    engine = _engine(opened)
+    if ledger is None and dataset is None:
+        return ranked(_compared(engine, query))
+    from topsecret.questions.payment import paid_in_full, purse
+    from topsecret.sources.source import source_fingerprint
+
+    told, recognised = source_fingerprint(opened, version)
+    asked = {
+        "form": FORM,
+        "measure": "comparisons",
+        "source": told,
+        "counted": [winner, loser, tie, person, comparisons_per_person],
+        "method": method,
+        "k": k,
+        "epsilon": str(exact(epsilon)),
+        "delta": None if delta is None else str(exact(delta)),
+        "teleport": None if teleport is None else str(exact(teleport)),
+    }
+    # (ε, δ)-DP is all that is known here of the three methods; both amounts are paid in full.
+    loss = pure(epsilon) if delta is None else pure(epsilon) + failure(delta)
+    record, _ = paid_in_full(
+        purse(ledger, dataset, analyst, request_id),
+        loss=loss,
+        asked=asked,
+        unit=PrivacyUnit(person or EACH_COMPARISON, adjacency="replace"),
+        repeatable=recognised,
+        draw=lambda: _to_record(ranked(_compared(engine, query))),
+    )
+    return _from_record(record)
+
+
+def _to_record(ranking: StrengthRanking | Ranking) -> dict[str, object]:
+    values = {one.name: getattr(ranking, one.name) for one in fields(ranking)}
+    # As text: a standard error may be infinite, which the ledger's JSON does not know.
+    return {
+        "form": FORM,
+        "kind": type(ranking).__name__,
+        "fields": json.dumps(values, default=dict),
+    }
+
+
+def _from_record(record: Mapping[str, Any]) -> StrengthRanking | Ranking:
+    from topsecret.ranking import Ranking, StrengthRanking
+
+    kind: Any = {"Ranking": Ranking, "StrengthRanking": StrengthRanking}[record["kind"]]
+    values = json.loads(record["fields"])
+    return cast(
+        "StrengthRanking | Ranking",
+        kind(**{n: tuple(v) if isinstance(v, list) else v for n, v in values.items()}),
+    )
+>>>>>>> main
 
 
 def _ranker(

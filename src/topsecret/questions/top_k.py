@@ -64,6 +64,11 @@ def top_k(
     ``counts_part`` of the budget (0.15, or 0.2 below ten items);
     with ``count_persons=True`` the number of all persons comes along at no cost.
 
+    ``k="all"`` names everything that can be named safely, best first, and ``at_least`` what surely
+    has so many persons: by weighted persons (``mechanism="weighted"``), of which those with many
+    items count less, or with ``weighting="cap"`` fully for ``max_items`` of them. What is told then
+    beside each item is a lower bound for its persons, not a count.
+
     ``k_bar`` is how many leading items may be looked at, ``20 * k`` by default. ``k="auto"`` names
     as many items as the counts set apart clearly, as a set. ``mechanism="auto"`` follows the
     public rule of ``plan``, which looks at the numbers given here and never at the data.

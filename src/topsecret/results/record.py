@@ -38,6 +38,8 @@ def to_record(answer: Release | Releases) -> dict[str, object]:
         "items": [plain(item) for item in answer.items],
         "counts": None if answer.counts is None else list(answer.counts),
         "intervals": None if answer.intervals is None else asdict(answer.intervals),
+        "weighted": None if answer.weighted is None else list(answer.weighted),
+        "at_least": None if answer.at_least is None else list(answer.at_least),
         "parameters": dict(answer.parameters),
         "assumes": list(answer.assumes),
         "unit": asdict(answer.unit),
@@ -62,8 +64,9 @@ def release_from(record: Mapping[str, Any]) -> Release:
     values["items"] = tuple(
         tuple(item) if isinstance(item, list) else item for item in values["items"]
     )
-    if values.get("counts") is not None:
-        values["counts"] = tuple(values["counts"])
+    for numbers in ("counts", "weighted", "at_least"):
+        if values.get(numbers) is not None:
+            values[numbers] = tuple(values[numbers])
     values["assumes"] = tuple(values.get("assumes", ()))
     values["parameters"] = MappingProxyType(dict(values["parameters"]))
     intervals = values.get("intervals")

@@ -40,8 +40,8 @@ class Release:
     complete: bool
     """True when all items that were asked for are named; False when NOTHING stands for some."""
     ordered: bool
-    k: int | Literal["auto"]
-    """How many items were asked for; "auto" for as many as the counts set apart."""
+    k: int | Literal["auto", "all"]
+    """How many items were asked for; "auto" for as many as the counts set apart, "all" for all."""
     epsilon: float
     delta: float
     mechanism: str
@@ -80,6 +80,10 @@ class Release:
     """What the answer took from a budget; None without a ledger."""
     assumes: tuple[str, ...] = ()
     """What was believed of the source and not checked, in words."""
+    weighted: tuple[float, ...] | None = None
+    """Noisy *weighted* persons of the items, where they are released: less than persons."""
+    at_least: tuple[int, ...] | None = None
+    """How many persons each item surely has: all of them hold with 95% probability."""
 
     def __reduce__(self) -> tuple[object, tuple[dict[str, object]]]:
         values = {field.name: getattr(self, field.name) for field in fields(self)}
@@ -88,14 +92,16 @@ class Release:
     @property
     def title(self) -> str:
         """What was asked, in one line."""
-        top = "Most common values" if self.k == "auto" else f"Top {self.k}"
+        words = {"auto": "Most common values", "all": "All safe values"}
+        top = words[self.k] if isinstance(self.k, str) else f"Top {self.k}"
         where = "".join(f", where {part}" for part in (self.group, self.where) if part)
-        return f"{top} of {self.item!r} in {self.source}{where}, by number of distinct persons"
+        by = "weighted persons" if self.weighted is not None else "number of distinct persons"
+        return f"{top} of {self.item!r} in {self.source}{where}, by {by}"
 
     @property
     def ending(self) -> str:
         """How the list ended, as a sentence that begins with "The list"."""
-        if self.told or self.k == "auto":
+        if self.told or isinstance(self.k, str):
             return self.told
         if self.complete:
             return f"is complete: {self.k} {_items(self.k)} asked for, {self.k} named."
@@ -213,6 +219,15 @@ class Release:
                     "the counts at no cost.",
                 )
             )
+        if self.at_least is not None:
+            lines.append(
+                (
+                    "At least",
+                    "so many distinct persons have each item: all numbers of the list hold "
+                    "together with 95% probability. They come from weighted persons, of which "
+                    "those with many items count less, and are no estimates of the counts.",
+                )
+            )
         return lines
 
     def ranked(self) -> list[tuple[str, str]]:
@@ -225,6 +240,8 @@ class Release:
         noisy = [""] * len(self.items)
         if self.counts is not None:
             noisy = [f"{count:>10,} ± {self.half_width}  " for count in self.counts]
+        elif self.at_least is not None:
+            noisy = [f"at least {count:>9,}  " for count in self.at_least]
         lines += [
             f"{rank:>5}  {count}{item}"
             for (rank, item), count in zip(self.ranked(), noisy, strict=True)
@@ -242,10 +259,13 @@ class Release:
     def _repr_html_(self) -> str:
         noisy = self.counts is not None
         header = ["rank", printable(self.item), *(["persons"] if noisy else [])]
+        header += ["persons"] if self.at_least is not None else []
         rows = [
             (*line, f"{self.counts[place]} ± {self.half_width}") if self.counts else line
             for place, line in enumerate(self.ranked())
         ]
+        if self.at_least is not None:
+            rows = [(*line, f"at least {n}") for line, n in zip(rows, self.at_least, strict=True)]
         note = f"The list {self.ending}"
         return export.html_table(self.title, header, rows, note, self.receipt)
 
@@ -274,6 +294,8 @@ class Release:
             "persons": self.persons,
             "intervals": None if law is None else law.to_dict(self.counts or (), self.persons),
             "smoothed": None if self.smoothed is None else list(self.smoothed),
+            "weighted": None if self.weighted is None else list(self.weighted),
+            "at_least": None if self.at_least is None else list(self.at_least),
             "where": self.where,
             "group": self.group,
             "domain": self.domain,
@@ -287,8 +309,9 @@ class Release:
         """A header, then one line for each item: rank, item, and its noisy count if there is."""
         noisy = self.counts is not None
         shares: list[Public] = ["share from", "share to"] if self.persons is not None else []
+        surely: list[Public] = ["at_least"] if self.at_least is not None else []
         lines: list[list[Public]] = [
-            ["rank", self.item, *(["persons", "within"] if noisy else []), *shares]
+            ["rank", self.item, *(["persons", "within"] if noisy else []), *shares, *surely]
         ]
         for place, item in enumerate(self.items):
             line: list[Public] = [place + 1 if self.ordered else None, plain(item)]
@@ -296,6 +319,8 @@ class Release:
                 line += [self.counts[place], self.half_width]
             if self.persons is not None:
                 line += self.share(place)
+            if self.at_least is not None:
+                line.append(self.at_least[place])
             lines.append(line)
         return lines
 

@@ -1,0 +1,101 @@
+"""The sum of weights per item: one statement, rendered for an engine's dialect.
+
+A person with n distinct items adds the n-th weight of a public table to each of them. Who has more
+items than the table is long keeps those that come first by the keyed hash of the cap, then by the
+item: a function of their own pairs and the salt. The hash is computed for these persons alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlglot import exp
+
+from topsecret.sources.source import CountQuery, Schema
+from topsecret.sources.sql.statements import choice_order, column, derived, item_names, named
+
+
+def weighted_sums(
+    pairs: exp.Expression,
+    weights: exp.Expression,
+    longest: int,
+    query: CountQuery,
+    schema: Schema,
+    dialect: str,
+) -> exp.Select:
+    """Every item with its sum of weights and its number of persons: (item, …, weighted, persons).
+
+    ``pairs`` is a relation of the distinct pairs (item, …, person), ``weights`` one of
+    (items, weight) for 1 to ``longest`` items. With ``query.max_items``, which is then the same
+    number, persons are counted after the cut, otherwise before it. An item of which nobody's
+    pair was kept is left out: it was not observed.
+    """
+    names = item_names(query)
+    sizes = _sizes("pairs")
+    few = exp.LTE(this=column("items", "sizes"), expression=_number(longest))
+    light = _joined([*names], [named(column("weight", "sizes"), "weight")]).where(few)
+    many = exp.GT(this=column("items", "sizes"), expression=_number(longest))
+    number = exp.Window(
+        this=exp.RowNumber(),
+        partition_by=[column("person", "pairs")],
+        order=exp.Order(expressions=choice_order(query, schema, dialect)),
+    )
+    numbered = _joined([*names], [column("weight", "sizes"), named(number, "choice")]).where(many)
+    kept = exp.LTE(this=column("choice", "choices"), expression=_number(longest))
+    weight: Any = exp.case().when(kept.copy(), column("weight", "choices")).else_(_number(0))
+    heavy: Any = exp.select(
+        *(column(name, "choices") for name in names), named(weight, "weight")
+    ).from_(derived(numbered, "choices"))
+    if query.max_items is not None:
+        heavy = heavy.where(kept)
+    everything: Any = exp.union(light, heavy, distinct=False)
+    items = [column(name, "parts") for name in names]
+    total = exp.cast(exp.Sum(this=column("weight", "parts")), exp.DataType.Type.BIGINT)
+    summed = (
+        exp.select(*items, named(total, "weighted"), named(exp.Count(this=exp.Star()), "persons"))
+        .from_(derived(everything, "parts"))
+        .group_by(*(item.copy() for item in items))
+        .having(exp.GT(this=exp.Sum(this=column("weight", "parts")), expression=_number(0)))
+    )
+    shown = [column(name, "kept_pairs") for name in (*names, "person")]
+    source = exp.alias_(pairs.copy(), "kept_pairs", table=True, quoted=True)
+    weighted = exp.select(
+        column("person", "counted"), column("items", "counted"), column("weight", "weights")
+    ).from_(derived(sizes, "counted"))
+    limited: Any = exp.case().when(
+        exp.GT(this=column("items", "counted"), expression=_number(longest)), _number(longest)
+    )
+    same = exp.EQ(
+        this=column("items", "weights"), expression=limited.else_(column("items", "counted"))
+    )
+    weighted = weighted.join(
+        exp.alias_(weights.copy(), "weights", table=True, quoted=True), on=same
+    )
+    # Both are read twice: where no table of them was made, the statement names them.
+    return summed.with_(
+        exp.to_identifier("pairs", quoted=True), as_=exp.select(*shown).from_(source)
+    ).with_(exp.to_identifier("sizes", quoted=True), as_=weighted)
+
+
+def _sizes(source: str) -> exp.Select:
+    """How many items each person has."""
+    person = column("person", source)
+    return (
+        exp.select(person, named(exp.Count(this=exp.Star()), "items"))
+        .from_(exp.table_(exp.to_identifier(source, quoted=True)))
+        .group_by(person.copy())
+    )
+
+
+def _joined(names: Sequence[str], more: Sequence[exp.Expression]) -> exp.Select:
+    same = exp.EQ(this=column("person", "sizes"), expression=column("person", "pairs"))
+    return (
+        exp.select(*(column(name, "pairs") for name in names), *more)
+        .from_(exp.table_(exp.to_identifier("pairs", quoted=True)))
+        .join(exp.table_(exp.to_identifier("sizes", quoted=True)), on=same)
+    )
+
+
+def _number(value: int) -> exp.Expression:
+    return exp.Literal.number(value)

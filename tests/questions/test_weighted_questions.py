@@ -1,0 +1,161 @@
+"""Everything that can be named safely, and what surely has so many persons: asked as users do."""
+
+import csv
+import json
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from topsecret import plan, top_k
+from topsecret.errors import InvalidParameter
+from topsecret.ledger import Flexible, Ledger
+from topsecret.questions.question import Question
+from topsecret.questions.top_k import top_k_by
+from topsecret.results.record import from_record, to_record
+from topsecret.results.release import Release
+
+ASKED: dict[str, Any] = {"item": "place", "person": "user", "epsilon": 2, "delta": 1e-5}
+
+
+@pytest.fixture(scope="module")
+def events(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """1,500 persons with one to six places each, of 60, the first ones common."""
+    chance = random.Random(5)
+    path = tmp_path_factory.mktemp("events") / "events.csv"
+    with path.open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["user", "city", "place"])
+        for user in range(1500):
+            for _ in range(chance.choice([1, 2, 6])):
+                place = min(int(chance.paretovariate(0.9)), 60)
+                rows.writerow([user, "AB"[user % 2], f"p{place}"])
+    return path
+
+
+def test_all_names_everything_safe_best_first(events: Path) -> None:
+    release = top_k(events, k="all", **ASKED)
+    assert release.items[:3] == ("p1", "p2", "p3")
+    assert release.mechanism == "weighted"
+    assert release.complete
+    assert release.weighted is not None
+    assert list(release.weighted) == sorted(release.weighted, reverse=True)
+    assert release.epsilon <= 2
+    assert release.title == "All safe values of 'place' in events.csv, by weighted persons"
+    receipt = dict(release.receipt)
+    assert receipt["The list"].startswith("holds all items that can be named safely: ")
+    assert receipt["At least"].startswith("so many distinct persons have each item: all numbers")
+    assert "at least" in str(release)
+    assert "at least" in release._repr_html_()
+
+
+def test_at_least_keeps_what_surely_has_so_many(events: Path) -> None:
+    release = top_k(events, k="all", at_least=300, **ASKED)
+    assert release.items[0] == "p1"
+    assert release.at_least is not None
+    assert min(release.at_least) >= 300
+    assert "and surely have 300 persons" in release.ending
+    assert not top_k(events, k=3, at_least=10**6, **ASKED).items
+
+
+def test_a_list_of_k_and_a_cap(events: Path) -> None:
+    release = top_k(events, k=2, mechanism="weighted", weighting="cap", max_items=2, **ASKED)
+    assert set(release.items) == {"p1", "p2"}
+    assert release.parameters["weighting"] == "cap"
+    assert release.parameters["most_items"] == 2
+
+
+def test_a_public_domain_has_no_threshold(events: Path) -> None:
+    domain = [f"p{n}" for n in range(1, 40)]
+    release = top_k(events, k=3, mechanism="weighted", domain=domain, **ASKED)
+    assert set(release.items) <= set(domain)
+    assert "threshold" not in release.parameters
+    surely = top_k(events, k="all", at_least=200, domain=domain, **ASKED)
+    assert surely.items[:1] == ("p1",)
+
+
+def test_unknown_groups_are_part_of_the_label(events: Path) -> None:
+    release = top_k(events, k="all", **ASKED | {"item": ["city", "place"]})
+    assert {city for city, _ in release.items} == {"A", "B"}  # type: ignore[misc,str-unpack]
+
+
+def test_known_groups_have_lists_of_their_own(events: Path) -> None:
+    both = top_k_by(events, by="city", groups=["A", "B"], k="all", **ASKED)
+    assert both["A"].items[:1] == ("p1",)
+    assert both.epsilon <= 2
+    with pytest.raises(InvalidParameter, match="disjoint=True is not offered with weighted"):
+        top_k_by(events, by="city", groups=["A", "B"], disjoint=True, k="all", **ASKED)
+
+
+def test_a_stored_answer_comes_back_whole(events: Path) -> None:
+    release = top_k(events, k="all", **ASKED)
+    again = from_record(json.loads(json.dumps(to_record(release))))
+    assert isinstance(again, Release)
+    assert (again.items, again.weighted, again.at_least) == (
+        release.items,
+        release.weighted,
+        release.at_least,
+    )
+    assert release.rows()[0] == ["rank", "place", "at_least"]
+
+
+def test_a_ledger_charges_the_parts(events: Path, tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger.db")
+    ledger.open_budget("shop", Flexible.of(epsilon=6, delta=1e-4), person="user")
+    asked = {**ASKED, "ledger": ledger, "dataset": "shop", "k": "all"}
+    first = top_k(events, **asked)
+    assert top_k(events, **asked).items == first.items
+    other = top_k(events, **asked, at_least=5)
+    assert other.charge is not None
+    assert not other.charge.stored
+
+
+def test_what_is_asked_is_in_the_fingerprint() -> None:
+    plain = Question.of(**ASKED, k=5).fingerprint()
+    assert "at_least" not in plain
+    assert "weighting" not in plain
+    asked = Question.of(**ASKED, k=5, at_least=7, max_items=3, weighting="cap").fingerprint()
+    assert (asked["at_least"], asked["weighting"]) == (7, "cap")
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"k": "all", "mechanism": "tested"}, "k='all' needs mechanism='weighted'"),
+        ({"k": 5, "at_least": 9, "mechanism": "gumbel"}, "at_least=9 needs mechanism='weighted'"),
+        ({"k": 5, "at_least": 0}, "at_least=0 must be at least 1"),
+        ({"k": 5, "weighting": "cap"}, "weighting='cap' needs the cap"),
+        ({"k": 5, "weighting": "half"}, "weighting='half' must be 'share' or 'cap'"),
+        ({"k": "all", "domain": ["p1", "p2"]}, "would name the whole public domain"),
+        ({"k": "all", "counts": True}, "counts=True is not offered beside weighted persons"),
+        ({"k": 3, "mechanism": "weighted", "domain": range(9)}, "a domain that is listed"),
+        ({"k": "every"}, "must be a whole number, 'auto' or 'all'"),
+    ],
+)
+def test_what_cannot_be_is_refused(events: Path, asked: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidParameter, match=message):
+        top_k(events, **ASKED, **asked)
+
+
+def test_the_command_line_asks_the_same(events: Path) -> None:
+    command = ["top", str(events), "--item", "place", "--person", "user", "--epsilon", "2"]
+    words = [*command, "-k", "all", "--at-least", "100", "--json"]
+    shown = subprocess.run(
+        [sys.executable, "-m", "topsecret", *words], capture_output=True, text=True, check=True
+    )
+    answer = json.loads(shown.stdout)
+    assert answer["k"] == "all"
+    assert answer["items"][0] == "p1"
+    assert min(answer["at_least"]) >= 100
+
+
+def test_a_plan_says_what_weighted_persons_need() -> None:
+    made = plan(k=10, epsilon=1.0)
+    assert made["weighted"].needed_lead == 54
+    assert "Over nobody: weighted persons" in str(made)
+    everything = plan(k="all", epsilon=1.0)
+    assert everything.recommended == "weighted"
+    assert "all safe items" in str(everything)
