@@ -5,25 +5,15 @@ As in ``top_k.py``, everything that can be wrong with the parameters is found be
 
 from __future__ import annotations
 
-<<<<<<< HEAD
-from collections.abc import Callable
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
-
-from topsecret.accounting.charge import Charge
-=======
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from topsecret.accounting import failure, pure
->>>>>>> main
 from topsecret.accounting.privacy_unit import PrivacyUnit
 from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import Number, exact
-from topsecret.questions.payment import Paid, purse
-from topsecret.sources.source import source_fingerprint
 
 if TYPE_CHECKING:
     from topsecret.ledger import Ledger
@@ -31,8 +21,6 @@ if TYPE_CHECKING:
     from topsecret.sources.matches import MatchQuery
     from topsecret.sources.session import Engine
 
-EACH_COMPARISON = "each comparison"
-"""What a data set's budget names as its person where every comparison stands for itself."""
 METHODS = ("strength", "counting", "spectral")
 EACH_COMPARISON = "each comparison"
 """Whom a budget protects where no column names the persons."""
@@ -58,10 +46,7 @@ def rank_file(
     dataset: str | None = None,
     analyst: str | None = None,
     request_id: str | None = None,
-<<<<<<< HEAD
-=======
     version: str | None = None,
->>>>>>> main
 ) -> StrengthRanking | Ranking:
     """Rank by who beat whom in a file or table with one comparison per row.
 
@@ -75,15 +60,9 @@ def rank_file(
     protected. With ``delta`` the noise of strength is Gaussian: more at the same epsilon, but it
     composes better with other such releases. ``teleport`` (0.3 by default) is for "spectral".
 
-<<<<<<< HEAD
-    With a ``ledger`` a ranking by strength is paid for from the budget of ``dataset``, which was
-    opened with ``adjacency="outcomes"`` and the same person (`EACH_COMPARISON` without one). The
-    same question again is free, whatever its ``k``.
-=======
     With a ``ledger`` the ranking is paid for from the budget of ``dataset``, a flexible one that
-    was opened with ``adjacency="replace"`` for ``person``, or for "each comparison" where none is
-    named; ``analyst``, ``request_id`` and ``version`` mean what they do in ``top_k``.
->>>>>>> main
+    was opened with ``adjacency="outcomes"`` for ``person`` ("each comparison" where none is
+    named): the schedule is not protected. The other options mean what they do in ``top_k``.
 
     *Guarantee.* (``epsilon``, ``delta``)-DP for neighbours that differ in one comparison's outcome,
     or with ``person`` in all outcomes of one person.
@@ -93,50 +72,6 @@ def rank_file(
 
     query = MatchQuery(winner, loser, tie, person, comparisons_per_person)
     ranked = _ranker(method, epsilon, k, teleport, delta, person)
-<<<<<<< HEAD
-    if ledger is None and dataset is None:
-        return ranked(_compared(_engine(open_source(source, table)), query))
-    paying = purse(ledger, dataset, analyst, request_id)
-    if method != "strength":
-        raise InvalidParameter(f"a ledger pays for method='strength' alone; found {method!r}")
-    engine = _engine(open_source(source, table))
-    whole = _paid(paying, engine, query, epsilon, delta)
-    return whole if k is None else whole.first(k)
-
-
-def _paid(
-    paying: Paid, engine: Engine, query: MatchQuery, epsilon: Number, delta: Number | None
-) -> StrengthRanking:
-    """The whole ranking, shown only once the ledger has stored it."""
-    from topsecret.ledger import Price, Request, paid
-    from topsecret.ranking import StrengthRanking, strength
-    from topsecret.ranking.win_totals import NoisyTotals
-
-    totals = NoisyTotals(epsilon, delta, query.most_per_person or 1)
-    known, recognised = source_fingerprint(engine)  # type: ignore[arg-type]
-    numbers = {
-        "epsilon": str(exact(epsilon)),
-        "delta": None if delta is None else str(exact(delta)),
-    }
-    request = Request(
-        dataset=paying.dataset,
-        price=Price(totals.loss),
-        question={"source": known, "ranking": "strength", **query.fingerprint(), **numbers},
-        unit=PrivacyUnit(query.person or EACH_COMPARISON, "outcomes"),
-        analyst=paying.analyst,
-        request_id=paying.request_id,
-        repeatable=recognised,
-    )
-
-    def drawn() -> tuple[dict[str, object], int]:
-        games = _compared(engine, query)
-        found = strength(games, epsilon=epsilon, delta=delta, person=query.person)
-        return found.to_dict(), 0
-
-    stored = paid(paying.ledger, request, drawn)
-    charge = Charge(paying.dataset, stored.position, stored.cost, stored=not stored.fresh)
-    return replace(StrengthRanking.from_dict(stored.answer), charge=str(charge))
-=======
     opened = open_source(source, table)
     engine = _engine(opened)
     if ledger is None and dataset is None:
@@ -162,7 +97,7 @@ def _paid(
         purse(ledger, dataset, analyst, request_id),
         loss=loss,
         asked=asked,
-        unit=PrivacyUnit(person or EACH_COMPARISON, adjacency="replace"),
+        unit=PrivacyUnit(person or EACH_COMPARISON, adjacency="outcomes"),
         repeatable=recognised,
         draw=lambda: _to_record(ranked(_compared(engine, query))),
     )
@@ -188,7 +123,6 @@ def _from_record(record: Mapping[str, Any]) -> StrengthRanking | Ranking:
         "StrengthRanking | Ranking",
         kind(**{n: tuple(v) if isinstance(v, list) else v for n, v in values.items()}),
     )
->>>>>>> main
 
 
 def _ranker(

@@ -74,16 +74,6 @@ class MatchQuery:
         named = (self.winner, self.loser, self.tie, self.person)
         return tuple(name for name in named if name is not None)
 
-    def fingerprint(self) -> dict[str, object]:
-        """What tells this query from others, in values that last."""
-        return {
-            "winner": self.winner,
-            "loser": self.loser,
-            "tie": self.tie,
-            "person": self.person,
-            "comparisons_per_person": self.most_per_person,
-        }
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Matches:
