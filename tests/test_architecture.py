@@ -19,7 +19,13 @@ MAY_USE: dict[str, set[str]] = {
     "mechanisms": {"errors", "exact", "noise", "accounting", "counts"},
     "sources": {"errors"},
     # Who is protected and what was charged are part of every receipt.
-    "results": {"errors", "exact", "accounting.privacy_unit", "accounting.charge"},
+    "results": {
+        "errors",
+        "exact",
+        "accounting.privacy_unit",
+        "accounting.charge",
+        "accounting.weak_privacy",
+    },
     "ledger": {"errors", "exact", "accounting"},
     # What can answer a question and at what price: public numbers only, hence no sources.
     "calibration": {"errors", "exact", "noise", "accounting", "counts", "mechanisms", "results"},
@@ -64,6 +70,8 @@ MAY_USE: dict[str, set[str]] = {
         "planning",
         "accounting",
         "sources.demo_data",
+        "sources.file_form",  # how a file is read, in public words
+        "sources.examine_file",  # for the owner of the data
         "sources.relations",  # a privacy file is proposed from a schema, which is public
         "service",
         "verify",
@@ -85,7 +93,7 @@ MAY_USE: dict[str, set[str]] = {
         "",
     },
     "__main__": {"cli"},
-    "": {"counts", "mechanisms.selection", "planning", "questions"},
+    "": {"counts", "mechanisms.selection", "planning", "questions", "sources.file_form"},
 }
 ONLY_IN = {
     "duckdb": {"sources"},

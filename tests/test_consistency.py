@@ -5,6 +5,7 @@ import doctest
 import importlib
 import importlib.util
 import re
+import shutil
 import subprocess
 import tomllib
 from collections.abc import Iterator
@@ -22,13 +23,20 @@ from topsecret.cli.doctor import OPTIONAL
 
 PACKAGE = ROOT / "src" / "topsecret"
 WORDS = "\n".join(PAGES.values())
-TRACKED = subprocess.run(
-    ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
-    cwd=ROOT,
-    capture_output=True,
-    text=True,
-    check=False,
-).stdout.splitlines()
+
+
+def tracked() -> list[str]:
+    """What the repository holds; all files where git is not installed."""
+    words = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    if shutil.which("git") is None:
+        inside = (path.relative_to(ROOT) for path in ROOT.rglob("*") if path.is_file())
+        made = re.compile(r"\.venv|\.git/|__pycache__|\..*_cache|site/|demo/|.*egg-info")
+        return [str(path) for path in inside if not made.search(str(path))]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.stdout.splitlines()
+
+
+TRACKED = tracked()
 
 
 def commands(group: Any, path: str = "topsecret") -> Iterator[tuple[str, Any]]:
@@ -192,9 +200,10 @@ TEXTS = [
     if Path(name).suffix in {".py", ".md", ".toml", ".yml", ".ipynb", ".html", ".js", ".css"}
     or Path(name).name == "Makefile"
 ]
+GENERATED = {"docs/commands.md"}  # as long as there are commands
 
 
-@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("name", [name for name in TEXTS if name not in GENERATED])
 def test_a_file_has_at_most_500_lines(name: str) -> None:
     path = ROOT / name
     if path.exists() and path.suffix != ".ipynb":

@@ -7,8 +7,9 @@ from itertools import pairwise
 import pytest
 
 from pages import PAGES, ROOT
-from topsecret import plan
+from topsecret import Histogram, plan
 from topsecret.accounting import failure, gaussian, picks
+from topsecret.mechanisms import LimitedDomain
 
 CHOOSING = PAGES["docs/choosing.md"]
 PLANNING = PAGES["docs/planning.md"]
@@ -95,3 +96,32 @@ def test_how_far_to_look() -> None:
     words = f"{near} of {len(rows)} settings and {max(lost):.2f} below it in the worst"
     words += f", while k̄ = k lost up to {narrow:.2f}"
     assert words.replace("0.", ".") in PAGES["docs/notation.md"]
+
+
+def superscript(number: int) -> str:
+    return "".join("⁻" if sign == "-" else "⁰¹²³⁴⁵⁶⁷⁸⁹"[int(sign)] for sign in str(number))
+
+
+@pytest.mark.parametrize("persons", [1, 2, 4, 10])
+def test_what_a_group_is_promised(persons: int) -> None:
+    """m·ε, and δ times 1 + e^ε + … + e^((m − 1)·ε), rounded up to two digits."""
+    cells = []
+    for epsilon in (0.5, 1, 5):
+        delta = 1e-6 * sum(math.exp(step * epsilon) for step in range(persons))
+        power = math.floor(math.log10(delta))
+        digits = math.ceil(delta / 10.0**power * 10 - 1e-9) / 10
+        shown = f"{persons * epsilon:g} and {digits:.1f}·10{superscript(power)}"
+        cells.append("no promise" if delta >= 1 else shown)
+    assert f"| {persons} | {' | '.join(cells)} |" in PAGES["docs/guarantee.md"]
+
+
+def test_four_persons_at_a_large_epsilon_may_well_be_named() -> None:
+    """The chance of an item that four persons have, alone in the data, stays below the bound."""
+    mechanism = LimitedDomain(k=1, k_bar=20, epsilon_per_pick=5.0, delta=1e-6)
+    law = mechanism.distribution(Histogram.of({"rare": 4}))
+    named = sum(chance for outcome, chance in law.items() if "rare" in outcome)
+    assert named > 0.01
+    for persons in (1, 2, 3):
+        law = mechanism.distribution(Histogram.of({"rare": persons}))
+        named = sum(chance for outcome, chance in law.items() if "rare" in outcome)
+        assert named <= 1e-6 * sum(math.exp(5.0 * step) for step in range(persons))

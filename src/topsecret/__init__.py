@@ -8,6 +8,7 @@ from topsecret.mechanisms.selection import NOTHING
 from topsecret.planning import Zipf, plan
 from topsecret.questions.sql import sql
 from topsecret.questions.top_k import Column, Expression, top_k, top_k_by
+from topsecret.sources.file_form import File
 
 __version__ = "0.2.0"
 
@@ -15,6 +16,7 @@ __all__ = [
     "NOTHING",
     "Column",
     "Expression",
+    "File",
     "Histogram",
     "Zipf",
     "__version__",

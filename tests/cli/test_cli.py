@@ -70,7 +70,8 @@ MISTAKES = [
     (
         ["top", "EVENTS", "--item", "plce", "--person", "user", "--epsilon", "1"],
         "events.csv has no column 'plce'; its first line must name the columns; "
-        "look at it with: head -n 1",
+        "look at it with: head -n 1 (another delimiter: --delimiter ';'; no such line: "
+        "--header user,place)",
     ),
     (["top", "EVENTS", "--item", "place"], "Missing option '--person'. (see topsecret top --help)"),
     (

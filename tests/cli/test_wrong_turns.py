@@ -42,6 +42,12 @@ def test_no_persons(events: Path) -> None:
     assert asked(events, options) == TURNS["no `--person`"]
 
 
+def test_a_semicolon(tmp_path: Path) -> None:
+    path = tmp_path / "excel.csv"
+    path.write_text("user;place\nu1;park\n")
+    assert asked(path, GOOD) == TURNS["a file from a spreadsheet, with `;`"]
+
+
 def test_no_file(events: Path) -> None:
     done = run("top", "none.csv", *(word for pair in GOOD.items() for word in pair))
     assert done.stderr == f"topsecret: {TURNS['a file that is not there']}\n"
@@ -81,6 +87,7 @@ def test_an_old_python(tmp_path: Path) -> None:
     old.write_text('#!/bin/sh\n[ "$1" = --version ] && echo Python 3.9.18 && exit\nexit 1\n')
     old.chmod(0o755)
     (tmp_path / "pyproject.toml").touch()
+    (tmp_path / "constraints.txt").touch()
     words = ["make", "-s", "-f", str(ROOT / "Makefile"), "demo", f"PYTHON={old}"]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 2

@@ -113,8 +113,9 @@ def test_an_impossible_path() -> None:
 def test_an_unknown_suffix(tmp_path: Path) -> None:
     path = save(tmp_path / "e.xlsx", "")
     assert str(failure(path)) == (
-        f"{path} has no known suffix; name it .csv, .tsv, .json, .jsonl, .ndjson, .parquet "
-        "after its format (text formats also with .gz)"
+        f"{path} has no known suffix (.csv, .tsv, .json, .jsonl, .ndjson, .parquet, text formats "
+        "also with .gz or .zst); say what it is, for example --format csv (in Python: "
+        "File(path, format='csv'))"
     )
 
 
@@ -139,7 +140,8 @@ def test_a_missing_column_lists_no_text(tmp_path: Path, name: str, content: str)
     assert isinstance(error, UnknownColumn)
     assert str(error) == (
         f"{name} has no column 'place'; its first line must name the columns; "
-        "look at it with: head -n 1"
+        "look at it with: head -n 1 (another delimiter: --delimiter ';'; no such line: "
+        "--header user,place)"
     )
 
 
@@ -153,7 +155,8 @@ def test_a_file_without_header_does_not_show_its_first_row(tmp_path: Path) -> No
     path = save(tmp_path / "e.csv", "ann,CANARY\n")
     assert str(failure(path)) == (
         "e.csv has no column 'place'; "
-        "its first line must name the columns; look at it with: head -n 1"
+        "its first line must name the columns; look at it with: head -n 1 (another delimiter: "
+        "--delimiter ';'; no such line: --header user,place)"
     )
 
 
@@ -169,7 +172,8 @@ def test_an_empty_csv_has_no_schema(tmp_path: Path) -> None:
 
 CSV_FAULT = (
     "every row needs as many fields as the header, closed quotes and UTF-8 text "
-    "(other encodings: iconv -f latin1 -t utf-8)"
+    "(another encoding: --encoding latin-1). The owner of the file finds the row with topsecret "
+    "doctor FILE"
 )
 JSON_FAULT = "every line must be one JSON object in UTF-8 (from a JSON array: jq -c '.[]')"
 BROKEN = [

@@ -13,6 +13,7 @@ import operator
 from dataclasses import dataclass, replace
 from typing import Literal, SupportsIndex
 
+from topsecret.accounting.weak_privacy import VOID_DELTA
 from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import Number, down, exact
 
@@ -162,6 +163,11 @@ def _budget(epsilon: Number, delta: Number) -> tuple[float, float]:
         raise InvalidParameter(
             f"delta={delta} must be above 0 and below 1; "
             "1e-6 is the default, well below one over the number of persons"
+        )
+    if failure >= VOID_DELTA:
+        raise InvalidParameter(
+            f"delta={delta} must be below {VOID_DELTA}: a guarantee that fails so often protects "
+            "nobody; 1e-6 is the default, well below one over the number of persons"
         )
     return budget, failure
 

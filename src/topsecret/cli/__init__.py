@@ -45,6 +45,8 @@ def _run(arguments: list[str]) -> int:
         if not hasattr(error, "format_message"):
             raise
         message = error.format_message()
+        if "unexpected extra argument" in message:
+            message += "; put a pattern of files into quotes: 'events/*.csv'"
         command = getattr(getattr(error, "ctx", None), "command_path", "topsecret")
         return _complain(f"{message} (see {command} --help)") if message else 2
     return outcome if isinstance(outcome, int) else 0

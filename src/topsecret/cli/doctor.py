@@ -6,10 +6,17 @@ import importlib.metadata
 import importlib.util
 import platform
 from collections.abc import Callable
+from typing import Annotated
 
 import typer
 
 from topsecret.cli.app import app
+from topsecret.cli.file_options import (
+    DelimiterOption,
+    EncodingOption,
+    FormatOption,
+    HeaderOption,
+)
 
 NEEDED = ("duckdb", "numpy", "python-flint", "rich", "sqlglot", "typer")
 OPTIONAL = {
@@ -22,6 +29,7 @@ OPTIONAL = {
     "scipy": ("scipy", "rankings", "topsecret[ranking]"),
     "opendp": ("opendp", "OpenDP measurements", "topsecret[opendp]"),
     "dp-accounting": ("dp_accounting", "export to dp-accounting", "topsecret[accounting]"),
+    "zstandard": ("zstandard", "files packed by zstd", "topsecret[zstd]"),
     "pandas": ("pandas", "pandas data frames", "pandas"),
     "polars": ("polars", "polars data frames", "polars"),
     "pyarrow": ("pyarrow", "pyarrow tables, polars data frames", "pyarrow"),
@@ -30,12 +38,29 @@ OPTIONAL = {
 
 
 @app.command()
-def doctor() -> None:
+def doctor(
+    file: Annotated[
+        str | None,
+        typer.Argument(help="A file that was refused: say which rows break its format. SECRET."),
+    ] = None,
+    form: FormatOption = None,
+    delimiter: DelimiterOption = None,
+    encoding: EncodingOption = None,
+    header: HeaderOption = None,
+) -> None:
     """Check versions, engines and randomness, and say what to install for more.
 
+    With a file, find the rows that break its format. That report quotes rows: it is secret.
+
     topsecret doctor
+
+    topsecret doctor checkins.csv
     """
     from topsecret import __version__
+
+    if file is not None:
+        _examine(file, form, delimiter, encoding, header)
+        return
 
     typer.echo(f"topsecret {__version__}, Python {platform.python_version()}")
     failed = [name for name in NEEDED if not _needed(name)]
@@ -52,6 +77,23 @@ def doctor() -> None:
     if failed:
         typer.echo(f"topsecret: not working: {', '.join(failed)}", err=True)
         raise typer.Exit(1)
+
+
+def _examine(file: str, *options: str | None) -> None:
+    from itertools import islice
+
+    from topsecret.cli.file_options import as_file
+    from topsecret.sources.examine_file import MOST, SECRET, examine
+
+    typer.echo(SECRET.format(file))
+    found = list(islice(examine(as_file(file, *options)), MOST + 1))
+    for name, line, what in found[:MOST]:
+        typer.echo(f"{name}, line {line}: {what}")
+    if len(found) > MOST:
+        typer.echo("… and more")
+    if found:
+        raise typer.Exit(1)
+    typer.echo("No fault found.")
 
 
 def _needed(package: str) -> bool:

@@ -7,6 +7,12 @@ from typing import Annotated, Any
 import typer
 
 from topsecret.cli.app import app
+from topsecret.cli.file_options import (
+    DelimiterOption,
+    EncodingOption,
+    FormatOption,
+    HeaderOption,
+)
 from topsecret.cli.place import LedgerOption, open_ledger
 
 
@@ -15,8 +21,8 @@ def top(
     source: Annotated[
         str,
         typer.Argument(
-            help="One row per event: a file or a pattern (CSV, TSV, JSON lines, Parquet), a "
-            "DuckDB database, or a database's URL."
+            help="One row per event: a file, a pattern in quotes, or - for standard input (CSV, "
+            "TSV, JSON lines, Parquet), a DuckDB database, or a database's URL."
         ),
     ],
     item: Annotated[
@@ -41,6 +47,10 @@ def top(
         str, typer.Option(help="How to choose; auto follows the public rule of topsecret plan.")
     ] = "auto",
     table: Annotated[str | None, typer.Option(help="The table of a database.")] = None,
+    form: FormatOption = None,
+    delimiter: DelimiterOption = None,
+    encoding: EncodingOption = None,
+    header: HeaderOption = None,
     trust_view: Annotated[
         bool,
         typer.Option(
@@ -91,6 +101,10 @@ def top(
     request_id: Annotated[
         str | None, typer.Option(help="Your name for this request: a retry is not charged again.")
     ] = None,
+    accept_weak_privacy: Annotated[
+        bool,
+        typer.Option("--accept-weak-privacy", help="Say nothing of a large epsilon or delta."),
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
     csv: Annotated[bool, typer.Option("--csv", help="Print the items as CSV.")] = False,
     plot: Annotated[
@@ -102,6 +116,9 @@ def top(
     topsecret top checkins.csv --item place --person user -k 10 --epsilon 1
 
     topsecret top 'events/*.parquet' --item word --person author --epsilon 0.5 --counts --json
+
+    topsecret top visits.txt --format csv --delimiter ';' --encoding latin-1 --item page
+    --person customer --epsilon 1
 
     topsecret top postgresql+psycopg://host/shop --table visits --item page --person customer
     --epsilon 1 --max-items 20
@@ -130,6 +147,9 @@ def top(
         "at_least": at_least,
         "weighting": weighting,
     }
+    if not accept_weak_privacy and epsilon is not None:
+        _warn(epsilon, delta)
+    place = _source(source, form, delimiter, encoding, header)
     if dataset is not None or ledger is not None:
         asked |= {
             "ledger": open_ledger(ledger),
@@ -140,7 +160,7 @@ def top(
     if by is None:
         from topsecret.questions.top_k import top_k
 
-        release = top_k(source, **asked)
+        release = top_k(place, **asked)
         if plot is not None:
             release.plot().savefig(plot)
         print_answer(release, json, csv)
@@ -148,7 +168,7 @@ def top(
     _refuse_together(plot=plot)
     from topsecret.questions.top_k import top_k_by
 
-    releases = top_k_by(source, by=by, groups=group or [], disjoint=disjoint, **asked)
+    releases = top_k_by(place, by=by, groups=group or [], disjoint=disjoint, **asked)
     print_answer(releases, json, csv)
 
 
@@ -167,6 +187,21 @@ def print_answer(whole: Any, json: bool, csv: bool) -> None:
         for release in whole.values():
             show(release)
         show_together(whole.together)
+
+
+def _source(source: str, *options: str | None) -> Any:
+    """The source as it is named, or a file with what the options say of it."""
+    from topsecret.cli.file_options import as_file
+
+    return as_file(source, *options) if source == "-" or any(options) else source
+
+
+def _warn(epsilon: float, delta: float) -> None:
+    from topsecret.accounting.weak_privacy import VOID_DELTA, weakness
+
+    weak = weakness(epsilon, delta)
+    if weak is not None and delta < VOID_DELTA:  # from there on it is refused
+        typer.echo(f"topsecret: warning: {weak} (--accept-weak-privacy silences this)", err=True)
 
 
 def _refuse_together(**options: object) -> None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from topsecret.accounting.charge import Charge
 from topsecret.accounting.privacy_unit import PrivacyUnit
+from topsecret.accounting.weak_privacy import weakness
 from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import rounded_up
 from topsecret.results import export
@@ -121,6 +122,7 @@ class Release:
             ("Protected", f"{self.unit.protected}."),
             ("Compared with", f"{self.unit.neighbours}."),
             ("Guarantee", _guarantee(self.epsilon, self.delta)),
+            *([("Weak", f"{weak}.")] if (weak := weakness(self.epsilon, self.delta)) else []),
             ("The list", self.ending + ("" if self.ordered else " Its order means nothing.")),
             ("Missing items", f"{self._missing} Missing never means that nobody has it."),
             ("Named when", f"{self.threshold}."),

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from topsecret.errors import InvalidParameter
+from topsecret.sources.file_form import File
 from topsecret.sources.memory import VARIABLE, memory
 from topsecret.sources.source import Source
 
@@ -50,7 +51,9 @@ class DatabaseEngine(Protocol):
         ...
 
 
-SourceLike = str | os.PathLike[str] | Source | Frame | ArrowTable | OpenDatabase | DatabaseEngine
+SourceLike = (
+    str | os.PathLike[str] | File | Source | Frame | ArrowTable | OpenDatabase | DatabaseEngine
+)
 """What a caller may pass as ``source``."""
 
 
@@ -67,7 +70,7 @@ def open_source(source: Any, table: Table | None = None, *, trust_view: bool = F
         from topsecret.sources.engines.sqlalchemy import SqlSource
 
         return SqlSource(source, _needed(table, "a database"), trust_view=trust_view)
-    if isinstance(source, str | os.PathLike):
+    if isinstance(source, str | os.PathLike | File):
         return _path(source, table, trust_view)
     # Before the question whether it is a source: a remote frame claims to have any attribute.
     if _is_spark(source):
@@ -79,11 +82,11 @@ def open_source(source: Any, table: Table | None = None, *, trust_view: bool = F
     return _object(source, table, trust_view)
 
 
-def _path(source: str | os.PathLike[str], table: Table | None, trust_view: bool) -> Source:
+def _path(source: str | os.PathLike[str] | File, table: Table | None, trust_view: bool) -> Source:
     from topsecret.sources.engines.duckdb import FileSource
     from topsecret.sources.engines.duckdb_tables import DATABASES, DatabaseFile
 
-    if Path(source).suffix.lower() in DATABASES:
+    if not isinstance(source, File) and Path(source).suffix.lower() in DATABASES:
         return DatabaseFile(source, _needed(table, "a database"), trust_view=trust_view)
     _unneeded(table, "a file")
     _untrusted(trust_view, "a file")

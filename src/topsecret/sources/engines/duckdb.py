@@ -34,7 +34,9 @@ from topsecret.sources.engines.files import (
     exact_persons,
     files_at,
 )
-from topsecret.sources.fingerprints import Fingerprint, digest, file_version
+from topsecret.sources.engines.files_to_read import FilesToRead
+from topsecret.sources.file_form import File
+from topsecret.sources.fingerprints import Fingerprint
 from topsecret.sources.progress import watch
 from topsecret.sources.session import Relation, Rows
 from topsecret.sources.source import Columns, CountQuery, Kind, LeadingCounts, Schema
@@ -242,51 +244,49 @@ class FileSource:
     topsecret.errors.DataIndependentFailure: no-such-file.csv does not exist; check the path
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._files = files_at(path)
-        self._given = Path(path)
-
-    @property
-    def name(self) -> str:
-        """The file's name, or the pattern, without its directory."""
-        return self._given.name if len(self._files) > 1 else self._files[0].path.name
+    def __init__(self, path: str | os.PathLike[str] | File) -> None:
+        self._files = FilesToRead(path)
+        self.name = self._files.name
 
     @property
     def version(self) -> str:
         """Changes when a file is written anew."""
-        return file_version(*(file.path for file in self._files))
+        return self._files.version
 
     def fingerprint(self) -> Fingerprint:
-        """Where the files are, and when they were written."""
-        paths = [str(file.path) for file in self._files]
-        where = {"path": paths[0]} if len(paths) == 1 else {"files": digest(paths)}
-        return {"kind": "file", **where, "version": self.version}
+        """Where the files are, how they are read, and when they were written."""
+        return self._files.fingerprint()
 
     def __repr__(self) -> str:
-        path = self._given if len(self._files) > 1 else self._files[0].path
-        return f"FileSource({str(path)!r})"
+        return f"FileSource({self._files.place!r})"
 
     def columns(self) -> tuple[str, ...]:
         """The names of the file's columns: its schema, which is public."""
-        first = self._files[0]
+        first = self._files.copied[0]
         if first.format != "Parquet":
-            return common_columns(self._files) or ()
+            return common_columns(self._files.copied) or ()
         with closed_engine(first.path) as engine:
             session = DuckSession(
-                engine, lambda one, names: file_relation(one, self._files, names), self._failed
+                engine,
+                lambda one, names: file_relation(one, self._files.copied, names),
+                self._failed,
             )
             return tuple(session.types(first.scan((), ())) or ())
 
     def leading_counts(self, query: CountQuery) -> LeadingCounts:
         """Count distinct persons per item in one query and return the leading rows."""
         # Values of conditions may be equal in Python and not in SQL: 1, 1.0 and True.
-        if self._files[0].format not in ("CSV", "TSV") or query.where or query.home is not None:
+        if (
+            self._files.found[0].format not in ("CSV", "TSV")
+            or query.where
+            or query.home is not None
+        ):
             return asking.leading_counts(self, query)
         with self.session(query) as session:
-            header = common_columns(self._files) or ()
+            header = common_columns(self._files.copied) or ()
             salt = b"" if query.max_items is None else query.salt
             with asking.refusing():
-                statement = _text_statement(self._files, header, query, salt)
+                statement = _text_statement(self._files.copied, header, query, salt)
             found = session.attempt(statement)
             if found is not None:
                 return query.items(found)
@@ -299,29 +299,30 @@ class FileSource:
     @contextmanager
     def session(self, query: CountQuery) -> Iterator[DuckSession]:
         """A closed engine over these files, and over the file of a domain."""
-        for file in self._files:
-            if not file.path.is_file():
+        for file in self._files.found:
+            if not file.standard_input and not file.path.is_file():
                 raise DataIndependentFailure(
                     f"{file.path.name} does not exist any more; check the path"
                 )
 
         def events(session: DuckSession, columns: Sequence[str]) -> Relation:
-            return file_relation(session, self._files, columns, query.person)
+            return file_relation(session, self._files.copied, columns, query.person)
 
         def schema(session: DuckSession, columns: Sequence[str]) -> Schema:
             # Of a text file nothing is read: its start holds persons' rows.
-            text = self._files[0].format != "Parquet"
+            text = self._files.found[0].format != "Parquet"
             return dict.fromkeys(columns, "text") if text else events(session, columns)[1]
 
-        paths = [file.path for file in self._files]
+        paths = [file.path for file in self._files.found]
         if isinstance(query.domain, FileColumn):
             check_apart(paths, query.domain)
-        with closed_engine(*paths, *domain_paths(query)) as engine:
+        read = [file.path for file in self._files.readable]
+        with closed_engine(*read, *domain_paths(query)) as engine:
             yield DuckSession(engine, events, self._failed, schema=schema)
 
     def _failed(self, kind: type[duckdb.Error]) -> SourceError:
         common = translated(kind, self.name)
-        return self._files[0].malformed() if common is None else common
+        return self._files.found[0].malformed() if common is None else common
 
 
 def translated(kind: type[duckdb.Error], name: str) -> SourceError | None:
@@ -385,9 +386,8 @@ def _text_statement(
     check_columns(files[0], query.columns, header)
     events = files[0].scan(query.columns, header, files[1:])
     texts: Schema = dict.fromkeys(query.columns, "text")
-    return leading_counts(events, replace(query, salt=salt or query.salt), texts, "duckdb").sql(
-        "duckdb"
-    )
+    statement = leading_counts(events, replace(query, salt=salt or query.salt), texts, "duckdb")
+    return rendered(statement, "duckdb")
 
 
 def domain_paths(query: CountQuery) -> list[Path]:

@@ -13,21 +13,35 @@ from __future__ import annotations
 import codecs
 import csv
 import glob
-import gzip
 import io
 import json
 import os
 import re
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from sqlglot import exp
 
-from topsecret.errors import DataIndependentFailure, NotInSchema, SourceError, UnknownColumn
+from topsecret.errors import (
+    DataIndependentFailure,
+    InvalidParameter,
+    NotInSchema,
+    SourceError,
+    UnknownColumn,
+)
+from topsecret.sources.file_form import (
+    COMPRESSIONS,
+    STANDARD_INPUT,
+    UTF8,
+    File,
+    Spool,
+    copied,
+    open_bytes,
+    unpacking_errors,
+)
 from topsecret.sources.sql.dialects import MARK
 from topsecret.sources.sql.statements import call, named, record
 from topsecret.sources.sql.statements import column as column_of
@@ -35,6 +49,7 @@ from topsecret.sources.sql.statements import column as column_of
 FORMATS = {
     ".csv": "CSV",
     ".tsv": "TSV",
+    ".json-lines": "JSON lines",  # as --format names it
     ".json": "JSON lines",
     ".jsonl": "JSON lines",
     ".ndjson": "JSON lines",
@@ -42,12 +57,13 @@ FORMATS = {
 }
 REPAIR = {
     "CSV": "every row needs as many fields as the header, closed quotes and UTF-8 text "
-    "(other encodings: iconv -f latin1 -t utf-8)",
+    "(another encoding: --encoding latin-1)",
     "TSV": "every row needs as many fields as the header, closed quotes and UTF-8 text "
-    "(other encodings: iconv -f latin1 -t utf-8)",
+    "(another encoding: --encoding latin-1)",
     "JSON lines": "every line must be one JSON object in UTF-8 (from a JSON array: jq -c '.[]')",
     "Parquet": "write it again, it may be cut short or not be Parquet at all",
 }
+SUFFIXES = [suffix for suffix in FORMATS if suffix != ".json-lines"]
 LONGEST_HEADER = 1 << 20
 LONGEST_LINE = 1 << 24  # DuckDB's own limit for one JSON object
 
@@ -58,11 +74,19 @@ class EventFile:
 
     path: Path
     format: str
-    gzipped: bool
+    compression: str = "none"
+    delimiter: str = ","
+    encoding: str = UTF8
+    header: tuple[str, ...] | None = None
+    """The names of the columns, where no line of the file holds them."""
+    standard_input: bool = False
 
     @classmethod
-    def at(cls, given: str | os.PathLike[str]) -> EventFile:
-        """Check the path: it exists, is a file, may be read and has a known suffix."""
+    def at(cls, given: str | os.PathLike[str], form: File | None = None) -> EventFile:
+        """Check the path: it exists, is a file, may be read, and its format is known."""
+        form = form or File(given)
+        if os.fspath(given) == STANDARD_INPUT:
+            return cls._of(Path("standard input"), form, FORMATS[f".{form.format}"], "none", True)
         path = Path(given).expanduser()
         try:
             path = path.resolve()
@@ -81,23 +105,70 @@ class EventFile:
                 f"{given} may not be read; give yourself read permission (chmod +r)"
             )
         suffixes = [suffix.lower() for suffix in path.suffixes[-2:]]
-        gzipped = suffixes[-1:] == [".gz"]
-        suffix = (suffixes[:-1] if gzipped else suffixes)[-1:]
-        form = FORMATS.get(suffix[0]) if suffix else None
-        if form is None or (gzipped and form == "Parquet"):
+        compression = COMPRESSIONS.get(suffixes[-1] if suffixes else "", "none")
+        suffix = (suffixes if compression == "none" else suffixes[:-1])[-1:]
+        kind = FORMATS.get(f".{form.format}" if form.format else "".join(suffix))
+        if kind is None or (compression != "none" and kind == "Parquet"):
             raise DataIndependentFailure(
-                f"{given} has no known suffix; name it {', '.join(FORMATS)} after its format "
-                "(text formats also with .gz)"
+                f"{given} has no known suffix ({', '.join(SUFFIXES)}, text formats also with .gz "
+                "or .zst); say what it is, for example --format csv (in Python: "
+                "File(path, format='csv'))"
             )
-        return cls(path, form, gzipped)
+        return cls._of(path, form, kind, compression)
+
+    @classmethod
+    def _of(
+        cls, path: Path, form: File, kind: str, compression: str, standard_input: bool = False
+    ) -> EventFile:
+        for name, value in (("delimiter", form.delimiter), ("header", form.header)):
+            if value is not None and kind not in ("CSV", "TSV"):
+                raise InvalidParameter(f"{name}={value!r} is for CSV files; {path.name} is {kind}")
+        if form.encoding is not None and kind == "Parquet":
+            raise InvalidParameter(f"encoding={form.encoding!r} is for text; {path.name} is {kind}")
+        delimiter = form.delimiter or ("\t" if kind == "TSV" else ",")
+        header = None if form.header is None else tuple(form.header)
+        return cls(
+            path, kind, compression, delimiter, form.encoding or UTF8, header, standard_input
+        )
 
     def malformed(self) -> SourceError:
         """The error for a file that breaks its format. It says nothing of where or how."""
-        form = f"gzipped {self.format}" if self.gzipped else self.format
-        return SourceError(f"{self.path.name} is not well-formed {form}: {REPAIR[self.format]}")
+        packed = {"gzip": "gzipped ", "zstd": "zstd-packed "}.get(self.compression, "")
+        repair = REPAIR[self.format]
+        if self.encoding != UTF8:
+            repair = repair.replace("UTF-8", self.encoding).partition(" (another")[0]
+        return SourceError(
+            f"{self.path.name} is not well-formed {packed}{self.format}: {repair}. The owner of "
+            "the file finds the row with topsecret doctor FILE"
+        )
+
+    def readable(self, spool: Spool) -> EventFile:
+        """The same, or the copy of it that DuckDB can read once :meth:`copy_to` has made it."""
+        marked = self.format == "JSON lines" and not self.standard_input and self._is_marked()
+        if self.encoding == UTF8 and not self.standard_input and not marked:
+            return self
+        place = spool.place()
+        return replace(self, path=place, compression="none", encoding=UTF8, standard_input=False)
+
+    def copy_to(self, readable: EventFile) -> None:
+        """Make the copy; its rows are read."""
+        if readable.path == self.path:
+            return
+        path = None if self.standard_input else self.path
+        encoding = None if self.format == "Parquet" else self.encoding
+        if not copied(path, self.compression, encoding, readable.path):
+            raise self.malformed()
+
+    def _is_marked(self) -> bool:
+        """Whether it begins with a byte-order mark, which is no part of JSON."""
+        with suppress(*unpacking_errors()), open_bytes(self.path, self.compression) as file:
+            return file.read(3) == codecs.BOM_UTF8
+        return False
 
     def text_columns(self) -> tuple[str, ...] | None:
         """The column names of a text format; None when a JSON lines file has no line at all."""
+        if self.header is not None:
+            return self.header
         first = self._first_lines()
         return self._keys(first) if self.format == "JSON lines" else self._header(first)
 
@@ -118,7 +189,8 @@ class EventFile:
             path = [literal_pattern(str(file.path)) for file in (self, *more)]
         if self.format == "Parquet":
             return call("READ_PARQUET", path, hive_partitioning=exp.false())
-        compression = exp.Literal.string("gzip" if self.gzipped else "uncompressed")
+        packing = "uncompressed" if self.compression == "none" else self.compression
+        compression = exp.Literal.string(packing)
         if self.format == "JSON lines":
             return call(
                 "READ_JSON",
@@ -131,8 +203,8 @@ class EventFile:
             "READ_CSV",
             path,
             auto_detect=exp.false(),
-            header=exp.true(),
-            delim=exp.Literal.string("\t" if self.format == "TSV" else ","),
+            header=exp.true() if self.header is None else exp.false(),
+            delim=exp.Literal.string(self.delimiter),
             quote=exp.Literal.string('"'),
             escape=exp.Literal.string('"'),
             compression=compression,
@@ -143,7 +215,7 @@ class EventFile:
         """The start of the file, long enough for a header; of JSON lines the first line alone."""
         start = None
         try:
-            with gzip.open(self.path) if self.gzipped else self.path.open("rb") as file:
+            with open_bytes(self.path, self.compression) as file:
                 if self.format == "JSON lines":
                     start = file.readline(LONGEST_LINE)
                     while start.isspace():
@@ -151,9 +223,9 @@ class EventFile:
                 else:
                     start = file.read(LONGEST_HEADER)
             return start.removeprefix(codecs.BOM_UTF8)
-        except (OSError, EOFError, ValueError, zlib.error):
+        except unpacking_errors():
             pass
-        if start is None and not self.gzipped:
+        if start is None and self.compression == "none":
             raise SourceError(f"{self.path.name} cannot be read; check the disk and permissions")
         raise self.malformed()
 
@@ -162,7 +234,7 @@ class EventFile:
         try:
             rows = csv.reader(
                 io.StringIO(start.decode("latin-1"), newline=""),  # a character for each byte
-                delimiter="\t" if self.format == "TSV" else ",",
+                delimiter=self.delimiter,
                 strict=True,
             )
             header = next(rows, None)
@@ -188,19 +260,21 @@ class EventFile:
         return tuple(first)
 
 
-def files_at(given: str | os.PathLike[str]) -> tuple[EventFile, ...]:
+def files_at(source: str | os.PathLike[str] | File) -> tuple[EventFile, ...]:
     """The file of this path, or all files that match the pattern, in the order of their names.
 
     A path that exists is taken as it is, whatever characters it holds.
     """
+    form = source if isinstance(source, File) else File(source)
+    given = form.path
     text = os.path.expanduser(os.fspath(given))
     if "\0" in text or not glob.has_magic(text) or os.path.lexists(text):
-        return (EventFile.at(given),)
+        return (EventFile.at(given, form),)
     matching = sorted(path for path in glob.glob(text, recursive=True) if os.path.isfile(path))
     if not matching:
         raise DataIndependentFailure(f"{given} matches no file; check the pattern")
-    files = tuple(EventFile.at(path) for path in matching)
-    if len({(file.format, file.gzipped) for file in files}) > 1:
+    files = tuple(EventFile.at(path, form) for path in matching)
+    if len({(file.format, file.compression) for file in files}) > 1:
         raise DataIndependentFailure(
             f"{given} matches files of several formats; choose those of one suffix"
         )
@@ -237,7 +311,10 @@ def _offer(file: EventFile, columns: Sequence[str]) -> str:
     # The first line of a text file may be a person's row: of a CSV without header, of JSON lines
     # always. Whoever guesses a value in it would be told the rest, so it is never shown.
     if file.format != "Parquet":
-        return "its first line must name the columns; look at it with: head -n 1"
+        return (
+            "its first line must name the columns; look at it with: head -n 1 (another delimiter: "
+            "--delimiter ';'; no such line: --header user,place)"
+        )
     shown = ", ".join(columns[:40]) + (", …" if len(columns) > 40 else "")
     return f"choose from: {shown}"
 

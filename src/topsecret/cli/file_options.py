@@ -1,0 +1,39 @@
+"""The options that say how a file is read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from topsecret.sources.file_form import File
+
+FormatOption = Annotated[
+    str | None,
+    typer.Option("--format", help="csv, tsv, json-lines or parquet, where no suffix says so."),
+]
+DelimiterOption = Annotated[
+    str | None, typer.Option(help="What separates the fields of a CSV file: ';', '|', tab.")
+]
+EncodingOption = Annotated[
+    str | None, typer.Option(help="How text is written: latin-1, cp1252, utf-16.")
+]
+HeaderOption = Annotated[
+    str | None,
+    typer.Option(help="The columns of a CSV file without a header line.", metavar="A,B,…"),
+]
+
+
+def as_file(
+    path: str,
+    form: str | None = None,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    header: str | None = None,
+) -> File:
+    """The file with what the options say."""
+    from topsecret.sources.file_form import File
+
+    names = None if header is None else [name.strip() for name in header.split(",")]
+    return File(path, format=form, delimiter=delimiter, encoding=encoding, header=names)
