@@ -7,7 +7,7 @@ import numpy as np
 from benchmarks.row import Row, interleaved
 from benchmarks.selection import SCALE, K, opendp_seconds, zipf
 from topsecret import Histogram
-from topsecret.mechanisms import GumbelTopK, OneshotExponential, PermuteAndFlip
+from topsecret.mechanisms import CanonicalSet, GumbelTopK, OneshotExponential, PermuteAndFlip
 
 
 def run(rounds: int = 7) -> list[Row]:
@@ -23,7 +23,19 @@ def run(rounds: int = 7) -> list[Row]:
             ),
             target=1.5,
         ),
+        _canonical(rounds),
     ]
+
+
+def _canonical(rounds: int) -> Row:
+    large = Histogram.from_counts(zipf(10**7))
+    whole_set = CanonicalSet(k=K, epsilon=1.0)
+    oneshot = OneshotExponential(k=K, epsilon=1.0)
+    return Row(
+        "d=10⁷ counts, k=100: CanonicalSet, against OneshotExponential",
+        *interleaved(lambda: whole_set.select(large), lambda: oneshot.select(large), rounds),
+        target=3.0,
+    )
 
 
 def ours(counts: np.ndarray) -> object:

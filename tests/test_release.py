@@ -86,6 +86,7 @@ def test_json_holds_everything() -> None:
             "ordered",
             "k",
             "chosen",
+            "filled",
             "epsilon",
             "delta",
             "mechanism",

@@ -144,6 +144,14 @@ PICTURES = {
     .bars(named=(0, 1, 2))
     .noisy((-6, 8, 4, -9, 6, 5, -8, 12, -3, 8), picked=(0, 1, 2), numbered=False)
     .around(0, 2, "no order is published"),
+    "canonical-set": Picture("all sets of a private size; the wider the step, the likelier")
+    .bars(named=(0, 1, 2, 3, 4))
+    .gap(5, "how far the set leads")
+    .around(0, 4, "drawn at once, no order is published"),
+    "oneshot-private-length": Picture("upward noise, less of it for a shorter list")
+    .bars(named=(0, 1, 2))
+    .noisy((1, 9, 3, 1, 8, 4, 1, 6, 2, 9), picked=(0, 1, 2))
+    .text(250, 50, "a private step chose 3 of 5", GREY),
     "pruned": Picture("picks beyond k, the late ones dearer; then the weakest are struck out")
     .bars(named=(0, 1, 2, 4))
     .noisy((-6, 12, 4, -9, 11), picked=(1, 0, 2, 4))

@@ -61,7 +61,7 @@ def section(path: str, command: Any) -> str:
     parts = [f"## {path}", *prose]
     if not hasattr(command, "commands"):
         module = command.callback.__module__
-        parts.append(f"Code: [`{module}`](reference/command-line.md#{module})")
+        parts[-1] += f" Code: [`{module}`](reference/command-line.md#{module})."
     if examples:
         parts.append("\n".join(["```text", *examples, "```"]))
     rows = [row(parameter) for parameter in command.params if not parameter.hidden]

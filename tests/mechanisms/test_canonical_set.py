@@ -189,8 +189,8 @@ def test_the_size_alone_is_pure(kind, adjacency):
 @dataclass(frozen=True)
 class HalfTheNoiseOfTheSize(CanonicalSet):
     @property
-    def size_scale(self):
-        return super().size_scale / 2
+    def length_scale(self):
+        return super().length_scale / 2
 
 
 @dataclass(frozen=True)
@@ -220,8 +220,8 @@ class NotHalved(TwiceTheWeights):
     """Runs at full price where persons are replaced."""
 
     @property
-    def size_scale(self):
-        return super().size_scale / 2
+    def length_scale(self):
+        return super().length_scale / 2
 
 
 @dataclass(frozen=True)

@@ -58,13 +58,13 @@ def ask(source: object, **changes: object) -> object:
         ),
         ({"epsilon": "1"}, "epsilon='1' must be a number; write epsilon=0.5"),
         (
-            {"delta": 0},
-            "delta=0 must be above 0 and below 1; "
+            {"delta": -1e-9},
+            "delta=-1e-09 must be at least 0 and below 1; "
             "1e-6 is the default, well below one over the number of persons",
         ),
         (
             {"delta": 1},
-            "delta=1 must be above 0 and below 1; "
+            "delta=1 must be at least 0 and below 1; "
             "1e-6 is the default, well below one over the number of persons",
         ),
         ({"delta": float("nan")}, "delta=nan must be a finite number; write delta=0.5"),
@@ -73,7 +73,7 @@ def ask(source: object, **changes: object) -> object:
             "mechanism='guess' must be one of: auto, tested, limited-domain, "
             "limited-domain-laplace, optimal-threshold, fixed-threshold, top-stable, "
             "stable-fixed-k, stable, pruned, gumbel, permute-and-flip, oneshot-exponential, "
-            "oneshot-laplace",
+            "oneshot-laplace, canonical-set, oneshot-private-length",
         ),
         (
             {"mechanism": "gumbel"},

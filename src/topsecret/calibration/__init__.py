@@ -33,6 +33,7 @@ __all__ = [
     "paid_by_symbol",
     "prepare",
     "prepare_at",
+    "refusal",
 ]
 
 
@@ -52,6 +53,12 @@ class Entry:
     """Whether persons are weighted: it can name all safe items, or those of many persons."""
     epsilons: tuple[float, float] = (0.0, math.inf)
     """The range in which its calibration works."""
+    pure: bool = False
+    """Whether it can answer without a delta."""
+    ordered: bool = True
+    """Whether the order of the items is part of its answer."""
+    fills: bool = False
+    """Whether it names k items, or can be told to."""
 
 
 _ENTRIES: dict[str, Entry] = {
@@ -63,16 +70,33 @@ _ENTRIES: dict[str, Entry] = {
     "optimal-threshold": Entry(
         unknown_domain.optimal_threshold, at_price=unknown_domain.optimal_threshold_at, spare=1
     ),
-    "fixed-threshold": Entry(unknown_domain.fixed_threshold),
-    "top-stable": Entry(unknown_domain.top_stable),
+    "fixed-threshold": Entry(unknown_domain.fixed_threshold, ordered=False),
+    "top-stable": Entry(unknown_domain.top_stable, ordered=False),
     "weighted": Entry(weighted.weighted, weighs=True, epsilons=(1e-4, 50.0)),
-    "stable-fixed-k": Entry(stability.stable_fixed_k),
-    "stable": Entry(stability.stable, chooses_k=True),
-    "pruned": Entry(public_domain.pruned, needs_domain=True),
-    "gumbel": Entry(public_domain.gumbel, needs_domain=True),
-    "permute-and-flip": Entry(public_domain.permute_and_flip, needs_domain=True),
-    "oneshot-exponential": Entry(public_domain.oneshot_exponential, needs_domain=True),
-    "oneshot-laplace": Entry(public_domain.oneshot_laplace, needs_domain=True),
+    "stable-fixed-k": Entry(stability.stable_fixed_k, ordered=False),
+    "stable": Entry(stability.stable, chooses_k=True, ordered=False),
+    "pruned": Entry(public_domain.pruned, needs_domain=True, fills=True),
+    "gumbel": Entry(public_domain.gumbel, needs_domain=True, fills=True),
+    "permute-and-flip": Entry(
+        public_domain.permute_and_flip, needs_domain=True, pure=True, fills=True
+    ),
+    "oneshot-exponential": Entry(
+        public_domain.oneshot_exponential, needs_domain=True, pure=True, fills=True
+    ),
+    "oneshot-laplace": Entry(
+        public_domain.oneshot_laplace, needs_domain=True, pure=True, ordered=False, fills=True
+    ),
+    "canonical-set": Entry(
+        public_domain.canonical_set,
+        needs_domain=True,
+        pure=True,
+        ordered=False,
+        fills=True,
+        epsilons=(1e-6, 1e6),
+    ),
+    "oneshot-private-length": Entry(
+        public_domain.oneshot_private_length, needs_domain=True, pure=True, epsilons=(1e-6, 1e6)
+    ),
 }
 
 NAMES = tuple(_ENTRIES)
@@ -84,7 +108,7 @@ PUBLIC_DOMAIN = frozenset(name for name, entry in _ENTRIES.items() if entry.need
 
 def applicable(question: Question) -> tuple[str, ...]:
     """The mechanisms that can answer the question, by public conditions alone."""
-    return tuple(name for name in NAMES if _refusal(name, question) is None)
+    return tuple(name for name in NAMES if refusal(name, question) is None)
 
 
 @lru_cache(maxsize=256)
@@ -94,9 +118,9 @@ def prepare(mechanism: str | Mechanism, question: Question) -> Prepared:
     *Guarantee.* ``mechanism.loss.epsilon(delta) <= epsilon``, compared without tolerance.
     """
     if isinstance(mechanism, str):
-        refusal = _refusal(mechanism, question)
-        if refusal is not None:
-            raise refusal
+        reason = refusal(mechanism, question)
+        if reason is not None:
+            raise reason
         prepared = _entry(mechanism).build(question)
     else:
         prepared = from_outside.of_object(mechanism, question)
@@ -137,9 +161,9 @@ def prepare_at(name: str, question: Question, price: float, share: float) -> Pre
             f"mechanism={name!r} must be {' or '.join(map(repr, metered))}: "
             "the data set's budget is metered"
         )
-    refusal = _refusal(name, question)
-    if refusal is not None:
-        raise refusal
+    reason = refusal(name, question)
+    if reason is not None:
+        raise reason
     build = _ENTRIES[name].at_price
     assert build is not None
     return build(question, price, share)
@@ -153,9 +177,21 @@ def paid_by_symbol(prepared: Prepared) -> tuple[int, Number, Number] | None:
     return None
 
 
-def _refusal(name: str, question: Question) -> InvalidParameter | None:
+def refusal(name: str, question: Question) -> InvalidParameter | None:
     """Why the mechanism cannot answer, or None."""
     entry = _entry(name)
+    if question.delta == 0 and not entry.pure:
+        return _without_delta(name, question)
+    if question.ordered and not entry.ordered:
+        return InvalidParameter(
+            f"mechanism={name!r} answers a set, and ordered=True asks for an order; "
+            "leave ordered out, or name another mechanism"
+        )
+    if question.fill and not entry.fills:
+        return InvalidParameter(
+            f"mechanism={name!r} cannot complete its answer at random; leave fill out, or use "
+            "mechanism='canonical-set' with a public domain"
+        )
     if entry.chooses_k or question.k == "auto":
         if entry.chooses_k and question.k == "auto":
             return None
@@ -203,3 +239,20 @@ def _refusal(name: str, question: Question) -> InvalidParameter | None:
             f"with mechanism={name!r}; raise k_bar or lower k"
         )
     return None
+
+
+def _without_delta(name: str, question: Question) -> InvalidParameter:
+    """Why a mechanism cannot answer with delta = 0."""
+    if isinstance(question.k, str):
+        return InvalidParameter(
+            f"k={question.k!r} needs a delta above 0; pass delta=1e-6, or k=10, say"
+        )
+    if question.domain_size is None:
+        return DomainRequired(
+            "delta=0 needs a public domain: to name an item that was only seen in the data, "
+            "delta must be above 0; give the domain, or pass delta=1e-6"
+        )
+    return InvalidParameter(
+        f"mechanism={name!r} needs a delta above 0; pass delta=1e-6, or use one of: "
+        f"{', '.join(known for known, entry in _ENTRIES.items() if entry.pure)}"
+    )

@@ -142,6 +142,10 @@ def with_counts(
 
     *Guarantee.* ``total.epsilon(delta) <= epsilon``, compared without tolerance.
     """
+    if question.delta == 0:
+        raise InvalidParameter(
+            "counts=True needs a delta above 0: their noise is Gaussian; pass delta=1e-6"
+        )
     selection, counts = _divided(name, question, budget)
     if not counts.total.epsilon(question.delta) <= question.epsilon:
         raise InvalidParameter(

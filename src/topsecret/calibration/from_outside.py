@@ -54,6 +54,10 @@ def of_object(mechanism: Mechanism, question: Question) -> Prepared:
             raise InvalidParameter(
                 f"{name}={asked} must be the mechanism's own {name}={own}; pass {name}={own}"
             )
+    if question.ordered and not mechanism.ordered:
+        raise InvalidParameter("the mechanism answers a set; leave ordered out")
+    if question.fill and not getattr(mechanism, "fill", False):
+        raise InvalidParameter("the mechanism completes nothing at random; leave fill out")
     # On made-up counts: a mechanism that needs a domain, say, is refused before a row is read.
     domain = None if question.domain_size is None else range(question.domain_size)
     nobody = Histogram.leading([], limit=question.k_bar + 1)

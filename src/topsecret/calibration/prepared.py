@@ -185,6 +185,31 @@ def set_ended(question: Question, selection: Selection) -> str:
     return f"has {named} of {_items(k)}: NOTHING stands for the others, too close to call."
 
 
+def set_of_private_size(question: Question, selection: Selection) -> str:
+    """For sets drawn at once, their size chosen privately, perhaps completed at random."""
+    k, drawn = question.length, selection.chosen
+    if drawn == k:
+        return f"is complete: {_items(k)} asked for, {k} named; all were drawn at once."
+    chosen = f"the private size step chose {drawn} of {k} as what the counts can carry"
+    if question.fill:
+        return (
+            f"has {k} items, of which the first {drawn} were drawn from the data: {chosen}. The "
+            f"last {k - (drawn or 0)} were filled in at random, without looking at the data."
+        )
+    return f"names {drawn} of {_items(k)}: {chosen}."
+
+
+def list_of_private_length(question: Question, selection: Selection) -> str:
+    """For ordered lists whose length was chosen privately."""
+    k, named = question.length, len(selection.items)
+    if named == k:
+        return f"is complete: {_items(k)} asked for, {k} named."
+    return (
+        f"names {named} of {_items(k)}: a private step chose that length as what the counts can "
+        "carry."
+    )
+
+
 def set_stable(question: Question, selection: Selection) -> str:
     """For sets whose size the counts decide."""
     if selection.complete:

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from topsecret.accounting import calibrate, calibrate_picks, pure
-from topsecret.calibration.prepared import Prepared, list_ended
+from topsecret.calibration.prepared import (
+    Prepared,
+    list_ended,
+    list_of_private_length,
+    set_of_private_size,
+)
 from topsecret.calibration.question import Question
 from topsecret.calibration.words import about, too_small
 from topsecret.exact.rounding import exact, up
 from topsecret.mechanisms import (
+    CanonicalSet,
     GumbelTopK,
     Mechanism,
     OneshotExponential,
     OneshotLaplace,
+    OneshotPrivateLength,
     PermuteAndFlip,
     PrunedTopK,
 )
@@ -80,12 +87,56 @@ def oneshot_exponential(question: Question) -> Prepared:
 def oneshot_laplace(question: Question) -> Prepared:
     """`OneshotLaplace`, with delta where its theorem holds, else pure."""
     assert question.domain_size is not None
-    covered = question.epsilon <= 0.2 and question.delta <= 0.05 and question.domain_size >= 2
+    covered = question.epsilon <= 0.2 and 0 < question.delta <= 0.05 and question.domain_size >= 2
     mechanism = OneshotLaplace(
         question.length, question.epsilon, question.delta if covered else None
     )
     scale = up(mechanism.scale(question.domain_size))
     return _prepared("oneshot-laplace", question, mechanism, {"scale": scale}, scale)
+
+
+def canonical_set(question: Question) -> Prepared:
+    """`CanonicalSet`, pure: what a delta would add to one draw is not worth a search."""
+    k, fill = question.length, question.fill
+    mechanism = CanonicalSet(k, question.epsilon, fill=fill)
+    scale = up(1 / mechanism.exponents[1])
+    filling: dict[str, Public] = {"fill": True} if fill else {}
+    rest = f", completed at random to {k}" if fill else ""
+    return Prepared(
+        "canonical-set",
+        question,
+        mechanism,
+        {"domain_size": question.domain_size, "scale": scale, **filling},
+        scale,
+        f"it is in the set that was drawn as a whole among all sets of its size of the "
+        f"{question.domain_size} items of the public domain: {about(scale)} persons more for its "
+        "last item make a set e times as likely",
+        f"a set of up to {k} items, without order, its size chosen privately{rest}",
+        _NEVER,
+        set_of_private_size,
+        k + 1,
+    )
+
+
+def oneshot_private_length(question: Question) -> Prepared:
+    """`OneshotPrivateLength`, pure."""
+    k = question.length
+    mechanism = OneshotPrivateLength(k, question.epsilon)
+    scale = up(mechanism.list_scale(k))
+    return Prepared(
+        "oneshot-private-length",
+        question,
+        mechanism,
+        {"domain_size": question.domain_size, "scale": scale},
+        scale,
+        f"its noisy count is among the largest of the {question.domain_size} items of the public "
+        f"domain, as many as a private step chose; the noise of a list of {k} has a scale of "
+        f"{about(scale)} persons, that of a shorter list less",
+        f"a list of up to {k} items in order, its length chosen privately",
+        _NEVER,
+        list_of_private_length,
+        k + 1,
+    )
 
 
 def _prepared(

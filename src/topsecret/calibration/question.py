@@ -51,6 +51,10 @@ class Question:
     """Name items that surely have so many persons; None for any."""
     weighting: Weighting = "share"
     """How persons with many items count where persons are weighted."""
+    ordered: bool = False
+    """Whether the order of the items must be part of the answer."""
+    fill: bool = False
+    """Whether an answer of fewer than k items is completed at random from the public domain."""
 
     @classmethod
     def of(
@@ -64,6 +68,8 @@ class Question:
         domain_size: SupportsIndex | None = None,
         at_least: SupportsIndex | None = None,
         weighting: str = "share",
+        ordered: bool = False,
+        fill: bool = False,
     ) -> Question:
         """The question, its parameters checked and ε and δ rounded down to floats."""
         length, depth = _sizes(k, k_bar)
@@ -80,6 +86,7 @@ class Question:
             raise InvalidParameter("weighting='cap' needs the cap; pass max_items=5, say")
         how: Weighting = "cap" if weighting == "cap" else "share"
         asked = cls(length, budget, failure, depth, cap, None, k_bar is not None, persons, how)
+        asked = asked.wishing(ordered=ordered, fill=fill)
         return asked if domain_size is None else asked.within(whole("domain_size", domain_size))
 
     def within(self, domain_size: int) -> Question:
@@ -90,6 +97,13 @@ class Question:
                 f"domain_size={domain_size} must be at least {least}; lower k or leave it out"
             )
         return replace(self, domain_size=domain_size)
+
+    def wishing(self, *, ordered: bool, fill: bool) -> Question:
+        """The same question with what is wished of its answer."""
+        for name, value in (("ordered", ordered), ("fill", fill)):
+            if not isinstance(value, bool):
+                raise InvalidParameter(f"{name}={value!r} must be True or False")
+        return replace(self, ordered=ordered, fill=fill) if ordered or fill else self
 
     @property
     def length(self) -> int:
@@ -103,7 +117,8 @@ class Question:
         return replace(self, epsilon=epsilon)
 
     def to_dict(self) -> dict[str, int | float | str | None]:
-        """Everything as plain values."""
+        """Everything as plain values; what was not asked for is left out."""
+        wishes = {name: True for name in ("ordered", "fill") if getattr(self, name)}
         return {
             "k": self.k,
             "epsilon": self.epsilon,
@@ -113,6 +128,7 @@ class Question:
             "domain_size": self.domain_size,
             **({} if self.at_least is None else {"at_least": self.at_least}),
             **({} if self.weighting == "share" else {"weighting": self.weighting}),
+            **wishes,
         }
 
 
@@ -159,9 +175,9 @@ def _budget(epsilon: Number, delta: Number) -> tuple[float, float]:
     budget, failure = _spendable("epsilon", epsilon), _spendable("delta", delta)
     if budget <= 0:
         raise InvalidParameter(f"epsilon={epsilon} must be above 0; 1 is a common choice")
-    if not 0 < failure < 1:
+    if not 0 <= failure < 1:
         raise InvalidParameter(
-            f"delta={delta} must be above 0 and below 1; "
+            f"delta={delta} must be at least 0 and below 1; "
             "1e-6 is the default, well below one over the number of persons"
         )
     if failure >= VOID_DELTA:

@@ -23,7 +23,9 @@ def plan(
         int | None,
         typer.Option(help="Instead of epsilon: find the one for items with this lead.", min=1),
     ] = None,
-    delta: Annotated[float, typer.Option(help="Probability that the guarantee fails.")] = 1e-6,
+    delta: Annotated[
+        float, typer.Option(help="Probability that the guarantee fails; 0 needs --domain-size.")
+    ] = 1e-6,
     k_bar: Annotated[
         int | None,
         typer.Option(help="How many leading items may be looked at.", show_default="20 times k"),
@@ -35,6 +37,9 @@ def plan(
         int | None,
         typer.Option(help="Size of a public list of all items.", show_default="unknown domain"),
     ] = None,
+    ordered: Annotated[
+        bool, typer.Option("--ordered", help="The order must be part of the answer.")
+    ] = False,
     shape: Annotated[
         str | None, typer.Option(help="Simulate recall on an example.", metavar="zipf:EXPONENT")
     ] = None,
@@ -71,6 +76,7 @@ def plan(
             k_bar=k_bar,
             max_items=max_items,
             domain_size=domain_size,
+            ordered=ordered,
             shape=example,
             runs=runs,
             progress=told,

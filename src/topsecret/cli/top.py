@@ -38,7 +38,9 @@ def top(
     k: Annotated[
         str, typer.Option("-k", "--k", help="How many items to name at most; auto, or all.")
     ] = "10",
-    delta: Annotated[float, typer.Option(help="Probability that the guarantee fails.")] = 1e-6,
+    delta: Annotated[
+        float, typer.Option(help="Probability that the guarantee fails; 0 needs a --domain.")
+    ] = 1e-6,
     k_bar: Annotated[
         int | None,
         typer.Option(help="How many leading items may be looked at.", show_default="20 times k"),
@@ -86,6 +88,12 @@ def top(
     counts_share: Annotated[
         float | None, typer.Option(help="Older: their share of epsilon.", hidden=True)
     ] = None,
+    ordered: Annotated[
+        bool, typer.Option("--ordered", help="The order must be part of the answer.")
+    ] = False,
+    fill: Annotated[
+        bool, typer.Option("--fill", help="Complete a set at random to k items, marked.")
+    ] = False,
     by: Annotated[
         str | None, typer.Option(help="One list for each --group of this column.", metavar="COLUMN")
     ] = None,
@@ -146,6 +154,8 @@ def top(
         "count_persons": count_persons,
         "at_least": at_least,
         "weighting": weighting,
+        "ordered": ordered,
+        "fill": fill,
     }
     if not accept_weak_privacy and epsilon is not None:
         _warn(epsilon, delta)

@@ -101,7 +101,7 @@ def up(value: arb | Fraction) -> float:
 
 def down(value: arb | Fraction) -> float:
     """The largest float, or nearly, that is at most every number of the ball."""
-    return -up(-value)
+    return -up(-value) + 0.0  # 0 and not −0
 
 
 def rounded_up(value: float | Fraction, digits: int = 6) -> str:

@@ -103,7 +103,7 @@ class CanonicalSet:
         return pure(self.size_epsilon) + picks(1, self.set_epsilon)
 
     @property
-    def size_scale(self) -> Fraction:
+    def length_scale(self) -> Fraction:
         """2ρ·s/ε_u, the scale of the size's noise in persons."""
         return 2 * _RHO * parameters.directions(self.adjacency) / self.size_epsilon
 
@@ -128,7 +128,7 @@ class CanonicalSet:
         bits = SystemBits() if bits is None else bits
         ranked = RankedGroups.of(histogram)
         scores = scores_of(self.margins(ranked, size))
-        m = lengths(self.k)[choose(scores, 10 * self.size_scale, bits)]
+        m = lengths(self.k)[choose(scores, 10 * self.length_scale, bits)]
         leading, upto = Classes(ranked, m, *self.exponents).draw(bits)
         drawn = distinct_below(upto - leading, m - leading, bits)
         places = [*range(leading), *(leading + place for place in drawn)]
@@ -227,7 +227,7 @@ def _law(
     ranked = RankedGroups.of(Histogram.from_counts(counts))
     scores, k = scores_of(mechanism.margins(ranked, len(counts))), mechanism.k
     with precision(bits + 32):
-        chances = choice_law(scores, 10 * mechanism.size_scale)
+        chances = choice_law(scores, 10 * mechanism.length_scale)
         return {
             m: {
                 places: chance * share / (comb(len(counts) - m, k - m) if mechanism.fill else 1)

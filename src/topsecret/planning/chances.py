@@ -19,12 +19,14 @@ from functools import singledispatch
 
 from topsecret.exact.rounding import exact
 from topsecret.mechanisms import (
+    CanonicalSet,
     FixedThreshold,
     GumbelTopK,
     LimitedDomain,
     LimitedDomainLaplace,
     OneshotExponential,
     OneshotLaplace,
+    OneshotPrivateLength,
     OptimalThreshold,
     PermuteAndFlip,
     PrunedTopK,
@@ -120,6 +122,20 @@ def _(mechanism: PrunedTopK, lead: int, k: int, others: int) -> Chances:
     prices = [price for count, price in mechanism.levels for _ in range(count)]
     left = unwanted_left(k, others, mechanism.levels, prunes, lead, strength)
     return Chances(last_is_kept(others, prices[k - 1 :], prunes, lead, strength), float(left[0]))
+
+
+@of.register
+def _(mechanism: CanonicalSet, lead: int, k: int, others: int) -> Chances:
+    from topsecret.planning.private_length import set_chances
+
+    return Chances(*set_chances(mechanism, lead, k, others))
+
+
+@of.register
+def _(mechanism: OneshotPrivateLength, lead: int, k: int, others: int) -> Chances:
+    from topsecret.planning.private_length import list_chances
+
+    return Chances(*list_chances(mechanism, lead, k, others))
 
 
 @of.register

@@ -56,6 +56,8 @@ def held(question: Question) -> tuple[HeldQuestions, ...]:
 
     A pick with Gumbel noise of scale s costs 1/(8s²) (docs/proofs/many-queries.md, section 3).
     """
+    if question.delta == 0:  # zCDP has no pure guarantee
+        return ()
     rho = exact(calibrate_zcdp(question.epsilon, Fraction(question.delta) / 2))
     rows = []
     for scale in SCALES:

@@ -107,7 +107,8 @@ class Plan:
         q = self.question
         words = {"auto": "the items that stand out", "all": "all safe items"}
         what = words[q.k] if isinstance(q.k, str) else f"the top {q.k}"
-        parts = [f"Plan for {what} at epsilon = {q.epsilon:g}, delta = {q.delta:g}"]
+        without = f"delta = {q.delta:g}" if q.delta else "no delta"
+        parts = [f"Plan for {what} at epsilon = {q.epsilon:g}, {without}"]
         parts.append(f"k_bar = {q.k_bar}")
         if q.max_items is not None:
             parts.append(f"at most {q.max_items} items per person")
@@ -159,6 +160,8 @@ class Plan:
     @property
     def holding(self) -> str:
         """How many picks the budget holds, in words."""
+        if not self.held:
+            return "Without a delta the epsilons of several questions add up."
         shown = "; ".join(
             f"scale {row.scale}: {row.picks:,} picks"
             + (f" or {_lists(row.lists)} of {self.question.k}" if row.lists else "")

@@ -63,6 +63,8 @@ class Keywords(TypedDict, total=False):
     counts_part: float | None
     counts_share: float | None
     count_persons: bool
+    ordered: bool
+    fill: bool
     salt: bytes
     version: str | None
     at_least: int | None
@@ -157,6 +159,8 @@ class Question:
         counts_part: float | None = None,
         counts_share: float | None = None,
         count_persons: bool = False,
+        ordered: bool = False,
+        fill: bool = False,
         salt: bytes = b"",
         version: str | None = None,
         at_least: int | None = None,
@@ -192,6 +196,8 @@ class Question:
             numbers = _numbers(*given)
         except TypeError:  # no key of a cache: a list, say; the checks find the words
             numbers = _numbers.__wrapped__(*given)
+        if ordered is not False or fill is not False:
+            numbers = numbers.wishing(ordered=ordered, fill=fill)
         noisy = _counts_budget(counts_part, counts_share) if counts else None
         if count_persons and (not counts or groups is not None):
             raise InvalidParameter(
@@ -245,6 +251,7 @@ class Question:
             "groups": None if self.groups is None else self.groups.fingerprint(),
             "adjacency": self.unit.adjacency,
             **{name: numbers[name] for name in ("at_least", "weighting") if name in numbers},
+            **{name: True for name in ("ordered", "fill") if name in numbers},
         }
         if self.count_persons:
             found = found | {"persons": True}

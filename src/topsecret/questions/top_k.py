@@ -73,6 +73,10 @@ def top_k(
     as many items as the counts set apart clearly, as a set. ``mechanism="auto"`` follows the
     public rule of ``plan``, which looks at the numbers given here and never at the data.
 
+    ``delta=0`` with a ``domain`` answers without any probability of failure: as a set of a private
+    size where that finds more, as a list where ``ordered=True`` asks for one. ``fill=True``
+    completes a set to k items at random, and the release says which.
+
     A view is analysed: one whose rows depend on other persons' rows is refused, with the clause
     that mixes them. ``trust_view=True`` is the data owner's word that it does not; the receipt
     says so.

@@ -52,10 +52,12 @@ def plain(item: Hashable) -> Any:
     return item if isinstance(item, str | int | float | None) else str(item)
 
 
-def ranked(items: Sequence[Hashable], *, ordered: bool) -> list[tuple[str, str]]:
-    """The items with their ranks, as text that is safe on a terminal."""
+def ranked(items: Sequence[Hashable], *, ordered: bool, filled: int = 0) -> list[tuple[str, str]]:
+    """The items with their ranks, as text that is safe on a terminal; ``?`` for random ones."""
+    drawn = len(items) - filled
     return [
-        (str(rank) if ordered else "·", printable(item)) for rank, item in enumerate(items, start=1)
+        ("?" if rank > drawn else str(rank) if ordered else "·", printable(item))
+        for rank, item in enumerate(items, start=1)
     ]
 
 

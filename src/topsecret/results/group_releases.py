@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from topsecret.exact.rounding import rounded_up
 from topsecret.results.export import csv_text, json_text, printable
-from topsecret.results.release import Release
+from topsecret.results.release import Release, without_or_with
 
 Group = str | int | bool
 
@@ -52,7 +51,7 @@ class Releases(Mapping[Group, Release]):
     @property
     def together(self) -> str:
         """What all groups cost together, in words."""
-        price = f"epsilon = {rounded_up(self.epsilon)} and delta = {rounded_up(self.delta)}"
+        price = without_or_with(self.epsilon, self.delta)
         if self.composition == "parallel":
             return (
                 f"{price} for all {len(self)} groups: each person was kept in one group alone, "

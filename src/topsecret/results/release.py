@@ -232,9 +232,16 @@ class Release:
             )
         return lines
 
+    @property
+    def filled(self) -> int:
+        """How many of the last items were filled in at random, without looking at the data."""
+        if not self.parameters.get("fill") or self.chosen is None:
+            return 0
+        return len(self.items) - self.chosen
+
     def ranked(self) -> list[tuple[str, str]]:
-        """The items with their ranks as text that is safe on a terminal."""
-        return export.ranked(self.items, ordered=self.ordered)
+        """The items with their ranks as text that is safe on a terminal; ``?`` for random ones."""
+        return export.ranked(self.items, ordered=self.ordered, filled=self.filled)
 
     def __str__(self) -> str:
         """A ranked table and the receipt, as plain text."""
@@ -280,6 +287,7 @@ class Release:
             "ordered": self.ordered,
             "k": self.k,
             "chosen": self.chosen,
+            "filled": self.filled,
             "epsilon": self.epsilon,
             "delta": self.delta,
             "mechanism": self.mechanism,
@@ -316,7 +324,9 @@ class Release:
             ["rank", self.item, *(["persons", "within"] if noisy else []), *shares, *surely]
         ]
         for place, item in enumerate(self.items):
-            line: list[Public] = [place + 1 if self.ordered else None, plain(item)]
+            random = place >= len(self.items) - self.filled
+            line: list[Public] = ["?" if random else place + 1 if self.ordered else None]
+            line.append(plain(item))
             if self.counts is not None:
                 line += [self.counts[place], self.half_width]
             if self.persons is not None:
@@ -346,14 +356,22 @@ def _unpickled(values: dict[str, Any]) -> Release:
     return Release(**values | {"parameters": MappingProxyType(values["parameters"])})
 
 
+def without_or_with(epsilon: float, delta: float) -> str:
+    """The two numbers of a guarantee in words; one where there is no delta."""
+    if delta == 0:
+        return f"epsilon = {rounded_up(epsilon)}, without a delta"
+    return f"epsilon = {rounded_up(epsilon)} and delta = {rounded_up(delta)}"
+
+
 def _guarantee(epsilon: float, delta: float) -> str:
     factor = (
         rounded_up(math.nextafter(math.exp(epsilon), math.inf), 3) if epsilon < 20 else "e^epsilon"
     )
+    failing = f", except for a failure of probability at most {rounded_up(delta)} (delta)"
     return (
-        f"epsilon = {rounded_up(epsilon)} and delta = {rounded_up(delta)}: with one person more "
-        f"or less, no answer becomes more than {factor} times as likely (e^epsilon), "
-        f"except for a failure of probability at most {rounded_up(delta)} (delta)."
+        f"{without_or_with(epsilon, delta)}: with one person more "
+        f"or less, no answer becomes more than {factor} times as likely (e^epsilon)"
+        f"{failing if delta else ''}."
     )
 
 
