@@ -41,9 +41,11 @@ def check_object(mechanism: Any) -> None:
 
 
 def fingerprint(mechanism: Mechanism) -> dict[str, object]:
-    """The class and its public parameters."""
-    kind = type(mechanism)
-    return {"class": f"{kind.__module__}.{kind.__qualname__}", "parameters": _fields(mechanism)}
+    """The class and its public parameters, but for defaults: a field that is added has one."""
+    kind, shown = type(mechanism), _fields(mechanism)
+    usual = {one.name for one in fields(mechanism) if getattr(mechanism, one.name) == one.default}  # type: ignore[arg-type]
+    given = {name: value for name, value in shown.items() if name not in usual}
+    return {"class": f"{kind.__module__}.{kind.__qualname__}", "parameters": given}
 
 
 def of_object(mechanism: Mechanism, question: Question) -> Prepared:
