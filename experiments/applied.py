@@ -17,13 +17,18 @@ Result = tuple[str, str, bool]
 
 
 def multilabel(name: str) -> tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.bool_]]:
-    """Features, labels, and which rows are for testing."""
+    """Features, labels, and which rows are for testing (none where a set has no split)."""
     with np.load(folder() / "multilabel_mulan_meka" / f"{name}.npz") as stored:
+        labels = np.unpackbits(stored["Y_packed"], axis=1)[:, : int(stored["n_labels"])]
+        is_test = np.zeros(len(labels), dtype=np.bool_)
+        if "is_test" in stored.files:
+            is_test = stored["is_test"]
+        if "X" in stored.files:
+            return stored["X"], labels.astype(np.bool_), is_test
         features = np.zeros(tuple(stored["X_shape"]), dtype=np.float32)
         rows = np.repeat(np.arange(len(features)), np.diff(stored["X_indptr"]))
         features[rows, stored["X_indices"]] = stored["X_data"]
-        labels = np.unpackbits(stored["Y_packed"], axis=1)[:, : int(stored["n_labels"])]
-        return features, labels.astype(np.bool_), stored["is_test"]
+        return features, labels.astype(np.bool_), is_test
 
 
 def celeba() -> NDArray[np.bool_]:

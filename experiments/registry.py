@@ -38,11 +38,13 @@ EXPERIMENTS: dict[str, Experiment] = {
     "E2b": Experiment("Zhu & Wang 2022, Figure 1(b)", "e2b_clear_drop", "e2b-clear-drop"),
     "E3": Experiment("Zhu & Wang 2022, Table 2, ε", "e3_pate_charges", "e3-pate-charges"),
     "E3b": Experiment("Zhu & Wang 2022, Table 2, quality of the students", "pate", "pate", True),
+    "E3c": Experiment("soft answers on multi-label sets", "pate_sets", "pate-sets", True),
     "E4": Experiment(
         "Durfee & Rogers 2019, Figure 1", "e4_composition_ratio", "e4-composition-ratio"
     ),
     "E5": Experiment("Qiao, Su & Zhang 2021, §2", "e5_oneshot_noise", "e5-oneshot-noise"),
     "E5b": Experiment("Qiao, Su & Zhang 2021, §3, ranking", "ranking", "ranking", True),
+    "E5c": Experiment("rankings by strength", "strength", "strength", True),
     "E6": Experiment(
         "which mechanism on which data", "e6_utility_frontier", "e6-utility-frontier", True
     ),

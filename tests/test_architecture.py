@@ -43,7 +43,7 @@ MAY_USE: dict[str, set[str]] = {
     "verify": {"errors", "exact", "noise", "accounting", "counts", "mechanisms"},
     # Votes and comparisons come as arrays, from whoever has them: no sources.
     "pate": {"errors", "exact", "noise", "accounting", "mechanisms"},
-    "ranking": {"errors", "exact", "noise", "accounting", "counts", "mechanisms"},
+    "ranking": {"errors", "exact", "noise", "accounting", "counts", "mechanisms", "results.export"},
     "interop": {"errors", "exact", "counts", "mechanisms"},
     # The one place where source, mechanism and ledger meet.
     "questions": {

@@ -10,7 +10,7 @@ from topsecret.errors import InvalidParameter
         ({"person": ""}, "person='' must be the name of a column; pass person='...'"),
         (
             {"person": "user", "adjacency": "swap"},
-            "adjacency='swap' must be one of add-remove, replace",
+            "adjacency='swap' must be one of add-remove, replace, outcomes",
         ),
         (
             {"person": "user", "max_items": 0},

@@ -16,9 +16,8 @@ PAGE = Path(__file__).parents[1] / "commands.md"
 BEGINNING = """\
 # Commands
 
-Written from the commands' own help; `topsecret COMMAND --help` shows the same. `-h` and `--help`
-work everywhere, `--json` prints for machines. Each is
-[a module of its own](reference/command-line.md).
+Written from the commands' own help; `--help` works everywhere, `--json` prints for machines. Each
+is [a module of its own](reference/command-line.md).
 
 | exit code | |
 | --- | --- |

@@ -21,7 +21,7 @@ def games(tmp_path: Path) -> Path:
 def test_a_ranking_is_paid_for_once(tmp_path: Path, games: Path, method: str) -> None:
     ledger = Ledger(tmp_path / "ledger.db")
     budget = Flexible.of(epsilon=2, delta=1e-6)
-    ledger.open_budget("league", budget, person="each comparison", adjacency="replace")
+    ledger.open_budget("league", budget, person="each comparison", adjacency="outcomes")
     ledger.open_budget("persons", budget, person="user")
 
     def ask(dataset: str = "league", epsilon: float = 0.2) -> object:

@@ -19,7 +19,9 @@ pyarrow: Any = pytest.importorskip("pyarrow")
 QUERY = CountQuery("place", "user", rows=9)
 
 
-@pytest.mark.parametrize("values", [[2, 2, 1], [True, True, False], ["b", "b", "a"]])
+@pytest.mark.parametrize(
+    "values", [[2, 2, 1], [2**63 - 1, 2**63 - 1, 2**63 - 2], [True, True, False], ["b", "b", "a"]]
+)
 def test_a_row_without_value_does_not_retype_a_categorical(values: list[Any]) -> None:
     users = ["ann", "bob", "cy"]
     before = pandas.DataFrame({"user": users, "place": pandas.Categorical(values)})

@@ -10,7 +10,7 @@ import sqlalchemy
 
 from postgres import Server
 from topsecret import top_k
-from topsecret.errors import DataIndependentFailure
+from topsecret.errors import DataIndependentFailure, SourceError
 from topsecret.sources import CountQuery
 from topsecret.sources.domains.counted_domain import counted_domains
 from topsecret.sources.domains.domain import domain_of
@@ -189,10 +189,14 @@ def test_locked_settings_are_refused_or_right() -> None:
     assert set(DUCKDB) > {"default_order", "TimeZone"}
 
 
-def test_a_quoted_field_across_threads(tmp_path: Path) -> None:
-    """A field of many lines that look like rows: read again by one thread where several fail."""
+def test_a_quoted_field_across_pieces(tmp_path: Path) -> None:
+    """A field of many lines that look like rows: read again in one piece where several fail."""
     path = tmp_path / "e.csv"
     field = "x,y\n" * 375_000
     rows = "".join(f'u{n},"{field}"\n' for n in range(12))
     path.write_text(f"user,place\n{rows}", encoding="utf-8")
     assert FileSource(path).leading_counts(QUERY) == [(field, 12)]
+    with path.open("a", encoding="utf-8") as file:
+        file.write('zoe,"never closed\nann,park\n')
+    with pytest.raises(SourceError, match="not well-formed"):
+        FileSource(path).leading_counts(QUERY)

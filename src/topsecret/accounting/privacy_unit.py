@@ -14,11 +14,12 @@ from typing import Literal
 
 from topsecret.errors import InvalidParameter
 
-Adjacency = Literal["add-remove", "replace"]
+Adjacency = Literal["add-remove", "replace", "outcomes"]
 
 _NEIGHBOURS: dict[str, str] = {
     "add-remove": "the same data with one person more or one person less",
     "replace": "the same data with one person's rows replaced by any others",
+    "outcomes": "the same comparisons with one person's outcomes changed",
 }
 
 
@@ -52,6 +53,8 @@ class PrivacyUnit:
     @property
     def protected(self) -> str:
         """Who is protected, in words."""
+        if self.adjacency == "outcomes":
+            return f"how each person, as told apart by {self.person!r}, decided their comparisons"
         return (
             f"each person, as told apart by exact values of {self.person!r}, "
             "with all their rows at once"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from topsecret.cli.app import app
+from topsecret.cli.place import LedgerOption, open_ledger
 
 if TYPE_CHECKING:
     from topsecret.ranking import Ranking, StrengthRanking
@@ -53,6 +54,10 @@ def rank(
         float | None,
         typer.Option(help="Probability that the guarantee fails; for strength: Gaussian noise."),
     ] = None,
+    dataset: Annotated[
+        str | None, typer.Option(help="Pay from this data set's budget (see topsecret budget).")
+    ] = None,
+    ledger: LedgerOption = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
     csv: Annotated[
         bool, typer.Option("--csv", help="For strength: print the rows as CSV.")
@@ -86,6 +91,8 @@ def rank(
         person=person,
         comparisons_per_person=comparisons_per_person,
         table=table,
+        ledger=None if dataset is None else open_ledger(ledger),
+        dataset=dataset,
     )
     if csv or plot is not None:
         from topsecret.errors import InvalidParameter

@@ -61,8 +61,8 @@ def rank_file(
     composes better with other such releases. ``teleport`` (0.3 by default) is for "spectral".
 
     With a ``ledger`` the ranking is paid for from the budget of ``dataset``, a flexible one that
-    was opened with ``adjacency="replace"`` for ``person``, or for "each comparison" where none is
-    named; ``analyst``, ``request_id`` and ``version`` mean what they do in ``top_k``.
+    was opened with ``adjacency="outcomes"`` for ``person`` ("each comparison" where none is
+    named): the schedule is not protected. The other options mean what they do in ``top_k``.
 
     *Guarantee.* (``epsilon``, ``delta``)-DP for neighbours that differ in one comparison's outcome,
     or with ``person`` in all outcomes of one person.
@@ -97,7 +97,7 @@ def rank_file(
         purse(ledger, dataset, analyst, request_id),
         loss=loss,
         asked=asked,
-        unit=PrivacyUnit(person or EACH_COMPARISON, adjacency="replace"),
+        unit=PrivacyUnit(person or EACH_COMPARISON, adjacency="outcomes"),
         repeatable=recognised,
         draw=lambda: _to_record(ranked(_compared(engine, query))),
     )

@@ -83,6 +83,16 @@ class BradleyTerry:
 
     def fit(self, wins: Floats) -> Fit:
         """The strengths for these noisy wins, with error bars."""
+        theta, spread, residual = self._estimate(wins)
+        variances = Covariance(self, theta, spread).variances()
+        return Fit(centred(theta, self.parts), np.sqrt(variances), spread, residual)
+
+    def strengths(self, wins: Floats) -> Floats:
+        """The strengths alone."""
+        return centred(self._estimate(wins)[0], self.parts)
+
+    def _estimate(self, wins: Floats) -> tuple[Floats, float, float]:
+        """θ̂, τ and the residual."""
         theta, spread = np.zeros(self.size), 1.0
         # How many games a part had is public, and so is the sum of its wins.
         even = self._played / 2
@@ -95,8 +105,7 @@ class BradleyTerry:
             if settled:
                 break
         theta, residual = self._solve(wins, theta, spread)
-        variances = Covariance(self, theta, spread).variances()
-        return Fit(centred(theta, self.parts), np.sqrt(variances), spread, residual)
+        return theta, spread, residual
 
     def difference(self, fit: Fit, one: int, other: int) -> float:
         """The standard error of the difference between two strengths."""

@@ -19,13 +19,11 @@ shown.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 import textwrap
 from collections.abc import Hashable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,6 +37,7 @@ from topsecret.ranking.bradley_terry import BradleyTerry
 from topsecret.ranking.comparisons import Comparisons
 from topsecret.ranking.ranking import at_most_all
 from topsecret.ranking.win_totals import NoisyTotals
+from topsecret.results.export import csv_text, printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -89,6 +88,8 @@ class StrengthRanking:
     per_person: int = 1
     person: str | None = None
     """The column that identifies persons; None where each comparison stands for itself."""
+    charge: str | None = None
+    """What a ledger charged for it."""
 
     method = "strength"
     ordered = True
@@ -129,7 +130,7 @@ class StrengthRanking:
                 "comparisons, is public and not protected."
             )
             changed = "one person decided otherwise throughout"
-        return (
+        lines = (
             ("Protected", protected),
             ("Public", f"who met whom and how often, as declared by the caller: {self.schedule}."),
             ("Guarantee", f"epsilon = {shown(self.epsilon)} and delta = {shown(self.delta)}: had "
@@ -141,6 +142,12 @@ class StrengthRanking:
             ("Method", f"strength ({self.noise} on each item's wins; spread of strengths "
              f"{self.spread:.2g}; equations solved to {self.residual:.0e} wins)."),
         )  # fmt: skip
+        return lines if self.charge is None else (*lines, ("Charged", f"{self.charge}."))
+
+    def first(self, k: int) -> StrengthRanking:
+        """The k best, which costs nothing more."""
+        listed = ("items", "strengths", "standard_errors", "games", "parts")
+        return replace(self, **{name: getattr(self, name)[:k] for name in listed})
 
     def rows(self) -> list[list[Any]]:
         """A header, then one row per item: rank, strength, its interval, games."""
@@ -154,9 +161,7 @@ class StrengthRanking:
 
     def to_csv(self) -> str:
         """The rows as CSV text; the receipt is in ``to_dict``."""
-        file = io.StringIO(newline="")
-        csv.writer(file).writerows(self.rows())
-        return file.getvalue()
+        return csv_text(self.rows())
 
     def to_dict(self) -> dict[str, object]:
         """Everything as plain values that JSON can hold."""
@@ -182,7 +187,7 @@ class StrengthRanking:
 
     def __str__(self) -> str:
         lines = [
-            f"{place:>5}  {item}  {value:+.2f} ± {Z95 * error:.2f}"
+            f"{place:>5}  {printable(item)}  {value:+.2f} ± {Z95 * error:.2f}"
             for place, (item, value, error) in enumerate(
                 zip(self.items, self.strengths, self.standard_errors, strict=True), start=1
             )

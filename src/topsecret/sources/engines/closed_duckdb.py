@@ -15,6 +15,7 @@ from pathlib import Path
 import duckdb
 from sqlglot import exp
 
+from topsecret.errors import SourceError
 from topsecret.sources.engines.files import literal_pattern
 from topsecret.sources.memory import VARIABLE, memory
 
@@ -69,3 +70,15 @@ def closed_engine(
             yield engine
         finally:
             engine.close()
+
+
+def translated(kind: type[duckdb.Error], name: str) -> SourceError | None:
+    """Our error for what may go wrong with any source; None for what the data are to blame for."""
+    if issubclass(kind, duckdb.OutOfMemoryException):
+        return SourceError(
+            f"{name} needs more memory and temporary disk space than there is; "
+            "free some, raise TOPSECRET_MEMORY or set TMPDIR to a larger disk"
+        )
+    if issubclass(kind, duckdb.IOException | duckdb.PermissionException):
+        return SourceError(f"{name} could not be read to its end; check that it is whole")
+    return None

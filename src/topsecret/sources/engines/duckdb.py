@@ -25,7 +25,7 @@ from topsecret.errors import DataIndependentFailure, InvalidParameter, SourceErr
 from topsecret.sources import session as asking
 from topsecret.sources.domains.domain import Column, FileColumn
 from topsecret.sources.domains.items_file import is_plain, plain_items
-from topsecret.sources.engines.closed_duckdb import closed_engine
+from topsecret.sources.engines.closed_duckdb import closed_engine, translated
 from topsecret.sources.engines.files import (
     EventFile,
     check_columns,
@@ -65,6 +65,9 @@ KINDS: dict[str, Kind] = {
     "DOUBLE": "float",
 }
 
+LARGEST_PIECE, MARGIN = 1 << 30, 1 << 20
+"""Bytes of a text file that is read in one piece, and what its buffer has beside them."""
+
 Failed = Callable[[type[duckdb.Error]], SourceError]
 """Our error for a kind of DuckDB's."""
 
@@ -89,6 +92,8 @@ class DuckSession:
         self._schema = schema
         self._kept = 0
         self._types: dict[str, dict[str, str]] = {}
+        self.piece = 0
+        """Bytes that hold the largest of the session's text files; 0 where there is none."""
         self.registered: set[str] = set()
         """Names of frames that the connection knows."""
 
@@ -135,7 +140,7 @@ class DuckSession:
 
     def run(self, select: exp.Expression) -> Rows:
         """The rows; a progress bar appears on a terminal when it takes long."""
-        return self._ask_by_one_thread_too(select, [])
+        return self._ask_in_one_piece_too(select, [])
 
     def types(self, relation: exp.Expression) -> dict[str, str] | None:
         """The columns of a table and DuckDB's names of their types, read once in a session.
@@ -193,19 +198,21 @@ class DuckSession:
         name = f"topsecret kept {self._kept}"
         temporary = exp.Properties(expressions=[exp.TemporaryProperty()])
         create = exp.Create(this=table(name), kind="TABLE", expression=select, properties=temporary)
-        self._ask_by_one_thread_too(create, values)
+        self._ask_in_one_piece_too(create, values)
         return table("temp", "main", name)
 
-    def _ask_by_one_thread_too(self, statement: exp.Expression, values: list[Any]) -> Rows:
-        """Run a statement; where several threads fail over a CSV file, one thread reads it again.
+    def _ask_in_one_piece_too(self, statement: exp.Expression, values: list[Any]) -> Rows:
+        """Run a statement; where a CSV file fails that is read in pieces, read it as one.
 
-        A thread that starts within a quoted field of many lines may take them for rows.
+        A piece that starts within a quoted field of many lines may take them for rows. (The
+        option ``parallel = false`` is no help: it drops a row whose quotes are never closed.)
         """
         found = self._attempt(rendered(statement, "duckdb"), values)
         scans = [node for node in statement.find_all(exp.Anonymous) if node.this == "READ_CSV"]
-        if isinstance(found, type) and scans:
+        if isinstance(found, type) and scans and 0 < self.piece <= LARGEST_PIECE:
+            size = exp.EQ(this=exp.var("buffer_size"), expression=exp.convert(self.piece))
             for scan in scans:
-                scan.append("expressions", exp.EQ(this=exp.var("parallel"), expression=exp.false()))
+                scan.append("expressions", size.copy())
             found = self._attempt(rendered(statement, "duckdb"), values)
         if isinstance(found, type):
             raise self._failed(found)
@@ -290,7 +297,7 @@ class FileSource:
             found = session.attempt(statement)
             if found is not None:
                 return query.items(found)
-        return asking.leading_counts(self, query)  # by one thread, where several failed
+        return asking.leading_counts(self, query)  # in one piece, where several failed
 
     def sql(self, query: CountQuery) -> str:
         """The query that DuckDB is asked, for reading."""
@@ -318,23 +325,14 @@ class FileSource:
             check_apart(paths, query.domain)
         read = [file.path for file in self._files.readable]
         with closed_engine(*read, *domain_paths(query)) as engine:
-            yield DuckSession(engine, events, self._failed, schema=schema)
+            session = DuckSession(engine, events, self._failed, schema=schema)
+            with suppress(OSError):
+                session.piece = max(path.stat().st_size for path in read) + MARGIN
+            yield session
 
     def _failed(self, kind: type[duckdb.Error]) -> SourceError:
         common = translated(kind, self.name)
         return self._files.found[0].malformed() if common is None else common
-
-
-def translated(kind: type[duckdb.Error], name: str) -> SourceError | None:
-    """Our error for what may go wrong with any source; None for what the data are to blame for."""
-    if issubclass(kind, duckdb.OutOfMemoryException):
-        return SourceError(
-            f"{name} needs more memory and temporary disk space than there is; "
-            "free some, raise TOPSECRET_MEMORY or set TMPDIR to a larger disk"
-        )
-    if issubclass(kind, duckdb.IOException | duckdb.PermissionException):
-        return SourceError(f"{name} could not be read to its end; check that it is whole")
-    return None
 
 
 def file_relation(

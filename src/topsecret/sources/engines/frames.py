@@ -51,12 +51,8 @@ def _column(series: Any, is_person: bool) -> Any:
     dtype = series.dtype
     if isinstance(dtype, pandas.CategoricalDtype):
         dtype = dtype.categories.dtype
-        if pandas.api.types.is_bool_dtype(dtype):
-            dtype = pandas.BooleanDtype()
-        elif pandas.api.types.is_unsigned_integer_dtype(dtype):
-            dtype = pandas.UInt64Dtype()
-        elif pandas.api.types.is_integer_dtype(dtype):
-            dtype = pandas.Int64Dtype()
+        if pandas.api.types.is_integer_dtype(dtype) or pandas.api.types.is_bool_dtype(dtype):
+            return _by_codes(series)
         series = series.astype(dtype)
     if isinstance(dtype, pandas.SparseDtype | pandas.PeriodDtype | pandas.IntervalDtype):
         raise DataIndependentFailure(
@@ -71,6 +67,18 @@ def _column(series: Any, is_person: bool) -> Any:
         for value, absent in zip(series.to_numpy(dtype=object), missing, strict=True)
     ]
     return pandas.Series(texts, dtype=object).array
+
+
+def _by_codes(series: Any) -> Any:
+    """The whole numbers or truth values of a categorical, exactly: a cast would pass by floats."""
+    pandas = _pandas()
+    codes = series.cat.codes.to_numpy()
+    missing = codes < 0
+    known = series.cat.categories.to_numpy()
+    values = known[codes.clip(min=0)] if len(known) else codes
+    if known.dtype.kind == "b":
+        return pandas.arrays.BooleanArray(values.astype("bool"), missing)
+    return pandas.arrays.IntegerArray(values.astype(f"{known.dtype.kind}8"), missing)
 
 
 def _pandas() -> Any:

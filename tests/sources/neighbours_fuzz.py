@@ -1,0 +1,250 @@
+"""Random tables, settings, views and questions on every engine, with and without one person.
+
+``Hunt(world, seed).run(number)`` makes pairs of neighbouring tables and asks both the same. It
+checks that counts move by at most 1, of at most ``max_items`` items and in one disjoint group; that
+both succeed or fail with the same words; and that the counts are those of a slow count in Python.
+A *world* is an engine with hostile values and settings; ``tests/sources/fuzz_soak.py`` runs each
+for long.
+"""
+
+import hashlib
+import random
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from topsecret.errors import TopSecretError
+from topsecret.sources import Column, CountQuery, Expression, GroupAssignment, Source
+from topsecret.sources.domains.counted_domain import counted_domains
+from topsecret.sources.domains.domain import domain_of
+from topsecret.sources.session import leading_counts_of
+
+Row = tuple[Any, Any, Any, Any]
+"""(user, place, g, n)."""
+
+TEXTS = [
+    *("a", "A", "ä", "z", "ß", "😀", "é", "e\u0301", " a", "a ", "\x01a", "\x01text:a", "1", "01"),
+    *(
+        "1.0",
+        "1e0",
+        "x'y",
+        'x"y',
+        "x\\'y",
+        "\\",
+        "%s",
+        ":x",
+        "${y}",
+        "--",
+        "true",
+        "NULL",
+        "\u2003",
+    ),
+    *("line\nbreak", "a,b", "-1", "100000000000000000000e-20", "€"),
+]
+NUMBERS = [0, 1, -1, 2, 3, 7, 2**31 - 1, 2**63 - 1, -(2**63)]
+GROUPS = ("1", "2", "a", "é", "x'y")
+SALTS = [bytes([n]) * 16 for n in range(4)]
+
+
+class World(Protocol):
+    """An engine, or a kind of file or frame, with all that is hostile about it."""
+
+    name: str
+    texts: Sequence[str]
+    """Values that it can hold."""
+    missing: bool
+    """Whether it tells no value from an empty text, or has both."""
+
+    def load(self, rows: Sequence[Row], chance: random.Random) -> Callable[[], Source]:
+        """Tables of these rows; what is called gives the source."""
+        ...
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question to both neighbours."""
+
+    item: str
+    cap: int | None
+    where: tuple[tuple[str, str, Any], ...]
+    groups: tuple[Any, ...]
+    domain: tuple[Any, ...]
+    salt: bytes
+
+
+def question(world: World, chance: random.Random) -> Asked:
+    items = ["place", "place", "n", "SUBSTRING(place, 1, 1)", "LENGTH(place)"]
+    items.append("CASE WHEN n > 2 THEN 'big' ELSE 'small' END")
+    item = chance.choice(items)
+    some = [chance.choice(world.texts) for _ in range(3)]
+    where: list[tuple[str, str, Any]] = []
+    if chance.random() < 0.5:
+        operator = chance.choice(["=", "!=", "<", ">=", "in", "not in"])
+        where.append(("place", operator, some if " " in operator or operator == "in" else some[0]))
+    if chance.random() < 0.3:
+        where.append(("n", chance.choice(["<", ">="]), chance.choice(NUMBERS)))
+    groups: tuple[Any, ...] = ()
+    if chance.random() < 0.4:
+        groups = tuple(dict.fromkeys(chance.choices(GROUPS, k=3)))
+    domain: tuple[Any, ...] = ()
+    if item in {"place", "n"} and chance.random() < 0.3:
+        domain = tuple(dict.fromkeys(some if item == "place" else chance.sample(NUMBERS, 3)))
+    return Asked(
+        item, chance.choice([None, 1, 2]), tuple(where), groups, domain, chance.choice(SALTS)
+    )
+
+
+def answers(source: Source, asked: Asked) -> list[dict[Any, int]]:
+    """What the source counts: one histogram, or one for each group."""
+    item = asked.item if asked.item in {"place", "n"} else Expression(asked.item)
+    domain = domain_of(list(asked.domain)) if asked.domain else None
+    query = CountQuery(item, "user", 500, asked.where, asked.cap, domain, salt=asked.salt)
+    queries = [query]
+    if asked.groups:
+        homes = [GroupAssignment("g", asked.groups, group) for group in asked.groups]
+        queries = [replace(query, home=home) for home in homes]
+    if domain is None:
+        return [dict(rows) for rows in leading_counts_of(source, queries)]  # type: ignore[arg-type]
+    with counted_domains(source, queries) as domains:  # type: ignore[arg-type]
+        found = []
+        for one in domains:
+            assert sum(number for _, number in one.counts()) == len(asked.domain)
+            found.append(dict(one.leading(500)))
+        return found
+
+
+def by_hand(rows: Sequence[Row], asked: Asked) -> list[dict[Any, int]]:
+    """The same counts in plain Python."""
+    items: dict[Any, dict[Any, set[Any]]] = defaultdict(lambda: defaultdict(set))
+    for user, place, group, n in rows:
+        item = _item(asked.item, place, n)
+        inside = not asked.domain or item in asked.domain
+        home = group if asked.groups else ""
+        kept = user is not None and item is not None and inside
+        if kept and _holds(asked.where, place, n) and (not asked.groups or home in asked.groups):
+            items[user][home].add(item)
+    counts: dict[Any, Counter[Any]] = {group: Counter() for group in asked.groups or ("",)}
+    for user, mine in items.items():
+        home = min(mine, key=lambda group: (_hash(asked.salt, ":home:", user, group), group))
+        chosen = sorted(mine[home], key=lambda one: (_hash(asked.salt, "", user, one), one))
+        counts[home].update(chosen if asked.cap is None else chosen[: asked.cap])
+    return [dict(counts[group]) for group in asked.groups or ("",)]
+
+
+def _hash(salt: bytes, purpose: str, *parts: Any) -> str:
+    message = salt.hex() + purpose + "".join(f"{len(str(part))}:{part}" for part in parts)
+    return hashlib.md5(message.encode()).hexdigest()
+
+
+def _item(text: str, place: Any, n: Any) -> Any:
+    if text == "n":
+        return n
+    if text.startswith("CASE"):
+        return "big" if n is not None and n > 2 else "small"
+    if place is None or text == "place":
+        return place
+    return place[:1] if text.startswith("SUBSTRING") else len(place)
+
+
+def _holds(where: Any, place: Any, n: Any) -> bool:
+    tests: dict[str, Callable[[Any, Any], bool]] = {
+        "=": lambda a, b: a == b,
+        "!=": lambda a, b: a != b,
+        "<": lambda a, b: a < b,
+        ">=": lambda a, b: a >= b,
+        "in": lambda a, b: a in b,
+        "not in": lambda a, b: a not in b,
+    }
+    values = {"place": place, "n": n}
+    return all(
+        values[name] is not None and tests[operator](values[name], value)
+        for name, operator, value in where
+    )
+
+
+class Violation(AssertionError):
+    """Neighbours that are too far apart, or counts that are wrong."""
+
+
+@dataclass
+class Hunt:
+    """Pairs of neighbours in one world, from one seed."""
+
+    world: World
+    seed: int
+    slow_count: bool = True
+
+    def run(self, pairs: int, questions: int = 5) -> int:
+        """Check so many pairs; how many were checked."""
+        done = 0
+        while done < pairs:
+            chance = random.Random(f"{self.world.name} {self.seed} {done}")
+            rows, lone = self._rows(chance)
+            state = chance.getrandbits(64)
+            without = [row for row in rows if row[0] != lone]
+            both = [self.world.load(some, random.Random(state)) for some in (rows, without)]
+            for _ in range(questions):
+                self._compare(both, (rows, without), question(self.world, chance), done)
+                done += 1
+        return done
+
+    def _rows(self, chance: random.Random) -> tuple[list[Row], Any]:
+        people = chance.sample(self.world.texts, 6)
+        empty = [None] if self.world.missing else []
+        rows = [
+            (
+                chance.choice([*people, *empty]),
+                chance.choice([*self.world.texts, *empty]),
+                chance.choice([*GROUPS, *empty]),
+                chance.choice([*NUMBERS, *empty]),
+            )
+            for _ in range(chance.randint(1, 20))
+        ]
+        return rows, chance.choice(people)
+
+    def _compare(self, both: Any, rows: Any, asked: Asked, number: int) -> None:
+        found = [self._asked(load, asked) for load in both]
+        where = f"{self.world.name}, seed {self.seed}, pair {number}: {asked}"
+        if any(isinstance(one, str) for one in found):
+            if found[0] != found[1]:
+                raise Violation(f"{where}: one fails, or in other words: {found}")
+            return
+        after, before = found
+        moved = [
+            {item: a.get(item, 0) - b.get(item, 0) for item in {*a, *b}}
+            for a, b in zip(after, before, strict=True)
+        ]
+        changed = [{i: d for i, d in one.items() if d} for one in moved]
+        if any(change != 1 for one in changed for change in one.values()):
+            raise Violation(f"{where}: a count moved by more than one person: {changed}")
+        if asked.cap is not None and sum(map(len, changed)) > asked.cap:
+            raise Violation(f"{where}: more items moved than the cap: {changed}")
+        if sum(map(bool, changed)) > 1:
+            raise Violation(f"{where}: one person is in several groups: {changed}")
+        if self.slow_count:
+            for one, some in zip(found, rows, strict=True):
+                if one != by_hand(some, asked):
+                    raise Violation(f"{where}: {one} is not {by_hand(some, asked)} by hand")
+
+    def _asked(self, load: Callable[[], Source], asked: Asked) -> Any:
+        try:
+            return answers(load(), asked)
+        except TopSecretError as error:
+            return f"{type(error).__name__}: {error}"
+
+
+def refuses_alike(load: Callable[[Sequence[Row]], Source], ask: Callable[[Source], Any]) -> None:
+    """Ask both neighbours something that must be refused: the same words, or a violation."""
+    said = []
+    rows: list[Row] = [("ann", "a", "1", 1), ("bob", "b", "2", 2), ("zoe", "zoo", "a", 3)]
+    for some in (rows, rows[:2], rows[1:]):
+        try:
+            said.append(f"answered: {ask(load(some))!r}")
+        except TopSecretError as error:
+            said.append(f"{type(error).__name__}: {error}")
+    if len(set(said)) > 1 or said[0].startswith("answered"):
+        raise Violation(f"one person changes what is refused: {said}")
+
+
+DOMAIN_OF_EVENTS = Column("t", "place")
