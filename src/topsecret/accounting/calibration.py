@@ -15,12 +15,15 @@ from typing import Literal
 from topsecret.accounting.absorption import calibrate_absorbed
 from topsecret.accounting.bounds import is_closed
 from topsecret.accounting.loss import Loss, failure, picks, slack, zcdp
+from topsecret.accounting.optimal import Steps, optimal_epsilon
 from topsecret.accounting.profile import gaussian_delta
 from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import Number, ball, down, exact, precision, up
 
 Adjacency = Literal["add-remove", "replace"]
 
+FEW = 10
+ROUGH, ROUGH_GRID = 1e-3, 5e-3
 FINE = 1e-4  # how much of the target a calibration may leave unspent, relative
 
 
@@ -213,6 +216,15 @@ def _rough_pick(n: int, epsilon: Fraction, delta: Fraction) -> float:
     most = float(epsilon / n)
     if n == 1 or delta <= 0:
         return most
+    if n < FEW:  # the Gaussian is far from few picks, and the recursion is quick
+
+        def spent(price: float) -> float:
+            step = Fraction(price)
+            steps = Steps(((n, step),), (), Fraction(0))
+            return min(up(n * step), optimal_epsilon(steps, delta, ROUGH_GRID))
+
+        start = 1.12 * math.sqrt(8 * _rho_guess(epsilon, delta) / n)
+        return _largest(spent, epsilon, max(start, most), ROUGH)
     # Few picks cost a little less than the Gaussian that many tend to.
     return max(most, math.sqrt(4 * _gaussian(epsilon, delta) / n) * (1 + 2.4 / n**2))
 
