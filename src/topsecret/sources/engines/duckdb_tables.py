@@ -31,7 +31,7 @@ from topsecret.sources.engines.duckdb import (
     kinds,
 )
 from topsecret.sources.engines.duckdb_relations import Tables, failure, hardened, trusted
-from topsecret.sources.engines.frames import INFERRED, declared, names_of
+from topsecret.sources.engines.frames import INFERRED, declared, holds_objects, names_of
 from topsecret.sources.engines.table_names import check_columns, table_parts
 from topsecret.sources.fingerprints import Fingerprint, file_version
 from topsecret.sources.session import Relation
@@ -233,8 +233,10 @@ class FrameSource(_Asked):
                 )
         types = session.types(relation) or {}
         check_columns("the data frame", columns, list(types))
-        # An object of pandas that is no text has a mark as a person.
-        return relation, Columns.marking(kinds(types), "text")
+        schema = kinds(types)
+        # An object of pandas that is no text has a mark as a person; other frames have text alone.
+        marks = holds_objects(self._frame, person)
+        return relation, Columns.marking(schema, "text") if marks else schema
 
     def _failed(self, kind: type[duckdb.Error]) -> SourceError:
         return failure(kind, "the data frame")

@@ -69,6 +69,17 @@ def _column(series: Any, is_person: bool) -> Any:
     return pandas.Series(texts, dtype=object).array
 
 
+def holds_objects(frame: Any, name: str) -> bool:
+    """Whether a column of pandas is read value by value, so that its texts may have a mark."""
+    names = names_of(frame)
+    if type(frame).__module__.split(".")[0] != "pandas" or name not in names:
+        return False
+    dtype = frame.iloc[:, names.index(name)].dtype
+    if isinstance(dtype, _pandas().CategoricalDtype):
+        dtype = dtype.categories.dtype
+    return bool(_pandas().api.types.is_object_dtype(dtype) or _is_python_text(dtype))
+
+
 def _by_codes(series: Any) -> Any:
     """The whole numbers or truth values of a categorical, exactly: a cast would pass by floats."""
     pandas = _pandas()
