@@ -80,7 +80,7 @@ def test_a_missing_domain_is_its_own_error() -> None:
         prepare("pruned", Question.of(k=3, epsilon=1))
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "stable"])
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in {"stable", "weighted"}])
 def test_clear_leaders_are_named_in_words_too(name: str) -> None:
     question = Question.of(k=2, epsilon=2.0, max_items=1, domain_size=9)
     prepared = prepare(name, question)

@@ -76,7 +76,7 @@ MISTAKES = [
     (["top", "EVENTS", "--item", "place"], "Missing option '--person'. (see topsecret top --help)"),
     (
         ["top", "EVENTS", *GOOD, "-k", "ten"],
-        "k='ten' must be a whole number or auto; write -k 10",
+        "k='ten' must be a whole number, auto or all; write -k 10",
     ),
     (
         ["top", "EVENTS", "--item", "place", "--person", "place", "--epsilon", "1"],

@@ -53,7 +53,7 @@ def test_a_plan_for_k_auto() -> None:
     ("arguments", "message"),
     [
         (["plan"], "give either --epsilon 1, say, or --lead 200, say"),
-        (["plan", "-k", "ten", "--epsilon", "1"], "k='ten' must be a whole number or auto"),
+        (["plan", "-k", "ten", "--epsilon", "1"], "k='ten' must be a whole number, auto or all"),
         (["plan", "-k", "0", "--epsilon", "1"], "k=0 must be at least 1; ask for one item"),
         (["plan", "--epsilon", "nan"], "epsilon=nan must be a finite number"),
         (

@@ -42,7 +42,7 @@ def test_the_price_spends_the_total_and_no_more() -> None:
         budget.delta,
         budget.queries,
         budget.picks,
-        budget.price * Fraction(100_002, 100_000),
+        budget.price * Fraction(100_005, 100_000),
         budget.query_delta,
     )
     assert not dearer.holds()

@@ -25,6 +25,7 @@ Adjacency = Literal["add-remove", "replace"]
 FEW = 10
 ROUGH, ROUGH_GRID = 1e-3, 5e-3
 FINE = 1e-4  # how much of the target a calibration may leave unspent, relative
+FINEST = 2e-6  # the same where a try costs next to nothing
 
 
 def calibrate(
@@ -178,7 +179,7 @@ def _scaled_tail(z: float) -> float:
 @lru_cache(maxsize=1024)
 def _zcdp(epsilon: Fraction, delta: Fraction) -> float:
     start = _rho_guess(epsilon, delta)
-    return _largest(lambda rho: zcdp(rho).epsilon(delta), epsilon, start, FINE)
+    return _largest(lambda rho: zcdp(rho).epsilon(delta), epsilon, start, FINEST)
 
 
 @lru_cache(maxsize=1024)

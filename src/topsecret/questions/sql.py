@@ -16,13 +16,13 @@ from topsecret.questions.answer import Answer, answer
 from topsecret.questions.question import Groups, Question
 from topsecret.questions.top_k import purse_of
 from topsecret.results.release import Release
-from topsecret.sources.relations.open_query import Privacy, open_query
-from topsecret.sources.relations.query_source import QuerySource
-from topsecret.sources.relations.ranked_query import RankedQuery
 
 if TYPE_CHECKING:
     from topsecret.ledger import Ledger
     from topsecret.sources.open_source import SourceLike
+    from topsecret.sources.relations.open_query import Privacy
+    from topsecret.sources.relations.query_source import QuerySource
+    from topsecret.sources.relations.ranked_query import RankedQuery
 
 DELTA = 1e-6
 
@@ -59,6 +59,8 @@ def sql(
     *Guarantee.* As for ``top_k``: one person with all their rows in all tables, as the privacy file
     assigns them, is protected with (``epsilon``, ``delta``).
     """
+    from topsecret.sources.relations.open_query import open_query
+
     opened, asked = open_query(query, source, privacy=privacy, person=person, dialect=dialect)
     pays = purse_of(ledger, dataset, analyst, request_id)
     keywords = _keywords(opened, asked)
@@ -84,6 +86,8 @@ def explain(
     dialect: str | None = None,
 ) -> Mapping[str, object]:
     """What a query asks and the statement that an engine would count, without reading a row."""
+    from topsecret.sources.relations.open_query import open_query
+
     opened, asked = open_query(query, source, privacy=privacy, person=person, dialect=dialect)
     return {
         "items": list(opened.titles),
