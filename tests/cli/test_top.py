@@ -75,7 +75,10 @@ def test_groups(database: str, more: list[str], how: str) -> None:
         (["--table", "none"], "none of shop.duckdb does not exist or cannot be opened"),
         (["--table", "visits", "--where", "1 = (SELECT 1)"], "may not hold a subquery"),
         (["--table", "visits", "--where", "land = 'DE'"], "has no column 'land'; choose from:"),
-        (["--table", "visits", "--max-items", "0"], "max_items=0 must be a whole number of at least 1"),
+        (
+            ["--table", "visits", "--max-items", "0"],
+            "max_items=0 must be a whole number of at least 1",
+        ),
         (["--table", "visits", "--domain", "9..1"], "must not be empty"),
         (["--table", "visits", "--by", "country"], "needs groups=[…], the public values"),
         (["--table", "visits", "--counts", "--counts-share", "2"], "counts_share=2.0 must be"),
