@@ -155,7 +155,7 @@ def test_a_plan_has_no_way_to_be_given_a_private_source() -> None:
     """Every parameter is a number, a word, a made-up shape or counts that are public already."""
     assert set(inspect.signature(plan).parameters) == {
         *("k", "epsilon", "delta", "k_bar", "max_items", "domain_size", "needed_lead"),
-        *("shape", "public_counts", "runs", "progress"),
+        *("shape", "public_counts", "runs", "progress", "ordered", "fill"),
     }
     for source in (Histogram.of({"a": 3}), "events.csv", {"a": 3}, b"\x00"):
         with pytest.raises(InvalidParameter, match="a private source has no place in a plan"):
@@ -234,8 +234,8 @@ def test_progress_is_told() -> None:
         runs=2,
         progress=lambda what, done, total: told.append((what, done, total)),
     )
-    assert ("calibrating limited-domain", 1, 6) in told
-    assert told[-1] == ("simulating stable-fixed-k", 11, 12)
+    assert ("calibrating limited-domain", 1, 7) in told
+    assert told[-1] == ("simulating stable-fixed-k", 13, 14)
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import typer
 from topsecret.cli.app import app
 
 if TYPE_CHECKING:
-    from topsecret.planning.plan import Plan
+    from topsecret.planning.plan_result import Plan
     from topsecret.planning.shape import Zipf
 
 
@@ -106,7 +106,7 @@ def _show(made: Plan) -> None:
     from rich.text import Text
 
     from topsecret.cli.terminal import terminal
-    from topsecret.planning.plan import HEADINGS
+    from topsecret.planning.plan_result import HEADINGS
 
     console = terminal()
     console.print(Text(made.title, style="bold"))

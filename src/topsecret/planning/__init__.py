@@ -16,7 +16,7 @@ from topsecret.exact.rounding import Number
 from topsecret.planning.shape import PublicCounts, Shape, Zipf
 
 if TYPE_CHECKING:
-    from topsecret.planning.plan import Plan
+    from topsecret.planning.plan_result import Plan
     from topsecret.planning.simulation import Progress
 
 __all__ = ["Zipf", "plan"]

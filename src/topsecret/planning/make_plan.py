@@ -9,7 +9,7 @@ from topsecret.accounting import calibrate_zcdp
 from topsecret.calibration import Question, applicable
 from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import exact
-from topsecret.planning.plan import HeldQuestions, Option, Plan, option
+from topsecret.planning.plan_result import HeldQuestions, Option, Plan, option
 from topsecret.planning.rule import recommend, smallest_epsilon
 from topsecret.planning.shape import Shape, Zipf
 from topsecret.planning.simulation import Progress, simulate

@@ -10,7 +10,7 @@ from topsecret.planning.leads import LIKELY
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from topsecret.planning.plan import Plan
+    from topsecret.planning.plan_result import Plan
 
 
 def figure(plan: Plan) -> Figure:
