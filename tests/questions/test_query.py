@@ -71,7 +71,7 @@ def ask(source: object, **changes: object) -> object:
         (
             {"mechanism": "guess"},
             "mechanism='guess' must be one of: auto, tested, limited-domain, "
-            "limited-domain-laplace, optimal-threshold, fixed-threshold, top-stable, "
+            "limited-domain-laplace, optimal-threshold, fixed-threshold, top-stable, weighted, "
             "stable-fixed-k, stable, pruned, gumbel, permute-and-flip, oneshot-exponential, "
             "oneshot-laplace, canonical-set, oneshot-private-length",
         ),
@@ -95,7 +95,7 @@ def ask(source: object, **changes: object) -> object:
             {"k_bar": 2, "mechanism": "tested"},
             "k_bar=2 must be at least 3 for k=2 with mechanism='tested'; raise k_bar or lower k",
         ),
-        ({"k": "many"}, "k='many' must be a whole number or 'auto'; write k=10"),
+        ({"k": "many"}, "k='many' must be a whole number, 'auto' or 'all'; write k=10"),
         ({"k": "auto", "k_bar": 0}, "k_bar=0 must be at least 1; raise k_bar"),
         ({"item": ""}, "item='' must be the name of a column; pass item='...'"),
         ({"person": None}, "person=None must be the name of a column; pass person='...'"),

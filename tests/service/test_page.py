@@ -109,7 +109,7 @@ def test_the_questions_on_the_page_are_answered(
     key, job = parts.accounts.new_key("ann", "page"), ""
     answers: dict[str, Any] = {}
     for step in steps(ASKING)[1:]:
-        name = step.split("$SERVICE/api/")[1].split()[0]
+        name = step.split("$SERVICE/api/v1/")[1].split()[0]
         if job and name == "answers/ID":
             _wait(server, key, job)
         printed = said(step.replace("/ID", f"/{job}"), key, server, program)

@@ -167,6 +167,7 @@ def test_a_stored_answer_has_the_time_of_the_first_question(tmp_path: Path) -> N
     with here(tmp_path) as service:
         ledger, source = service.parts.ledger, Source()
         asked = {"item": "place", "person": "user", "k": 1, "ledger": ledger, "dataset": "metered"}
+        asked["version"] = "the same data"
         for _ in range(2):
             release = top_k(source, **asked, analyst="bob")  # type: ignore[arg-type]
             reserved = ledger.history("metered")[2]
