@@ -90,7 +90,7 @@ def test_workers_share_accounts_logs_are_json_and_metrics_add_up(tmp_path: Path)
         assert server.stop() == 0
     lines = [json.loads(line) for line in server.log.read_text().splitlines() if line[:1] == "{"]
     assert {line["event"] for line in lines} <= {"started", "request", "stopped", "note"}
-    assert sum(line.get("route") == "/api/me" for line in lines) == 20
+    assert sum(line.get("route") == "/api/v1/me" for line in lines) == 20
     assert "setup?token" not in server.log.read_text()  # there is an owner already
 
 
