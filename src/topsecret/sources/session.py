@@ -7,7 +7,7 @@ in ``sql``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol, runtime_checkable
 
@@ -150,24 +150,21 @@ def check(session: Session, query: CountQuery) -> None:
     if schema is None:
         return
     events, _ = nothing(query.columns)
-    with refusing():
-        if query.home is not None:
-            counts_by_group(events, query, schema, session.dialect)
-        else:
-            ranking(events, query, schema, session.dialect)
+    build = ranking if query.home is None else counts_by_group
+    refused_for_schema(lambda: build(events, query, schema, session.dialect))
 
 
-@contextmanager
-def refusing() -> Iterator[None]:
+def refused_for_schema(build: Callable[[], object]) -> None:
     """A parameter that does not suit the schema is free, since no row was read."""
+    message = ""
     try:
-        yield
-        return
+        build()
     except WrongForSchema:
         raise
     except InvalidParameter as error:
         message = str(error)
-    raise WrongForSchema(message)
+    if message:  # outside, so that it has no other error as its context
+        raise WrongForSchema(message)
 
 
 def leading_counts_and_persons(engine: Engine, query: CountQuery) -> tuple[LeadingCounts, int]:

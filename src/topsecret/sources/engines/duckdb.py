@@ -292,9 +292,10 @@ class FileSource:
         with self.session(query) as session:
             header = common_columns(self._files.copied) or ()
             salt = b"" if query.max_items is None else query.salt
-            with asking.refusing():
-                statement = _text_statement(self._files.copied, header, query, salt)
-            found = session.attempt(statement)
+            asking.refused_for_schema(
+                lambda: _text_statement(self._files.copied, header, query, salt)
+            )
+            found = session.attempt(_text_statement(self._files.copied, header, query, salt))
             if found is not None:
                 return query.items(found)
         return asking.leading_counts(self, query)  # in one piece, where several failed
