@@ -9,7 +9,7 @@ post-processing of one Gaussian step of μ = √κ/σ; a list with A_j = 1 passe
 Φ(−z). The proof is in docs/proofs/tested-top-k.md.
 
 >>> [float(round(spread_cost(lists), 3)) for lists in (1, 2, 3, 4)]
-[1.0, 1.21, 1.416, 1.526]
+[1.0, 1.21, 1.417, 1.525]
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ def needed(name: str, question: Question) -> Leads:
     """The leads that the mechanism needs at these public numbers.
 
     >>> needed("limited-domain", Question.of(k=1, epsilon=1.0))
-    Leads(one=21, every=21)
+    Leads(one=21, every=21, any_answer=None)
     """
     prepared = prepare(name, question)
     mechanism = prepared.mechanism

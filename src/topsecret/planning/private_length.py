@@ -5,7 +5,7 @@ For planning and experiments; no guarantee rests on these numbers.
 >>> from topsecret.mechanisms import CanonicalSet
 >>> histogram = Histogram.of({0: 90, 1: 80}, domain=range(1000))
 >>> round(found(CanonicalSet(k=2, epsilon=1.0), histogram, top=2).named, 3)
-2.0
+1.995
 """
 
 from __future__ import annotations
