@@ -138,12 +138,17 @@ class Here:
         assert asked.status_code in (200, 202), asked.text
         return self.ended(who, asked.json()["id"])
 
-    def ended(self, who: str, identity: str, pause: float = 0.02) -> dict[str, Any]:
+    def ended(
+        self, who: str, identity: str, pause: float = 0.02, clock: "Clock | None" = None
+    ) -> dict[str, Any]:
+        """The job once it has ended; a ``clock`` of the test's goes on until then."""
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             job: dict[str, Any] = self.call(who, "GET", f"/api/answers/{identity}").json()
             if job["state"] != "working":
                 return job
+            if clock is not None:
+                clock.advance(1.0)
             time.sleep(pause)
         raise AssertionError("the question did not end")
 

@@ -18,8 +18,8 @@ import pytest
 from serving import PASSWORD, PATIENCE, Server, settings
 from sqlalchemy import select
 
+from topsecret.accounting.charge import in_words
 from topsecret.ledger import Ledger
-from topsecret.ledger.account import in_words
 from topsecret.ledger.schema import ANSWERS, RESERVATIONS
 from topsecret.ledger.store import Store
 from topsecret.service.datasets import NewDataset

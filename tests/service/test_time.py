@@ -91,8 +91,8 @@ def test_nothing_moves_before_the_tick(
         assert [entry.event for entry in ledger.history("metered")][-1] == "reserved"
         # At the tick everything moves at once.
         clock.advance(TICK * 0.02)
-        assert service.ended("bob", asked["id"])["state"] == "answered"
-        message = service.ended("bob", refused["id"])["message"]
+        assert service.ended("bob", asked["id"], clock=clock)["state"] == "answered"
+        message = service.ended("bob", refused["id"], clock=clock)["message"]
         assert "has 5 items left" in message
         assert ledger.history("metered")[-1].event == "settled"
         assert service.call("bob", "GET", budget).json()["spent"]["picks"] == "5"
@@ -114,7 +114,7 @@ def test_a_failure_waits_for_the_tick(tmp_path: Path, clock: Clock, error: Sourc
         ledger = service.parts.ledger
         assert ledger.history("metered")[-1].event == "reserved"
         clock.advance(TICK)
-        assert service.ended("bob", asked["id"])["state"] == "failed"
+        assert service.ended("bob", asked["id"], clock=clock)["state"] == "failed"
         assert ledger.history("metered")[-1].event in ("failed", "released")
 
 
