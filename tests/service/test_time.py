@@ -82,6 +82,10 @@ def test_nothing_moves_before_the_tick(
         asked = service.call("bob", "POST", path, body).json()
         assert drawn.wait(PATIENCE)
         refused = service.call("bob", "POST", path, body | {"k": 20}).json()
+        deadline = time.monotonic() + PATIENCE
+        while _row(service, refused["id"])["state"] == "working":  # decided before time goes on
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
         clock.advance(TICK * 0.99)
         early = service.call("bob", "GET", budget).json()
         assert early["spent"] == {"picks": "15", "queries": "1"}
