@@ -9,7 +9,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import duckdb
 import pytest
 from command import COMMAND, run
 
@@ -175,18 +174,35 @@ def test_a_closed_pipe_is_quiet(events: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_progress_on_a_terminal_and_ctrl_c(tmp_path: Path) -> None:
-    path = tmp_path / "long.parquet"
-    duckdb.sql(
-        'SELECT hash(range) % 4000000 AS "user", hash(range * 3) % 4000000 AS place '
-        "FROM range(12_000_000)"
-    ).write_parquet(str(path))
-    code = (
-        "from topsecret.sources import progress; progress.PATIENCE = 0.01\n"
-        f"from topsecret.cli import main; main({['top', str(path), *GOOD]})"
-    )
+LONG_QUERY = """
+import sys, threading
+from topsecret.sources import progress
+stopped, watch = threading.Event(), progress.watch
+
+def again_and_again(run, *, fraction, interrupt):
+    def runs():
+        while not stopped.is_set():
+            result = run()
+        return result
+    def stop():
+        stopped.set()
+        interrupt()
+    return watch(runs, fraction=fraction, interrupt=stop)
+
+progress.PATIENCE, progress.watch = 0.01, again_and_again
+from topsecret.cli import main
+main(sys.argv[1:])
+"""
+"""The same query until Ctrl-C: on the slowest machine it does not end before that."""
+
+
+def test_progress_on_a_terminal_and_ctrl_c(events: Path) -> None:
     terminal, theirs = pty.openpty()
-    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=theirs)
+    process = subprocess.Popen(
+        [sys.executable, "-c", LONG_QUERY, "top", str(events), *GOOD],
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+    )
     os.close(theirs)
     shown = b""
     with contextlib.suppress(OSError):  # it ended, which the next line reports
