@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from command import COMMAND, run
 
 import topsecret
+from command import COMMAND, run, run_apart
 
 GOOD = ["--item", "place", "--person", "user", "--epsilon", "1"]
 
@@ -53,7 +53,7 @@ def test_every_width(events: Path, columns: str) -> None:
 
 
 def test_a_terminal_without_unicode(events: Path) -> None:
-    done = run("top", str(events), *GOOD, PYTHONIOENCODING="ascii:strict")
+    done = run_apart("top", str(events), *GOOD, PYTHONIOENCODING="ascii:strict")
     assert done.returncode == 0
     assert r"Caf\xe9" in done.stdout
 
@@ -136,7 +136,7 @@ def test_a_broken_file_shows_no_data(tmp_path: Path) -> None:
 
 
 def test_version() -> None:
-    assert run("--version").stdout == f"topsecret {topsecret.__version__}\n"
+    assert run_apart("--version").stdout == f"topsecret {topsecret.__version__}\n"
 
 
 def test_no_arguments_show_the_help() -> None:
@@ -159,7 +159,7 @@ def test_help_has_examples() -> None:
 
 def test_demo_writes_answers_and_says_what_next(tmp_path: Path) -> None:
     folder = tmp_path / "a demo"
-    done = run("demo", "--directory", str(folder))
+    done = run_apart("demo", "--directory", str(folder))
     assert done.returncode == 0
     assert (folder / "checkins.csv").exists()
     assert "Central Station" in done.stdout
