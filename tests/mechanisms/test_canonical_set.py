@@ -24,7 +24,7 @@ from topsecret.mechanisms import (
     canonical_classes,
 )
 from topsecret.mechanisms.canonical_classes import Classes
-from topsecret.mechanisms.private_length import lengths
+from topsecret.mechanisms.private_length import lengths, whole_offsets
 from topsecret.mechanisms.ranked_groups import RankedGroups
 from topsecret.mechanisms.selection import Outcome
 from topsecret.noise.bits import ReplayableBits
@@ -442,3 +442,12 @@ def test_wrong_parameters_name_the_fix(kind):
         kind(5, 1.0).select(Histogram.of(COUNTS))
     with pytest.raises(InvalidParameter, match="needs integer counts"):
         kind(1, 1.0).select(Histogram.from_counts([0.5, 1.5]))
+
+
+def test_offsets_that_would_wrap_around_are_refused() -> None:
+    """By the public numbers alone. Wrapped, the worst margin would become the best."""
+    with pytest.raises(InvalidParameter, match="k is too large for so small an epsilon"):
+        whole_offsets(np.array([1.0, 2.0**60]))
+    nobody = RankedGroups(*(np.array([value]) for value in (0, 10**18, 0, 10**18)))
+    with pytest.raises(InvalidParameter, match="k is too large for so small an epsilon"):
+        OneshotPrivateLength(k=10**9, epsilon=1e-9).margins(nobody, 10**18)

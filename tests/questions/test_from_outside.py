@@ -1,6 +1,6 @@
 """Mechanisms and sources that the package does not know: what they say, and what is believed."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from topsecret import calibration, top_k
 from topsecret.calibration import Entry, unknown_domain
 from topsecret.errors import DomainRequired, InvalidParameter
 from topsecret.ledger import Flexible, Ledger, Metered
-from topsecret.mechanisms import GumbelTopK, LimitedDomain
+from topsecret.mechanisms import GumbelTopK, LaplaceRanking, LimitedDomain, OneshotExponential
 from topsecret.sources import CountQuery, LeadingCounts, open_source
 from topsecret.sources.sql.dialects import check_dialect
 
@@ -54,6 +54,17 @@ def test_an_object_that_costs_more_than_the_budget_is_refused() -> None:
         (object(), {}, "must be a name, or an object that satisfies Mechanism; found a object"),
         (MINE, {"k": 1}, "k=1 must be the mechanism's own k=2; pass k=2"),
         (MINE, {"k_bar": 20}, "k_bar=20 must be the mechanism's own k_bar=10; pass k_bar=10"),
+        # What its loss is proven for is not what a person can do here.
+        (replace(MINE, max_items=1), {}, "persons of at most 1 items; pass max_items=1"),
+        (replace(MINE, adjacency="replace"), {}, "is for adjacency='replace'"),
+        (
+            GumbelTopK(k=2, scale=0, sensitivity=0),
+            {},
+            "by less than 1; build it with sensitivity=1",
+        ),
+        (GumbelTopK(k=2, scale=9, sensitivity=0.99), {}, "by less than 1"),
+        (OneshotExponential(k=2, epsilon=1, sensitivity=0.5), {}, "by less than 1"),
+        (LaplaceRanking(k=2, epsilon=1), {}, "is for adjacency='replace'"),
     ],
 )
 def test_an_object_that_does_not_fit_is_refused(
@@ -62,6 +73,11 @@ def test_an_object_that_does_not_fit_is_refused(
     with pytest.raises(InvalidParameter) as caught:
         top_k(Counted(), mechanism=mechanism, **ASKED | changes)
     assert message in str(caught.value)
+
+
+def test_an_object_for_capped_persons_fits_where_the_source_caps() -> None:
+    capped = replace(MINE, max_items=2)
+    assert top_k(Capping(), mechanism=capped, **ASKED, max_items=2).items == ("park", "pier")
 
 
 def test_an_object_that_needs_a_domain_is_refused_before_a_row_is_read(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 import pytest
 import scipy.stats
 import sqlalchemy
@@ -301,3 +302,31 @@ def _at(public: range, inside: dict[int, int], places: list[int]) -> Iterator[in
         for index in taken:
             place += index <= place
         yield public[place]
+
+
+LARGEST = range(-(2**61), 2**61)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "delta"),
+    [
+        ("gumbel", 1e-6),
+        ("canonical-set", 0),
+        ("oneshot-private-length", 0),
+        ("oneshot-exponential", 0),
+    ],
+)
+def test_the_largest_range_is_answered_whether_or_not_a_row_is_in_it(
+    mechanism: str, delta: float
+) -> None:
+    """All 2**62 numbers unseen, or all but one: a failure of either would tell them apart."""
+    for rows in ({"who": [], "n": []}, {"who": [1], "n": [5]}):
+        table = pa.table(rows, schema=pa.schema({"who": pa.int64(), "n": pa.int64()}))
+        asked = {"domain": LARGEST, "mechanism": mechanism, "delta": delta}
+        assert top_k(table, item="n", person="who", k=1, epsilon=1, **asked).items  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("wide", [range(-(2**61), 2**61 + 1), range(-(2**62), 2**62)])
+def test_a_range_whose_unseen_numbers_do_not_fit_is_refused(wide: range) -> None:
+    with pytest.raises(InvalidParameter, match=r"keep to ±2\*\*62 and to 2\*\*62 numbers"):
+        domain_of(wide)

@@ -56,6 +56,7 @@ def of_object(mechanism: Mechanism, question: Question) -> Prepared:
             raise InvalidParameter(
                 f"{name}={asked} must be the mechanism's own {name}={own}; pass {name}={own}"
             )
+    _check_neighbours(mechanism, question)
     if question.ordered and not mechanism.ordered:
         raise InvalidParameter("the mechanism answers a set; leave ordered out")
     if question.fill and not getattr(mechanism, "fill", False):
@@ -77,6 +78,30 @@ def of_object(mechanism: Mechanism, question: Question) -> Prepared:
         "stands for the items that the mechanism did not name",
         list_ended if mechanism.ordered else set_ended,
     )
+
+
+def _check_neighbours(mechanism: Any, question: Question) -> None:
+    """The mechanism's claim is about the neighbours of this question.
+
+    A mechanism says by ``adjacency``, ``max_items`` and ``sensitivity`` for which changes of the
+    counts its loss is proven (``topsecret verify`` tries exactly those). Here one person more or
+    less moves each count by at most one, as many counts as the cap that the source applies.
+    """
+    adjacency = getattr(mechanism, "adjacency", "add-remove")
+    if adjacency != "add-remove":
+        raise InvalidParameter(
+            f"the mechanism's loss is for adjacency={adjacency!r}; build it with 'add-remove'"
+        )
+    cap = getattr(mechanism, "max_items", None)
+    if cap is not None and (question.max_items is None or question.max_items > cap):
+        raise InvalidParameter(
+            f"the mechanism's loss is for persons of at most {cap} items; pass max_items={cap}"
+        )
+    if getattr(mechanism, "sensitivity", 1) < 1:
+        raise InvalidParameter(
+            "the mechanism's loss is for counts that a person moves by less than 1; "
+            "build it with sensitivity=1"
+        )
 
 
 def _fields(mechanism: Any) -> dict[str, Public]:

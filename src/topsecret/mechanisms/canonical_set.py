@@ -49,6 +49,7 @@ from topsecret.mechanisms.private_length import (
     ranks_below,
     scores_of,
     summable,
+    whole_offsets,
 )
 from topsecret.mechanisms.ranked_groups import RankedGroups
 from topsecret.mechanisms.selection import Outcome, Selection
@@ -215,8 +216,8 @@ def _margin_table(
     m = np.repeat(sizes, number)
     inner = np.arange(len(m)) - np.repeat(starts, number)
     r, t = inner // len(levels), levels[inner % len(levels)]
-    c = np.ceil(log_binomials(t - r, m - r)[0] / float(price)).astype(np.int64)
-    return m, r + 1, t, 10 * c, starts
+    c = np.ceil(log_binomials(t - r, m - r)[0] / float(price))
+    return m, r + 1, t, whole_offsets(10 * c), starts
 
 
 @lru_cache(maxsize=4096)

@@ -50,6 +50,7 @@ from topsecret.mechanisms.private_length import (
     ranks_below,
     scores_of,
     summable,
+    whole_offsets,
 )
 from topsecret.mechanisms.ranked_groups import RankedGroups
 from topsecret.mechanisms.selection import Outcome, Selection
@@ -164,5 +165,4 @@ def _margin_table(
     sizes = np.array(lengths(k), dtype=np.int64)
     m, t = np.repeat(sizes, len(levels)), np.tile(levels, len(sizes))
     logarithm = sum(log_bounds(t / m, t / m)) / 2
-    needed = np.ceil(m * float(unit) * logarithm)
-    return m, t, needed.astype(np.int64), np.arange(0, len(m), len(levels))
+    return m, t, whole_offsets(m * float(unit) * logarithm), np.arange(0, len(m), len(levels))

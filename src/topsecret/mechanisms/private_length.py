@@ -1,4 +1,5 @@
-"""How many items to name, chosen privately: what `CanonicalSet` and `OneshotShortList` begin with.
+"""How many items to name, chosen privately: what `CanonicalSet` and `OneshotPrivateLength` begin
+with.
 
 >>> lengths(10)
 (1, 2, 3, 4, 5, 6, 7, 9, 10)
@@ -70,6 +71,14 @@ def summable(counts: NDArray[Any]) -> NDArray[Any]:
     if counts.dtype == np.int64 and max(int(counts.max()), -int(counts.min())) < _WHOLE:
         return counts
     return np.array([int(count) for count in counts], dtype=object)
+
+
+def whole_offsets(needed: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Public constants that margins are reduced by, rounded up: no difference wraps around."""
+    rounded = np.ceil(needed)
+    if float(rounded.max(initial=0)) >= 2.0**60:
+        raise InvalidParameter("k is too large for so small an epsilon; lower k or raise epsilon")
+    return rounded.astype(np.int64)
 
 
 def scores_of(margins: NDArray[Any]) -> NDArray[Any]:

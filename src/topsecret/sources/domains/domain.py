@@ -147,10 +147,14 @@ def _interval(given: range) -> Interval:
     if not given:
         raise InvalidParameter(f"domain={given!r} must not be empty; widen the range")
     low, high = sorted((given[0], given[-1]))
-    if low < -FARTHEST or high > FARTHEST or high - low == 2 * FARTHEST:
-        raise InvalidParameter(f"domain={given!r} must keep to ±2**62; narrow the range")
     step = abs(given.step)
-    return Interval(low, step, (high - low) // step + 1)
+    size = (high - low) // step + 1
+    # However few of them are observed, so many unseen ones fit a number of 64 bits.
+    if low < -FARTHEST or high > FARTHEST or size > FARTHEST:
+        raise InvalidParameter(
+            f"domain={given!r} must keep to ±2**62 and to 2**62 numbers; narrow the range"
+        )
+    return Interval(low, step, size)
 
 
 def _listed(given: Iterable[Any]) -> Listed:
