@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from command import run
 from pages import PAGES, ROOT, blocks, commands
 
 ELSEWHERE = {
@@ -37,31 +38,26 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("name", WITH_PYTHON)
-def test_python_runs(folder: Path, name: str) -> None:
-    code = "\n".join(blocks("python", PAGES[name]))
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+def test_python_runs(folder: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    code = compile("\n".join(blocks("python", PAGES[name])), name, "exec")
+    exec(code, {"__name__": "__main__"})
 
 
 @pytest.mark.parametrize(("name", "command"), COMMANDS)
 def test_command_runs(folder: Path, name: str, command: str) -> None:
-    words = [sys.executable, "-m", "topsecret", *shlex.split(command, comments=True)[1:]]
-    done = subprocess.run(words, cwd=folder, check=True, capture_output=True, text=True)
-    if name == "README.md" and words[3] == "top":
+    words = shlex.split(command, comments=True)[1:]
+    done = run(*words, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    if name == "README.md" and words[0] == "top":
         receipt = done.stdout.split("Receipt")[1].split("Made")[0].split()
         assert receipt == PAGES[name].split("Receipt")[1].split("Made")[0].split()
 
 
-def test_a_shown_table_is_the_one_printed(folder: Path) -> None:
-    words = [sys.executable, "-m", "topsecret", *shlex.split("account picks 50 0.1")]
-    done = subprocess.run(words, cwd=folder, check=True, capture_output=True, text=True)
+def test_a_shown_table_is_the_one_printed() -> None:
+    done = run("account", "picks", "50", "0.1")
     assert f"```\n{done.stdout}```\n" in PAGES["docs/accounting.md"]
 
 

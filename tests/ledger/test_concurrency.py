@@ -7,20 +7,20 @@ import crowd
 from postgres import Server
 
 
-def plausible(outcome: crowd.Outcome) -> None:
-    assert outcome.settled > outcome.requests // 8
-    assert outcome.refused > 0
+def some_were_answered(outcome: crowd.Outcome) -> None:
+    """How many depends on what the kills left in doubt; that every sum is exact does not."""
+    assert outcome.settled > 0
 
 
 def test_a_crowd_on_sqlite(tmp_path: Path) -> None:
     place = str(tmp_path / "ledger.db")
-    plausible(crowd.run(place, tmp_path, requests=240, kills=4))
+    some_were_answered(crowd.run(place, tmp_path, requests=240, kills=4))
 
 
 def test_a_crowd_on_postgres(tmp_path: Path) -> None:
     server = Server()
     try:
         place = server.url(server.create_database())
-        plausible(crowd.run(place, tmp_path, 240, kills=3, server=server, server_kills=2))
+        some_were_answered(crowd.run(place, tmp_path, 240, kills=3, server=server, server_kills=2))
     finally:
         server.stop()

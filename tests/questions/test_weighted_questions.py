@@ -3,13 +3,12 @@
 import csv
 import json
 import random
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from command import run
 from topsecret import plan, top_k
 from topsecret.errors import InvalidParameter
 from topsecret.ledger import Flexible, Ledger
@@ -143,9 +142,7 @@ def test_what_cannot_be_is_refused(events: Path, asked: dict[str, Any], message:
 def test_the_command_line_asks_the_same(events: Path) -> None:
     command = ["top", str(events), "--item", "place", "--person", "user", "--epsilon", "2"]
     words = [*command, "-k", "all", "--at-least", "100", "--json"]
-    shown = subprocess.run(
-        [sys.executable, "-m", "topsecret", *words], capture_output=True, text=True, check=True
-    )
+    shown = run(*words)
     answer = json.loads(shown.stdout)
     assert answer["k"] == "all"
     assert answer["items"][0] == "p1"

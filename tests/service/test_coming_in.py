@@ -55,9 +55,9 @@ def test_an_unknown_name_takes_as_long_as_a_wrong_password(service: Here) -> Non
     took: dict[str, list[float]] = {"ann": [], "nobody": []}
     for _ in range(5):
         for name, times in took.items():
-            begun = time.perf_counter()
+            begun = time.thread_time()  # of this thread alone: others do not slow it
             assert not service.parts.accounts.check_password(name, "wrong password")
-            times.append(time.perf_counter() - begun)
+            times.append(time.thread_time() - begun)
     assert min(took["nobody"]) > 0.1 * min(took["ann"])
 
 

@@ -26,7 +26,7 @@ from topsecret.service.datasets import NewDataset
 from topsecret.service.state import Parts
 
 SOAK = os.environ.get("TOPSECRET_SOAK") == "1"
-QUESTIONS, KILLS = (100, 5) if SOAK else (16, 1)
+QUESTIONS, KILLS, CLIENTS = (100, 5, 8) if SOAK else (16, 1, 8)
 COLUMNS = tuple(f"c{number}" for number in range(25))
 ITEMS = sum(2 + number // len(COLUMNS) for number in range(QUESTIONS))
 """All that the questions ask for together; the budget has a tenth less, so some are refused."""
@@ -118,7 +118,7 @@ def test_a_killed_worker_loses_nothing_and_answers_nothing_twice(
     server = Server(tmp_path, *options)
     asker = Asker(server, key)
     try:
-        with ThreadPoolExecutor(8) as pool:
+        with ThreadPoolExecutor(CLIENTS) as pool:
             asked = [pool.submit(asker.ask, number) for number in range(QUESTIONS)]
             for _ in range(KILLS):
                 time.sleep(1.0)
@@ -142,10 +142,11 @@ def test_a_killed_worker_loses_nothing_and_answers_nothing_twice(
     for job in last:
         shown = seen.get(job["request_id"], [])
         assert all(answer == job["answer"] for answer in shown)
+    # How many of each depends on when the kill came; whoever asked is one of the three.
     by_state: dict[str, set[str]] = {"answered": set(), "refused": set(), "in-doubt": set()}
     for job in last:
         by_state[job["state"]].add(job["request_id"])
-    assert len(by_state["answered"]) > QUESTIONS // 2
+    assert len(by_state["in-doubt"]) <= CLIENTS * KILLS
     ledger = Ledger(place or tmp_path / "service.db")
     told = accounted(ledger, by_state)
     stored = kept_items(Store(place or tmp_path / "service.db"))

@@ -129,7 +129,8 @@ def _wait(server: Server, key: str, job: str) -> None:
     deadline = time.monotonic() + PATIENCE
     headers = {"authorization": f"Bearer {key}"}
     while time.monotonic() < deadline:
-        found = httpx.get(f"{server.address}/api/answers/{job}", headers=headers).json()
+        path = f"{server.address}/api/answers/{job}"
+        found = httpx.get(path, headers=headers, timeout=PATIENCE).json()
         if found["state"] != "working":
             return
         time.sleep(0.1)

@@ -80,9 +80,9 @@ def test_workers_share_accounts_logs_are_json_and_metrics_add_up(tmp_path: Path)
     try:
         headers = {"authorization": f"Bearer {key}"}
         for _ in range(20):  # a connection each: the workers take turns
-            answer = httpx.get(f"{server.address}/api/v1/me", headers=headers)
+            answer = httpx.get(f"{server.address}/api/v1/me", headers=headers, timeout=PATIENCE)
             assert answer.json() == {"name": "olga", "role": "owner"}
-        text = httpx.get(f"{server.address}/metrics", headers=headers).text
+        text = httpx.get(f"{server.address}/metrics", headers=headers, timeout=PATIENCE).text
         found = re.search(r'requests_total\{[^}]*route="/api/v1/me"[^}]*\} (\d+)', text)
         assert found
         assert float(found[1]) == 20

@@ -57,8 +57,8 @@ class DuckCatalogue:
         here = session.ask("SELECT current_database(), current_schema()", [])[0]
         self._here: Name = tuple(map(str, here))
         macros = session.ask(
-            "SELECT function_name FROM duckdb_functions() WHERE NOT internal INTERSECT "
-            "SELECT function_name FROM duckdb_functions() WHERE internal",
+            "SELECT function_name FROM duckdb_functions() GROUP BY ALL "
+            "HAVING bool_or(internal) AND NOT bool_and(internal)",
             [],
         )
         self._macros = sorted(str(name) for (name,) in macros)

@@ -50,12 +50,20 @@ class Tables:
     ) -> DuckSession:
         """A session over the events, which are a table by name or a select of ibis."""
         found: dict[str, _Found] = {}
+        catalogues: list[DuckCatalogue] = []  # one, read once: a session is one transaction
+
+        def catalogue(session: DuckSession) -> DuckCatalogue:
+            if not catalogues:
+                catalogues.append(DuckCatalogue(session, self.frames))
+            return catalogues[0]
 
         def events(session: DuckSession) -> _Found:
             if "events" not in found:
-                found["events"] = self._found(session, meant, self.name)
+                found["events"] = self._found(catalogue(session), meant, self.name)
                 if not self.trusted:
-                    self._check(session, found["events"], query.person)
+                    catalogue(session).check_functions()
+                    stored = found["events"].stored
+                    check_relation(stored, query.person, catalogue(session), "duckdb")
             return found["events"]
 
         def relation(session: DuckSession, columns: Sequence[str]) -> Relation:
@@ -68,12 +76,11 @@ class Tables:
         def other(session: DuckSession, domain: Column, columns: Sequence[str]) -> Relation:
             parts = (domain.table,) if isinstance(domain.table, str) else domain.table
             shown = ".".join(parts)
-            items = self._found(
-                session, tuple(shown.split(".")) if len(parts) == 1 else parts, shown
-            )
-            catalogue = DuckCatalogue(session, self.frames)
+            named = tuple(shown.split(".")) if len(parts) == 1 else parts
+            items = self._found(catalogue(session), named, shown)
             both = (
-                base_tables(one.stored, catalogue, "duckdb") for one in (items, events(session))
+                base_tables(one.stored, catalogue(session), "duckdb")
+                for one in (items, events(session))
             )
             if frozenset.intersection(*both):
                 raise InvalidParameter(private_domain(shown))
@@ -86,12 +93,11 @@ class Tables:
         return failure(kind, self.name)
 
     def _found(
-        self, session: DuckSession, meant: tuple[str, ...] | exp.Expression, name: str
+        self, catalogue: DuckCatalogue, meant: tuple[str, ...] | exp.Expression, name: str
     ) -> _Found:
         if isinstance(meant, exp.Expression):
             select: Any = meant
             return _Found(Stored((name,), meant), select.subquery())
-        catalogue = DuckCatalogue(session, self.frames)
         parts = tuple(part.name for part in self.table(*meant).parts)
         stored = catalogue.find(parts, None)
         if stored is None:
@@ -99,11 +105,6 @@ class Tables:
                 f"{name} does not exist or cannot be opened; check the table"
             )
         return _Found(stored, table(*stored.name))
-
-    def _check(self, session: DuckSession, events: _Found, person: str) -> None:
-        catalogue = DuckCatalogue(session, self.frames)
-        catalogue.check_functions()
-        check_relation(events.stored, person, catalogue, "duckdb")
 
     def _described(
         self,
@@ -158,11 +159,10 @@ def hardened(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
     try:
         try:
             begun = not _in_transaction(connection)
-            for name, value in DUCKDB.items():
-                found = _setting(connection, name)
-                if found is not None and found != value:
+            for name, found in _settings(connection).items():
+                if found is not None and found != DUCKDB[name]:
                     before[name] = found
-                    _set(connection, name, value)
+                    _set(connection, name, DUCKDB[name])
             if begun:
                 connection.execute("BEGIN TRANSACTION")
             failed = False
@@ -188,14 +188,16 @@ def _in_transaction(connection: duckdb.DuckDBPyConnection) -> bool:
     return len(numbers) == 1
 
 
-def _setting(connection: duckdb.DuckDBPyConnection, name: str) -> object:
-    """The value; None where this version has no such setting."""
+def _settings(connection: duckdb.DuckDBPyConnection) -> dict[str, object]:
+    """The values of those of our settings that this version has."""
+    names = {name.lower(): name for name in DUCKDB}
+    wanted = ", ".join(f"'{name}'" for name in names)
     rows = connection.execute(
-        "SELECT count(*) FROM duckdb_settings() WHERE lower(name) = lower(?)", [name]
+        f"SELECT lower(name) FROM duckdb_settings() WHERE lower(name) IN ({wanted})"
     ).fetchall()
-    if not rows[0][0]:
-        return None
-    return connection.execute(f"SELECT current_setting('{name}')").fetchall()[0][0]
+    have = [names[name] for (name,) in rows]
+    values = ", ".join(f"current_setting('{name}')" for name in have)
+    return dict(zip(have, connection.execute(f"SELECT {values}").fetchall()[0], strict=True))
 
 
 def _set(connection: duckdb.DuckDBPyConnection, name: str, value: object) -> None:
