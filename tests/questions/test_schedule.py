@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 import scheduled
 
-import topsecret
 from topsecret.errors import BudgetExceeded, InvalidParameter, SourceError
 from topsecret.ledger import Flexible, Ledger, Metered
 from topsecret.ledger.publications import Publications
+from topsecret.questions.answer import planned
 from topsecret.questions.periods import Periods, moment
-from topsecret.questions.schedule import Schedule, due_periods, progress, write_off_list
+from topsecret.questions.schedule import Schedule, progress, write_off_list
+from topsecret.questions.schedule_terms import due_periods
 
 
 def write(folder: Path, weeks: int = 4) -> Path:
@@ -127,9 +128,7 @@ def test_one_charge_at_the_start_pays_for_all(tmp_path: Path, ledger: Ledger) ->
     again.run("2026-02-09")
     assert ledger.account("visits").spent == spent
     assert weekly.plan.epsilon <= 4
-    single = topsecret.questions.schedule.planned(
-        weekly.terms.question().numbers, weekly.terms.question()
-    )
+    single = planned(weekly.terms.question().numbers, weekly.terms.question())
     assert weekly.plan.each.epsilon < single.each.epsilon
     assert not ledger.check().faults
 

@@ -11,7 +11,7 @@ from topsecret.cli.app import app
 from topsecret.cli.place import LedgerOption, open_ledger
 
 if TYPE_CHECKING:
-    from topsecret.questions.schedule import ScheduleTerms
+    from topsecret.questions.schedule_terms import ScheduleTerms
 
 schedule = typer.Typer(
     no_args_is_help=True, help="Lists at public times under one budget: plan, start, run, show."
@@ -65,7 +65,7 @@ def plan(
     topsecret schedule plan --every week --start 2026-01-05 --until 2026-12-31 --epsilon 1
     """
     from topsecret.cli.length import length
-    from topsecret.questions.schedule import schedule_plan, terms_of
+    from topsecret.questions.schedule_terms import schedule_plan, terms_of
 
     terms = terms_of(
         item="item",
