@@ -61,6 +61,26 @@ def test_a_shown_table_is_the_one_printed() -> None:
     assert f"```\n{done.stdout}```\n" in PAGES["docs/accounting.md"]
 
 
+def test_the_first_use_works_as_pasted_into_a_fresh_shell(tmp_path: Path) -> None:
+    """After ``make demo``, block by block, in an environment that holds nothing."""
+    from topsecret.sources.demo_data import write_checkins
+
+    write_checkins(tmp_path / "demo")
+    (tmp_path / ".venv").symlink_to(sys.prefix)
+    section = PAGES["README.md"].split("## First use")[1].split("## ")[0]
+    shell, python = "".join(blocks("sh", section)), "".join(blocks("python", section))
+    pasted = f"set -e\n{shell}python - <<'END'\n{python}\nEND\n"
+    done = subprocess.run(
+        ["env", "-i", "PATH=/usr/bin:/bin", "bash", "-c", pasted],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.count("Receipt") == 2
+
+
 def test_set_up_is_two_commands() -> None:
     lines = blocks("sh", PAGES["README.md"])[0].splitlines()
     assert [line.split("#")[0].strip() for line in lines] == ["make demo", "make test"]
