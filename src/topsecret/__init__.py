@@ -6,6 +6,7 @@
 from topsecret.counts.histogram import Histogram
 from topsecret.mechanisms.selection import NOTHING
 from topsecret.planning import Zipf, plan
+from topsecret.questions.schedule import Schedule
 from topsecret.questions.sql import sql
 from topsecret.questions.top_k import Column, Expression, top_k, top_k_by
 from topsecret.sources.file_form import File
@@ -18,6 +19,7 @@ __all__ = [
     "Expression",
     "File",
     "Histogram",
+    "Schedule",
     "Zipf",
     "__version__",
     "plan",

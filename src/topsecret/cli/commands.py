@@ -3,6 +3,7 @@
 from topsecret.cli import top  # isort: skip
 from topsecret.cli import sql  # isort: skip
 from topsecret.cli import privacy  # isort: skip
+from topsecret.cli import schedule  # isort: skip
 from topsecret.cli import plan  # isort: skip
 from topsecret.cli import demo  # isort: skip
 from topsecret.cli import verify  # isort: skip
@@ -28,6 +29,7 @@ __all__ = [
     "privacy",
     "rank",
     "reproduce",
+    "schedule",
     "serve",
     "sql",
     "top",

@@ -18,9 +18,25 @@ from topsecret.ledger import rows
 from topsecret.ledger.amounts import Amounts, as_text, from_text, minus, plus, shortages
 from topsecret.ledger.chain import GENESIS, Entry, canonical, digest
 from topsecret.ledger.rows import amounts, budget_of
-from topsecret.ledger.schema import ALLOWANCES, ANSWERS, DATASETS, ENTRIES, RESERVATIONS
+from topsecret.ledger.schema import (
+    ALLOWANCES,
+    ANSWERS,
+    DATASETS,
+    ENTRIES,
+    PERIODS,
+    PUBLICATIONS,
+    RESERVATIONS,
+)
 
 ENDINGS = tuple(rows.ENDED_BY)
+PERIOD_STATES = {
+    "period begun": "begun",
+    "period stored": "stored",
+    "period failed": "failed",
+    "period released": None,
+    "period written off": None,
+}
+"""The state that each event leads a period of a publication to; None: as if it had not begun."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +87,10 @@ class _Replay:
     limits: dict[str, dict[str, str]] = field(default_factory=dict)
     allowed_at: dict[str, int] = field(default_factory=dict)
     reservations: dict[str, _Reserved] = field(default_factory=dict)
+    publications: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """The name and the key's digest of each."""
+    periods: dict[tuple[str, int], tuple[str, str | None]] = field(default_factory=dict)
+    """The state and the answer's digest of each period."""
 
     def follow(self, entry: Entry) -> Iterator[str]:
         """Take the next entry in; yield what is wrong with it."""
@@ -112,8 +132,24 @@ class _Replay:
             self._spend(reserved.body["analyst"], cost, reserved.cost)
             reserved.state, reserved.cost = rows.ENDED_BY[entry.event], cost
             reserved.answer, reserved.last = body.get("answer"), entry.position
+        elif entry.event == "published":
+            self.publications[body["reservation"]] = body["name"], body["key"]
+            if self.reservations[body["reservation"]].state != rows.SETTLED:
+                yield "it publishes what was not paid for"
+        elif entry.event in PERIOD_STATES:
+            yield from self._period(PERIOD_STATES[entry.event], body)
         else:
             yield f"its event {entry.event!r} is unknown"
+
+    def _period(self, state: str | None, body: dict[str, Any]) -> Iterator[str]:
+        key = body["reservation"], body["period"]
+        before = self.periods.pop(key, ("", None))[0]
+        if key[0] not in self.publications:
+            yield "its publication has no entry"
+        if (before == "") != (state == "begun") or before == "stored":
+            yield "it does not follow from the period's state before it"
+        if state is not None:
+            self.periods[key] = state, body.get("answer")
 
     def _spend(self, analyst: str, more: Amounts, less: Amounts) -> None:
         self.spent = minus(plus(self.spent, more), less)
@@ -150,6 +186,7 @@ def audit(connection: Connection) -> Report:
                 Fault(name, reserved.last, what)
                 for what in _reservation(identity, name, reserved, mine, answer)
             ]
+    faults += _publications(connection, replays)
     for identity, row in reservations.items():
         faults.append(
             Fault(row["dataset"], row["position"], f"reservation {identity} has no entry")
@@ -159,6 +196,33 @@ def audit(connection: Connection) -> Report:
     total = sum(replay.count for replay in replays.values())
     faults.sort(key=lambda fault: (fault.dataset, fault.position))
     return Report(total, heads, tuple(faults))
+
+
+def _publications(connection: Connection, replays: dict[str, _Replay]) -> Iterator[Fault]:
+    """Names, keys and periods, against the entries."""
+    named = {
+        row["reservation"]: (row["dataset"], row["name"], digest_of(row["key"]))
+        for row in connection.execute(select(PUBLICATIONS)).mappings()
+    }
+    periods = {
+        (row["reservation"], row["period"]): (
+            row["state"],
+            None if row["answer"] is None else digest_of(row["answer"]),
+        )
+        for row in connection.execute(select(PERIODS)).mappings()
+    }
+    for name, replay in replays.items():
+        for identity, (title, key) in replay.publications.items():
+            if named.pop(identity, None) != (name, title, key):
+                yield Fault(name, replay.count, f"the row of publication {identity} is another")
+        for which, state in replay.periods.items():
+            if periods.pop(which, None) != state:
+                what = f"period {which[1]} of publication {which[0]} is another"
+                yield Fault(name, replay.count, what)
+    for identity in named:
+        yield Fault("", 0, f"publication {identity} has no entry")
+    for identity, period in periods:
+        yield Fault("", 0, f"period {period} of publication {identity} has no entry")
 
 
 def _by(connection: Connection, table: Table, key: str) -> dict[str, RowMapping]:

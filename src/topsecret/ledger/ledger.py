@@ -18,19 +18,18 @@ from __future__ import annotations
 import copy
 import json
 import os
-import secrets
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Connection, RowMapping, select
 
-from topsecret.accounting.charge import described
 from topsecret.accounting.privacy_unit import PrivacyUnit
-from topsecret.errors import BudgetExceeded, InDoubt, InvalidParameter, Taken
+from topsecret.errors import InDoubt, InvalidParameter, Taken
 from topsecret.ledger import rows, statements
 from topsecret.ledger.account import Account, Allowance, Pending
-from topsecret.ledger.amounts import Amounts, as_text, least, minus, named, plus, shortages
+from topsecret.ledger.admission import admitted, exceeded, weighed
+from topsecret.ledger.amounts import Amounts, as_text, named, plus, shortages
 from topsecret.ledger.asked_before import asked_before, retried, stored
 from topsecret.ledger.audit import Report, audit
 from topsecret.ledger.budget import Flexible, Metered
@@ -194,58 +193,15 @@ class Ledger:
                     return stored(earlier)
                 if may_wait and self._young(earlier):
                     return None
-            worst, left = self._weighed(row, request, analyst)
+            worst, left = weighed(row, request, analyst)
             if not shortages(worst, left):
-                row.spend(analyst, worst)
-                identity = secrets.token_hex(6)
-                body = {
-                    "reservation": identity,
-                    "analyst": analyst,
-                    "request": request.request_id,
-                    "question": question,
-                    "asked": dict(request.question),
-                    "cost": as_text(worst),
-                }
-                entry = row.append("reserved", body)
-                values = {
-                    "id": identity,
-                    "dataset": request.dataset,
-                    "analyst": analyst,
-                    "request": request.request_id,
-                    "question": question,
-                    "state": rows.RESERVED,
-                    "cost": canonical(as_text(worst)),
-                    "position": entry.position,
-                    "time": entry.time,
-                }
-                connection.execute(statements.ADD_RESERVATION, values)
+                identity = admitted(row, request, question, worst)
                 return Reservation(identity, request, row.budget)
-        raise _exceeded(request, row.budget, worst, left)
+        raise exceeded(request, row.budget, worst, left)
 
     def _young(self, row: RowMapping) -> bool:
         age = datetime.now(UTC) - datetime.fromisoformat(row["time"])
         return age < timedelta(seconds=WAIT + self.pace.longer)
-
-    def _weighed(self, row: DatasetRow, request: Request, analyst: str) -> tuple[Amounts, Amounts]:
-        """What the query may need, and what there is for it."""
-        if row.state != rows.OPEN:
-            raise InvalidParameter(f"the budget of data set {row.name!r} is closed")
-        if (request.unit.person, request.unit.adjacency) != (row.person, row.adjacency):
-            raise InvalidParameter(
-                f"the budget of data set {row.name!r} protects persons as told apart by "
-                f"{row.person!r} under {row.adjacency}; ask with these"
-            )
-        left = minus(row.budget.limits, row.spent)
-        mine = [share for share in row.shares if share["analyst"] == analyst]
-        if row.shares and not mine:
-            who = f"analyst {analyst!r}" if analyst else "a query without analyst"
-            raise InvalidParameter(
-                f"{who} has no allowance from data set {row.name!r}; its owner gives one with "
-                "topsecret budget allow"
-            )
-        for share in mine:
-            left = least(left, minus(amounts(share["limits"]), amounts(share["spent"])))
-        return row.budget.worst(request.price), left
 
     def settle(
         self, reservation: Reservation, answer: Mapping[str, object], symbols: int
@@ -350,21 +306,6 @@ class Ledger:
         """Verify the hash chain, and everything else against it."""
         with self._store.reading() as connection:
             return audit(connection)
-
-
-def _exceeded(
-    request: Request, budget: Metered | Flexible, worst: Amounts, left: Amounts
-) -> BudgetExceeded:
-    lacking = shortages(worst, left)
-    needs = " and ".join(described(name, worst[name], needed=True) for name in lacking)
-    rest = " and ".join(described(name, left[name], needed=False) for name in lacking)
-    return BudgetExceeded(
-        f"the query may need {needs}, and data set {request.dataset!r} has {rest} left for it; "
-        f"{budget.advice(left, request.bargain)}",
-        dataset=request.dataset,
-        needed=worst,
-        left=left,
-    )
 
 
 def _name(role: str, value: str) -> None:

@@ -108,6 +108,30 @@ FIRST_FORMS = Table(
 )
 """Questions that were asked before they had fingerprints, by what ``FirstForm`` keeps of them."""
 
+PUBLICATIONS = Table(
+    "publications",
+    METADATA,
+    Column("reservation", Text, primary_key=True),
+    Column("dataset", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("key", Text, nullable=False),
+    UniqueConstraint("dataset", "name", name="one_publication_per_name"),
+    sqlite_with_rowid=False,
+)
+"""Lists that are published again and again, paid for at once. ``key`` is secret, or empty."""
+
+PERIODS = Table(
+    "periods",
+    METADATA,
+    Column("reservation", Text, primary_key=True),
+    Column("period", Integer, primary_key=True),
+    Column("state", Text, nullable=False),
+    Column("time", Text, nullable=False),
+    Column("answer", Text, nullable=True),
+    sqlite_with_rowid=False,
+)
+"""How far each period of a publication got, and the answer that may be shown."""
+
 
 def _first_tables(connection: Connection) -> None:
     METADATA.create_all(connection)
@@ -144,10 +168,16 @@ def _first_forms(connection: Connection) -> None:
         connection.execute(FIRST_FORMS.insert().values(reservation=entry["reservation"], **values))
 
 
+def _publications(connection: Connection) -> None:
+    for table in (PUBLICATIONS, PERIODS):
+        table.create(connection, checkfirst=True)
+
+
 MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     _first_tables,
     _append_only,
     _first_forms,
+    _publications,
 )
 """The migration at index n leads from version n to version n + 1."""
 

@@ -79,19 +79,27 @@ def answer(question: Question, source: Source, purse: Purse) -> Answer:
     *Guarantee.* What comes back is private as the receipt says, and whatever else a caller can
     see (errors, charges, the number of rows asked for) depends on public values alone.
     """
-    _check_source(source, question)
-    plan = planned(_numbers(question, source), question, purse.terms)
+    plan = checked_plan(question, source, purse.terms)
+    return purse.pay(Bill(question, plan, source), lambda: drawn(question, plan, source))
 
+
+def drawn(question: Question, plan: Plan, source: Source) -> tuple[Answer, int]:
+    """Read and draw what was planned and paid for: the answer, and how many symbols it has."""
+    queries = question.queries(plan.each.rows)
+    asked = counted(source, queries, question.count_persons, plan.each.weights)
+    with asked as (histograms, persons):
+        return _released(question, plan, source, histograms, persons)
+
+
+def checked_plan(
+    question: Question, source: Source, terms: Metered | Flexible | None, lists: int = 1
+) -> Plan:
+    """How so many lists of a question about a source are drawn, all refusals behind us."""
+    _check_source(source, question)
+    plan = planned(_numbers(question, source), question, terms, lists)
     if plan.each.weights is not None:
         _refuse_for_weights(question)
-
-    def read_and_draw() -> tuple[Answer, int]:
-        queries = question.queries(plan.each.rows)
-        asked = counted(source, queries, question.count_persons, plan.each.weights)
-        with asked as (histograms, persons):
-            return _released(question, plan, source, histograms, persons)
-
-    return purse.pay(Bill(question, plan, source), read_and_draw)
+    return plan
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # kept and compared as the object that it is
@@ -105,10 +113,19 @@ class Plan:
     delta: float
 
 
-def planned(numbers: Numbers, question: Question, terms: Metered | Flexible | None = None) -> Plan:
-    """The question's lists, calibrated so that together they keep to its (ε, δ)."""
+def planned(
+    numbers: Numbers,
+    question: Question,
+    terms: Metered | Flexible | None = None,
+    lists: int = 1,
+) -> Plan:
+    """The question's lists, calibrated so that together they keep to its (ε, δ).
+
+    ``lists`` are drawn of one question at different times; groups have one each.
+    """
     groups = question.groups
-    lists = 1 if groups is None or groups.disjoint else len(groups.values)
+    if groups is not None and not groups.disjoint:
+        lists *= len(groups.values)
     at = None
     if terms is not None and terms.kind == "metered":
         at = down(terms.price), down(terms.query_delta)

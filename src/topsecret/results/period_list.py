@@ -1,0 +1,93 @@
+"""The list that is shown for a period: drawn for it, or held from an earlier one."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from dataclasses import dataclass
+
+from topsecret.results.release import Release
+
+
+@dataclass(frozen=True, slots=True)
+class PeriodList:
+    """What a schedule shows for one period.
+
+    *Guarantee.* All lists that a schedule ever shows are together
+    (``epsilon``, ``delta``)-differentially private; a list that is held costs nothing.
+    """
+
+    name: str
+    period: int
+    """Which of the schedule's periods, from 1 on; 0 before the first has ended."""
+    periods: int
+    start: datetime.date | None
+    end: datetime.date | None
+    """The period's first day, and the day after its last."""
+    release: Release | None
+    """None where no list was drawn yet."""
+    drawn_for: int
+    """The period that the list was drawn for; an earlier one where the list is held."""
+    drawn_until: datetime.date | None
+    """The day after that period's last: no later row is in the list."""
+    lists: int
+    """How many lists the schedule draws in all."""
+    epsilon: float
+    delta: float
+    """Of the whole schedule."""
+    cut_short: tuple[int, ...] = ()
+    """Periods whose list was due and was cut short; the owner may write them off."""
+
+    @property
+    def held(self) -> bool:
+        """Whether the list is that of an earlier period."""
+        return self.release is not None and self.drawn_for != self.period
+
+    @property
+    def title(self) -> str:
+        """Which period this is, and which list is shown for it, in one line."""
+        if self.period == 0 or self.start is None or self.end is None:
+            return f"{self.name}: no period has ended yet"
+        last = self.end - datetime.timedelta(days=1)
+        place = f"{self.name}, period {self.period} of {self.periods} ({self.start} to {last})"
+        if self.release is None or self.drawn_until is None:
+            return f"{place}: no list was drawn yet"
+        if self.held:
+            until = self.drawn_until - datetime.timedelta(days=1)
+            return f"{place}: the list of period {self.drawn_for}, with rows until {until}"
+        return f"{place}: a list of its own"
+
+    @property
+    def together(self) -> str:
+        """What all lists cost together, in words."""
+        return (
+            f"The {self.lists} lists of this schedule, and their repetitions, are together "
+            f"({self.epsilon:.6g}, {self.delta:g})-differentially private, for rows that may "
+            "depend on lists that were shown before. They were paid for at once, before the first."
+        )
+
+    def __str__(self) -> str:
+        parts = [self.title, *([] if self.release is None else [str(self.release)]), self.together]
+        return "\n\n".join(parts)
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values that JSON can hold."""
+        return {
+            "name": self.name,
+            "period": self.period,
+            "periods": self.periods,
+            "start": None if self.start is None else str(self.start),
+            "end": None if self.end is None else str(self.end),
+            "held": self.held,
+            "drawn_for": self.drawn_for,
+            "drawn_until": None if self.drawn_until is None else str(self.drawn_until),
+            "cut_short": list(self.cut_short),
+            "lists": self.lists,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "release": None if self.release is None else self.release.to_dict(),
+        }
+
+    def to_json(self) -> str:
+        """The same as text."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
