@@ -7,10 +7,10 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import command as topsecret_command
 import pytest
 from sqlalchemy import create_engine, text
 
+import command as topsecret_command
 from topsecret.ledger import Ledger, Metered
 
 METERED = Metered.of(epsilon=1, delta=1e-6, queries=4, picks=20)

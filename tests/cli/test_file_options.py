@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 import zstandard
-from command import COMMAND, run
 
+from command import COMMAND, run
 from topsecret import top_k
 from topsecret.errors import InvalidParameter, MissingExtra, SourceError
 from topsecret.sources import CountQuery

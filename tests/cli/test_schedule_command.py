@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 from command import run
-
 from topsecret.ledger import Flexible, Ledger
 from topsecret.ledger.publications import Publications
 

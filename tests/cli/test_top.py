@@ -4,9 +4,10 @@ import json
 import subprocess
 from pathlib import Path
 
-import command
 import duckdb
 import pytest
+
+import command
 
 QUESTION = ["--item", "place", "--person", "user", "--epsilon", "1", "-k", "1"]
 

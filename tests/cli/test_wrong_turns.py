@@ -7,8 +7,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from command import run
 
+from command import run
 from pages import PAGES, ROOT
 
 SECTION = PAGES["docs/quick-start.md"].split("## Wrong turns")[1].split("\n## ")[0]

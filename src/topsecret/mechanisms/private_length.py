@@ -73,12 +73,12 @@ def summable(counts: NDArray[Any]) -> NDArray[Any]:
     return np.array([int(count) for count in counts], dtype=object)
 
 
-def whole_offsets(needed: NDArray[np.float64]) -> NDArray[np.int64]:
+def whole_offsets(needed: NDArray[Any]) -> NDArray[Any]:
     """Public constants that margins are reduced by, rounded up: no difference wraps around."""
     rounded = np.ceil(needed)
     if float(rounded.max(initial=0)) >= 2.0**60:
         raise InvalidParameter("k is too large for so small an epsilon; lower k or raise epsilon")
-    return rounded.astype(np.int64)
+    return np.asarray(rounded, dtype=np.int64)
 
 
 def scores_of(margins: NDArray[Any]) -> NDArray[Any]:
