@@ -14,7 +14,7 @@ from topsecret.calibration.prepared import (
     set_ended,
 )
 from topsecret.calibration.question import Question
-from topsecret.calibration.words import about, too_small
+from topsecret.calibration.words import about, amount, scaled, too_small, unit_of
 from topsecret.exact.rounding import ball, down, exact, precision, up
 from topsecret.mechanisms import (
     FixedThreshold,
@@ -26,7 +26,7 @@ from topsecret.mechanisms import (
 )
 from topsecret.mechanisms.tested_schedule import Length, default_k_bar
 
-_NAMED_BY_RACE = "its noisy count beats a noisy threshold of {ahead} persons more than "
+_NAMED_BY_RACE = "its noisy count beats a noisy threshold of {ahead} more than "
 _ENDS_THE_LIST = "ends the list: the rest is too close to call"
 _STANDS_FOR_REST = "stands for the items that are too close to call"
 
@@ -47,15 +47,21 @@ def limited_domain_at(question: Question, price: float, share: float) -> Prepare
     k, k_bar = question.length, question.k_bar
     reach = k_bar if question.max_items is None else min(question.max_items, k_bar)
     reached = "k_bar" if reach == k_bar else "max_items"
+    times = "" if question.scores is None else ", times what one person adds at most"
     return Prepared(
         "limited-domain",
         question,
-        LimitedDomain(k, k_bar, price, share, question.max_items),
-        {"k_bar": k_bar, "epsilon_per_pick": price, "threshold_delta": share},
+        LimitedDomain(k, k_bar, price, share, question.max_items, sensitivity=question.sensitivity),
+        {
+            "k_bar": k_bar,
+            "epsilon_per_pick": price,
+            "threshold_delta": share,
+            **unit_of(question),
+        },
         up(1 / exact(price)),
-        _NAMED_BY_RACE.format(ahead=_ahead(reach, price, share))
+        _NAMED_BY_RACE.format(ahead=_ahead(question, reach, price, share))
         + f"the item of rank {k_bar + 1} has (1 + ln({reached} / threshold_delta) / "
-        "epsilon_per_pick)",
+        f"epsilon_per_pick{times})",
         f"up to {k} items in order",
         _ENDS_THE_LIST,
         list_ended,
@@ -83,7 +89,7 @@ def optimal_threshold_at(question: Question, price: float, share: float) -> Prep
         OptimalThreshold(k + 1, deepest, price, share, question.max_items),
         {"max_k_bar": deepest, "epsilon_per_pick": price, "threshold_delta": share},
         up(1 / exact(price)),
-        _NAMED_BY_RACE.format(ahead=f"up to {_ahead(deepest, price, share)}")
+        _NAMED_BY_RACE.format(ahead=f"up to {_ahead(question, deepest, price, share)}")
         + f"the next item has after the leading {k + 1} to {deepest}; how many lead is chosen "
         "with noise and published",
         f"up to {k} items in order",
@@ -106,7 +112,7 @@ def limited_domain_laplace(question: Question) -> Prepared:
         LimitedDomainLaplace(k, k_bar, price, share, cap),
         {"k_bar": k_bar, "epsilon_per_pick": price, "threshold_delta": share, "max_items": cap},
         up(1 / exact(price)),
-        _NAMED_BY_RACE.format(ahead=_ahead(cap, price, share))
+        _NAMED_BY_RACE.format(ahead=_ahead(question, cap, price, share))
         + f"the item of rank {k_bar + 1} has (1 + ln(max_items / threshold_delta) / "
         "epsilon_per_pick)",
         f"up to {k} items in order",
@@ -120,7 +126,8 @@ def tested(question: Question) -> Prepared:
     """`TestedTopK` with a private length and, unless k̄ was given, a depth of its own."""
     k = question.length
     depth = question.k_bar if question.k_bar_given else default_k_bar(k)
-    mechanism = TestedTopK(k, question.epsilon, question.delta, depth)
+    unit = question.sensitivity
+    mechanism = TestedTopK(k, question.epsilon, question.delta, depth, sensitivity=unit)
     schedule = mechanism.schedule
     longest, shortest = schedule.lengths[0], schedule.lengths[-1]
     return Prepared(
@@ -134,13 +141,14 @@ def tested(question: Question) -> Prepared:
             "test_sigma": up(longest.test.sigma),
             "test_lists": longest.test.lists,
             "test_failure": up(schedule.failure),
+            **unit_of(question),
         },
         up(1 / longest.price),
         f"it is among the noisy picks and its list passes one test: the weakest item of a list of "
-        f"{k} needs {_even(longest)} persons more than the item of rank {depth + 1} has for an "
-        f"even chance, that of the shortest list {_even(shortest)}, and each "
-        f"{about(up(longest.test.sigma))} more count as one standard deviation; where no item "
-        "leads by that much, the answer is likely to be empty",
+        f"{k} needs {amount(question, _even(longest))} more than the item of rank {depth + 1} has "
+        f"for an even chance, that of the shortest list {scaled(question, _even(shortest))}, and "
+        f"each {scaled(question, up(longest.test.sigma))} more count as one standard deviation; "
+        "where no item leads by that much, the answer is likely to be empty",
         f"a list in order, of a privately chosen length up to {k}, or nothing",
         f"stands for the whole list: no part of it passed the test; {EMPTY_ADVICE}",
         list_tested,
@@ -149,9 +157,9 @@ def tested(question: Question) -> Prepared:
     )
 
 
-def _even(length: Length) -> str:
+def _even(length: Length) -> float:
     """The lead at which the test of a list is passed every other time."""
-    return about(up(1 + length.test.sigma * length.test.quantile))
+    return up(1 + length.test.sigma * length.test.quantile)
 
 
 def fixed_threshold(question: Question) -> Prepared:
@@ -208,9 +216,9 @@ def top_stable(question: Question) -> Prepared:
     )
 
 
-def _ahead(reach: int, price: float, share: float) -> str:
+def _ahead(question: Question, reach: int, price: float, share: float) -> str:
     with precision(64):
-        return about(up(1 + ball(reach / exact(share)).log() / ball(exact(price))))
+        return amount(question, up(1 + ball(reach / exact(share)).log() / ball(exact(price))))
 
 
 @lru_cache(maxsize=256)
