@@ -169,9 +169,7 @@ def _tree(
     total = 0.0
     for now in itertools.product(range(setting.symbols), repeat=len(labels)):
         path = (*shown, now)
-        if any(
-            b == HIDDEN and a != HIDDEN for one in zip(*path) for a, b in itertools.pairwise(one)
-        ):
+        if _forgets(path):
             continue
         choices = [(*rows, more) for more in plays[len(rows)] if allowed((*rows, more))]
         total += max(_tree(setting, c, path, plays, factor, sign, allowed) for c in choices)

@@ -54,8 +54,6 @@ def test_no_placement_of_counts_is_longer_than_kappa() -> None:
     a = [float(one.mid()) for one in coefficients("window", periods, window)]
     places = range(periods)
     columns = np.array([[a[t - s] if t >= s else 0.0 for t in places] for s in places])
-        [[a[t - s] if t >= s else 0.0 for t in range(periods)] for s in range(periods)]
-    )
     longest = float(squared_length("window", periods, window))
     seen = 0.0
     for chosen in range(1, 2**periods):
