@@ -180,7 +180,8 @@ class Question:
         if not isinstance(mechanism, str):
             check_object(mechanism)
         kept = conditions(where) if where else ()
-        ranked = measure_of(measure, max_per_item)
+        usual = measure == "persons" and max_per_item is None
+        ranked = None if usual else measure_of(measure, max_per_item)
         counted = CountQuery(named, person, 1, kept, max_items, public, salt=salt, measure=ranked)
         if terms is not None and terms.kind == "metered":
             if groups is not None:
