@@ -40,8 +40,12 @@ KEYS = Table(
     Column("hash", Text, nullable=False),
     Column("revoked", Integer, nullable=False),
     Column("created", Float, nullable=False),
+    Column("scope", Text, nullable=True),
+    Column("expires", Float, nullable=True),
+    Column("parent", Text, nullable=True),
 )
-"""API keys of machines, as argon2id hashes."""
+"""API keys of machines, as argon2id hashes. Without a ``scope`` a key may do all that its account
+may; ``parent`` is the key that made it, with which it ends."""
 
 SESSIONS = Table(
     "service_sessions",
