@@ -19,7 +19,7 @@ WORDS = {
     "mechanism": r"mechanisms?",
     "pick": r"picks?",
     "threshold": r"thresholds?",
-    "lead": r"leads?",
+    "lead": r"(?:(?<=a )|(?<=the )|(?<=largest ))leads?",
     "public-domain": r"public domains?",
     "cap": r"caps?",
     "sensitivity": r"sensitivity",
