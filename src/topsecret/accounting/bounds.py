@@ -11,6 +11,7 @@ from flint import arb
 
 from topsecret.accounting import classical, renyi
 from topsecret.accounting.absorption import absorbed
+from topsecret.accounting.chosen import ChosenSteps
 from topsecret.accounting.explanation import Bound
 from topsecret.accounting.optimal import (
     MOST_STEPS,
@@ -36,6 +37,9 @@ PURE = "Kairouz, Oh & Viswanathan 2015, Thm 3.3"
 GAUSSIAN = "Balle & Wang 2018, Thm 8"
 JOINT = "noise and threshold of one release together, docs/proofs/weighted-histogram.md"
 ABSORBED = "picks absorbed by Gaussians, in closed form (docs/proofs/absorption.md)"
+
+BRANCHING = TestedSteps | ChosenSteps
+"""Steps after a published choice, which have a zCDP, a closed form and a profile of their own."""
 
 CLOSE = Fraction(3, 1000)
 """The recursion is left out where the closed form's mu² exceeds that of a Gaussian of the same
@@ -184,7 +188,7 @@ def _rho(loss: Loss) -> arb:
     rational = _gaussian_rho(loss)
     rational += sum((n * e * e / 8 for n, e in loss.pick_runs), Fraction(0))
     rational += sum(
-        (n * named.curve.rho() for n, named in loss.curves if isinstance(named.curve, TestedSteps)),
+        (n * named.curve.rho() for n, named in loss.curves if isinstance(named.curve, BRANCHING)),
         Fraction(0),
     )
     pures = sum((n * classical.pure_rho(e) for n, e in loss.pure_runs), arb(0))
@@ -220,7 +224,7 @@ def _has_profile(loss: Loss) -> bool:
 
 
 def _has_rho(loss: Loss) -> bool:
-    return all(isinstance(named.curve, TestedSteps) for _, named in loss.curves)
+    return all(isinstance(named.curve, BRANCHING) for _, named in loss.curves)
 
 
 def _tested_profile(loss: Loss, delta: Fraction) -> Profile | None:
@@ -243,7 +247,7 @@ def _tested_profile(loss: Loss, delta: Fraction) -> Profile | None:
     )
     if copies != 1 or loss != known or not treatable(steps):
         return None
-    if not isinstance(named.curve, TestedSteps):
+    if not isinstance(named.curve, BRANCHING):
         return None
     return in_front(named.curve.profile(delta), steps)
 
@@ -262,7 +266,7 @@ def _absorbed(loss: Loss) -> Fraction | None:
         return None
     total = picked + loss.mu_squared
     for n, named in loss.curves:
-        whole = named.curve.absorbed() if isinstance(named.curve, TestedSteps) else None
+        whole = named.curve.absorbed() if isinstance(named.curve, BRANCHING) else None
         if whole is None:
             return None
         total += n * whole
@@ -272,9 +276,7 @@ def _absorbed(loss: Loss) -> Fraction | None:
 def _variance(loss: Loss) -> Fraction:
     """The mu² of a Gaussian with the losses' largest variance; picks have ε²/4."""
     tested = (
-        n * 2 * named.curve.rho()
-        for n, named in loss.curves
-        if isinstance(named.curve, TestedSteps)
+        n * 2 * named.curve.rho() for n, named in loss.curves if isinstance(named.curve, BRANCHING)
     )
     return sum((n * e * e / 4 for n, e in loss.pick_runs), loss.mu_squared) + sum(
         tested, Fraction(0)
