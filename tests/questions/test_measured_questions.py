@@ -73,17 +73,17 @@ def test_the_receipt_says_how_it_is_clipped_and_never_how_much(events: Path) -> 
         "nearest multiple of 0.01, negative values and what is no number count as 0. How much "
         "that changed is not told."
     )
-    assert " of price more than the item of rank 41 has" in receipt["Named when"]
+    assert " of price above what the item of rank 41 has" in receipt["Named when"]
     rows = top_k(events, **ASKED, **ROWS)
     assert dict(rows.receipt)["Clipped"].startswith("at most 3 rows of each person count for one")
-    assert " rows more than" in dict(rows.receipt)["Named when"]
+    assert " rows above what" in dict(rows.receipt)["Named when"]
     assert "Clipped" not in dict(top_k(events, **ASKED).receipt)
 
 
 def test_the_threshold_is_so_many_times_that_of_persons(events: Path) -> None:
     """In words and in the mechanism: everything is in units of the bound."""
-    persons = top_k(events, **ASKED).threshold.split("threshold of ")[1].split(" persons")[0]
-    rows = top_k(events, **ASKED, **ROWS).threshold.split("threshold of ")[1].split(" rows")[0]
+    persons = top_k(events, **ASKED).threshold.split("threshold, ")[1].split(" people")[0]
+    rows = top_k(events, **ASKED, **ROWS).threshold.split("threshold, ")[1].split(" rows")[0]
     assert float(rows) == pytest.approx(3 * float(persons), rel=1e-3)
 
 

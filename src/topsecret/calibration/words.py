@@ -15,7 +15,7 @@ def about(value: float) -> str:
 
 def amount(question: Question, persons: float) -> str:
     """As much as so many persons can add, rounded up, in what the items are ranked by."""
-    noun = "persons" if question.scores is None else question.scores.noun
+    noun = "people" if question.scores is None else question.scores.noun
     return f"{scaled(question, persons)} {noun}"
 
 
