@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -82,7 +83,7 @@ def epsilons(loss: Loss, delta: Fraction) -> tuple[Bound, ...]:
             rho = _rho(loss)
         add("zCDP", renyi.renyi_epsilon(lambda alpha: alpha * rho, left), ZCDP)
     if not _empty(loss):
-        add("Rényi", renyi.renyi_epsilon(lambda alpha: _renyi(loss, alpha), left), RENYI)
+        add("Rényi", renyi.renyi_epsilon(_renyi_curve(loss), left), RENYI)
     if _only_gaussian(loss):
         add("Gaussian", classical.gaussian_epsilon(loss.mu_squared, left), GAUSSIAN)
         return tuple(found)
@@ -105,16 +106,24 @@ def is_closed(loss: Loss) -> bool:
 
 
 def keeps_to(loss: Loss, epsilon: Fraction, delta: Fraction) -> bool | None:
-    """Whether the closed form shows that the loss keeps to (epsilon, delta); None if it does not.
+    """Whether a quick bound shows that the loss keeps to (epsilon, delta); None if none does.
 
-    A few milliseconds, for searches: None says nothing about the other bounds.
+    The closed form, then the profile that a tested selection was certified with. For searches and
+    checks: None says nothing about the other bounds.
     """
-    mu_squared = _absorbed(loss)
-    if mu_squared is None or epsilon < loss.slack:
+    left = delta - loss.failures
+    if epsilon < loss.slack or left <= 0:
         return None
-    with precision(160):
-        spent = up(gaussian_delta(mu_squared, epsilon - loss.slack))
-    return True if Fraction(spent) + loss.failures <= delta else None
+    mu_squared = _absorbed(loss)
+    if mu_squared is not None:
+        with precision(160):
+            spent = up(gaussian_delta(mu_squared, epsilon - loss.slack))
+        if Fraction(spent) <= left:
+            return True
+    tested = _tested_profile(loss, left)
+    if tested is not None and math.isfinite(found := tested.epsilon(left)):
+        return True if Fraction(found) + loss.slack <= epsilon else None
+    return None
 
 
 def smallest_delta(loss: Loss, epsilon: Fraction) -> float:
@@ -126,7 +135,7 @@ def smallest_delta(loss: Loss, epsilon: Fraction) -> float:
         if _known_by_epsilon(loss) and steps.total <= x:
             found.append(0.0)
         elif not _empty(loss):
-            found.append(renyi.renyi_delta(lambda alpha: _renyi(loss, alpha), x))
+            found.append(renyi.renyi_delta(_renyi_curve(loss), x))
             equal = _equal_steps(steps)
             if _known_by_epsilon(loss) and equal is not None:
                 found.append(classical.optimal_pure_delta(*equal, x))
@@ -160,7 +169,7 @@ def rho_of(loss: Loss) -> float | None:
 
 def renyi_of(loss: Loss, alpha: arb) -> arb:
     """The Rényi curve of the loss at one order, at the current precision."""
-    return _renyi(loss, alpha)
+    return _renyi_curve(loss)(alpha)
 
 
 def pure_total(loss: Loss) -> Fraction | None:
@@ -171,10 +180,7 @@ def pure_total(loss: Loss) -> Fraction | None:
 def _rho(loss: Loss) -> arb:
     rational = _gaussian_rho(loss)
     rational += sum((n * e * e / 8 for n, e in loss.pick_runs), Fraction(0))
-    rational += sum(
-        (n * named.curve.rho() for n, named in loss.curves if isinstance(named.curve, TestedSteps)),
-        Fraction(0),
-    )
+    rational += _tested_rho(loss)
     pures = sum((n * classical.pure_rho(e) for n, e in loss.pure_runs), arb(0))
     return ball(rational) + pures
 
@@ -185,15 +191,32 @@ def _gaussian_rho(loss: Loss) -> Fraction:
     return loss.zcdp_rho + loss.mu_squared / 2 + discretes
 
 
-def _renyi(loss: Loss, alpha: arb) -> arb:
-    total = alpha * ball(_gaussian_rho(loss))
-    for n, epsilon in loss.pick_runs:
-        total += n * renyi.bounded_range(epsilon, alpha)
-    for n, epsilon in loss.pure_runs:
-        total += n * renyi.pure_dp(epsilon, alpha)
-    for n, named in loss.curves:
-        total += n * named.curve(alpha)
-    return total
+def _renyi_curve(loss: Loss) -> Callable[[arb], arb]:
+    """The curve as a function: what has a rho is added up once, not at every order."""
+    rho = _gaussian_rho(loss) + _tested_rho(loss)
+    others = [
+        (n, named.curve) for n, named in loss.curves if not isinstance(named.curve, TestedSteps)
+    ]
+
+    def curve(alpha: arb) -> arb:
+        total = alpha * ball(rho)
+        for n, epsilon in loss.pick_runs:
+            total += n * renyi.bounded_range(epsilon, alpha)
+        for n, epsilon in loss.pure_runs:
+            total += n * renyi.pure_dp(epsilon, alpha)
+        for n, other in others:
+            total += n * other(alpha)
+        return total
+
+    return curve
+
+
+def _tested_rho(loss: Loss) -> Fraction:
+    """The zCDP of the tested selections among the curves."""
+    return sum(
+        (n * named.curve.rho() for n, named in loss.curves if isinstance(named.curve, TestedSteps)),
+        Fraction(0),
+    )
 
 
 def _steps(loss: Loss) -> Steps:
@@ -270,14 +293,8 @@ def _absorbed(loss: Loss) -> Fraction | None:
 
 def _variance(loss: Loss) -> Fraction:
     """The mu² of a Gaussian with the losses' largest variance; picks have ε²/4."""
-    tested = (
-        n * 2 * named.curve.rho()
-        for n, named in loss.curves
-        if isinstance(named.curve, TestedSteps)
-    )
-    return sum((n * e * e / 4 for n, e in loss.pick_runs), loss.mu_squared) + sum(
-        tested, Fraction(0)
-    )
+    picked = sum((n * e * e / 4 for n, e in loss.pick_runs), loss.mu_squared)
+    return picked + 2 * _tested_rho(loss)
 
 
 def _only_gaussian(loss: Loss) -> bool:

@@ -15,7 +15,7 @@ from functools import lru_cache
 
 from flint import arb
 
-from topsecret.accounting import calibrate, gaussian
+from topsecret.accounting import calibrate_gaussian
 from topsecret.accounting.tested import Branch, TestedSteps
 from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import ball, down, precision, root_up, up
@@ -207,7 +207,7 @@ def planned(
     """The schedule with these prices, not yet certified."""
     failure = Fraction(down(delta * constants.test_failure))
     budget = delta - failure
-    whole = Fraction(calibrate(gaussian, epsilon, budget))
+    whole = Fraction(calibrate_gaussian(epsilon, budget))
     if whole == 0 or delta < SMALLEST_DELTA:
         raise InvalidParameter(
             f"epsilon={float(epsilon)} and delta={float(delta)} leave nothing for a test; "
