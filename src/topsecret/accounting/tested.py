@@ -13,7 +13,7 @@ True
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 
@@ -92,6 +92,10 @@ class TestedSteps:
         found = [absorbed(branch.runs, self.mu_squared) for branch in self.branches]
         known = [value for value in found if value is not None]
         return absorbed(((1, self.choice),), max(known)) if len(known) == len(found) else None
+
+    def followed_by(self, mu_squared: Fraction) -> TestedSteps:
+        """With further Gaussian steps at the end, say noisy counts of what was released."""
+        return replace(self, mu_squared=self.mu_squared + mu_squared)
 
     def worst_branch(self, delta: Number) -> Profile:
         """F: a bound on every branch with its test, before the choice is charged."""

@@ -15,7 +15,7 @@ from topsecret.calibration.prepared import (
 )
 from topsecret.calibration.question import Question
 from topsecret.calibration.words import about, too_small
-from topsecret.exact.rounding import ball, down, exact, precision, up
+from topsecret.exact.rounding import Number, ball, down, exact, precision, up
 from topsecret.mechanisms import (
     FixedThreshold,
     LimitedDomain,
@@ -118,9 +118,14 @@ def limited_domain_laplace(question: Question) -> Prepared:
 
 def tested(question: Question) -> Prepared:
     """`TestedTopK` with a private length and, unless k̄ was given, a depth of its own."""
+    return tested_before(question, 0)
+
+
+def tested_before(question: Question, mu_squared: Number) -> Prepared:
+    """`TestedTopK` that leaves room for Gaussian steps of ``mu_squared`` behind it."""
     k = question.length
     depth = question.k_bar if question.k_bar_given else default_k_bar(k)
-    mechanism = TestedTopK(k, question.epsilon, question.delta, depth)
+    mechanism = TestedTopK(k, question.epsilon, question.delta, depth, behind=mu_squared)
     schedule = mechanism.schedule
     longest, shortest = schedule.lengths[0], schedule.lengths[-1]
     return Prepared(

@@ -34,7 +34,7 @@ class Target:
     choice: Fraction
     """ε_u; 0 when there is one branch."""
     mu_squared: Fraction
-    """The test."""
+    """The test, and the Gaussian steps behind it."""
 
     @cached_property
     def limit(self) -> float:

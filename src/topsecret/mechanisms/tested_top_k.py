@@ -127,7 +127,8 @@ class TestedTopK:
     Guarantee: (epsilon, delta)-DP under add-remove. ``lengths="private"`` chooses the length of
     the longest list privately and tests up to four nested lists, so that a shorter list can be
     answered where k items are too many; ``"fixed"`` answers k items or ⊥ and spends that part of
-    the budget on the test.
+    the budget on the test. With ``behind`` the budget also covers Gaussian steps of that mu² that
+    follow, such as noisy counts: ``loss.then_gaussian(behind)`` keeps to (epsilon, delta).
     """
 
     __test__ = False  # not a test case, whatever its name begins with
@@ -137,6 +138,7 @@ class TestedTopK:
     delta: Number
     k_bar: int | None = None
     lengths: Literal["private", "fixed"] = "private"
+    behind: Number = 0
 
     def __post_init__(self) -> None:
         parameters.whole(self.k, "k")
@@ -144,6 +146,8 @@ class TestedTopK:
         parameters.probability(self.delta, "delta")
         if self.lengths not in ("private", "fixed"):
             raise InvalidParameter(f"lengths={self.lengths!r} must be 'private' or 'fixed'")
+        if exact(self.behind, "behind") < 0:
+            raise InvalidParameter(f"behind={self.behind} must not be negative")
         if self.k_bar is not None:
             parameters.whole(self.k_bar, "k_bar")
             needed = self.k + -(-self.k * CONSTANTS.prune.numerator // CONSTANTS.prune.denominator)
@@ -167,7 +171,7 @@ class TestedTopK:
     def schedule(self) -> Schedule:
         """All public numbers, from k, epsilon and delta alone."""
         budget = (self.k, exact(self.epsilon), exact(self.delta))
-        return schedule(*budget, self.lengths == "private")
+        return schedule(*budget, self.lengths == "private", behind=exact(self.behind))
 
     @property
     def loss(self) -> Loss:
