@@ -22,7 +22,7 @@ from topsecret.accounting.optimal import (
     treatable,
 )
 from topsecret.accounting.profile import Profile, gaussian_delta
-from topsecret.accounting.tested import TestedSteps
+from topsecret.accounting.tested import FEW_STEPS, TestedSteps
 from topsecret.exact.rounding import ball, precision, up
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def epsilons(loss: Loss, delta: Fraction) -> tuple[Bound, ...]:
     mu_squared = _absorbed(loss)
     if mu_squared is not None:
         add("absorbed", classical.gaussian_epsilon(mu_squared, left), ABSORBED)
-        if mu_squared <= (1 + CLOSE) * _variance(loss):
+        if _is_close(loss, mu_squared):
             return tuple(found)
     if _has_profile(loss):
         add("optimal", optimal_epsilon(steps, left), OPTIMAL)
@@ -102,7 +102,14 @@ def epsilons(loss: Loss, delta: Fraction) -> tuple[Bound, ...]:
 def is_closed(loss: Loss) -> bool:
     """Whether the closed form is used alone: the recursion would hardly sharpen it."""
     mu_squared = _absorbed(loss)
-    return mu_squared is not None and mu_squared <= (1 + CLOSE) * _variance(loss)
+    return mu_squared is not None and _is_close(loss, mu_squared)
+
+
+def _is_close(loss: Loss, mu_squared: Fraction) -> bool:
+    """A tested selection with short branches keeps its recursion: its prices rest on that."""
+    curves = [named.curve for _, named in loss.curves if isinstance(named.curve, TestedSteps)]
+    short = any(branch.steps <= FEW_STEPS for curve in curves for branch in curve.branches)
+    return not short and mu_squared <= (1 + CLOSE) * _variance(loss)
 
 
 def keeps_to(loss: Loss, epsilon: Fraction, delta: Fraction) -> bool | None:
@@ -147,7 +154,7 @@ def smallest_delta(loss: Loss, epsilon: Fraction) -> float:
         if _empty(loss):
             with precision(96):
                 found.append(up(-ball(x).expm1()))
-        elif mu_squared is not None and mu_squared <= (1 + CLOSE) * _variance(loss):
+        elif mu_squared is not None and _is_close(loss, mu_squared):
             pass  # also a Gaussian loss alone, for which the closed form is exact
         elif _has_profile(loss):
             found.append(optimal_delta(steps, x, min(found)))
