@@ -142,10 +142,10 @@ def tested_before(question: Question, mu_squared: Number) -> Prepared:
         },
         up(1 / longest.price),
         f"it is among the noisy picks and its list passes one test: the weakest item of a list of "
-        f"{k} needs {_even(longest)} persons more than the item of rank {depth + 1} has for an "
-        f"even chance, that of the shortest list {_even(shortest)}, and each "
-        f"{about(up(longest.test.sigma))} more count as one standard deviation; where no item "
-        "leads by that much, the answer is likely to be empty",
+        f"{k} needs {_lead(longest, 0)} persons more than the item of rank {depth + 1} has for an "
+        f"even chance and {_lead(longest, LIKELY)} for 95%, below which a shorter list is likely; "
+        f"that of the shortest list {_lead(shortest, 0)} and {_lead(shortest, LIKELY)}, below "
+        "which an empty answer is",
         f"a list in order, of a privately chosen length up to {k}, or nothing",
         f"stands for the whole list: no part of it passed the test; {EMPTY_ADVICE}",
         list_tested,
@@ -154,9 +154,13 @@ def tested_before(question: Question, mu_squared: Number) -> Prepared:
     )
 
 
-def _even(length: Length) -> str:
-    """The lead at which the test of a list is passed every other time."""
-    return about(up(1 + length.test.sigma * length.test.quantile))
+LIKELY = Fraction(165, 100)
+"""Deviations above an even chance at which a test is passed with 95%, rounded up."""
+
+
+def _lead(length: Length, deviations: Fraction | int) -> str:
+    """The lead of its weakest item that puts a list so far above an even chance to pass."""
+    return about(up(1 + length.test.sigma * (length.test.quantile + deviations)))
 
 
 def fixed_threshold(question: Question) -> Prepared:

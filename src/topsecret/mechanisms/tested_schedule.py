@@ -12,8 +12,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 from flint import arb
+from numpy.typing import NDArray
 
 from topsecret.accounting import calibrate_gaussian
 from topsecret.accounting.tested import Branch, TestedSteps
@@ -255,10 +257,10 @@ def _quantile(failure: Fraction) -> arb:
     return arb(2).sqrt() * (2 * ball(failure)).erfcinv()
 
 
-def length_scores(schedule: Schedule, leads: Sequence[int]) -> list[int]:
+def length_scores(schedule: Schedule, leads: Sequence[int] | NDArray[Any]) -> list[int]:
     """s(m) for each length, in units of 1/1024; the m-th lead is 0 past the named items."""
     comfort = [
-        UNIT * (leads[length.size - 1] if length.size <= len(leads) else 0) - length.offset
+        UNIT * (int(leads[length.size - 1]) if length.size <= len(leads) else 0) - length.offset
         for length in schedule.lengths
     ]
     return [-max(0, -comfort[i], comfort[i - 1] if i > 0 else 0) for i in range(len(comfort))]

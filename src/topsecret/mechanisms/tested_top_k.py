@@ -39,10 +39,10 @@ that, plus failure(δ_t).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import repeat, takewhile
+from itertools import repeat
 from typing import Any, Literal
 
 import numpy as np
@@ -78,9 +78,9 @@ from topsecret.noise.screening import ScoreGroups
 class _Slots:
     """The k̄ slots: named items best first, in groups of equal leads, and null slots. Secret."""
 
-    items: list[Hashable]
-    """The named items, best first."""
-    ranked: list[int]
+    rows: list[tuple[Hashable, int]]
+    """The leading rows, best first; the named items come first."""
+    ranked: NDArray[Any]
     """The lead over T of each named item."""
     leads: NDArray[Any]
     """The distinct leads, best first; the last one is 0 and belongs to the null slots."""
@@ -92,13 +92,18 @@ class _Slots:
     def of(cls, rows: list[tuple[Hashable, int]], slots: int) -> _Slots:
         """From the leading k̄ + 1 rows, best first."""
         threshold = rows[slots][1] if len(rows) > slots else 0
-        counts = list(takewhile(threshold.__lt__, (count for _, count in rows)))
-        leads = np.append(_integers(counts) - threshold, 0)
+        counts = _integers([count for _, count in rows])
+        named = int((counts > threshold).sum())  # the rows fall, so these are the first
+        leads = np.append(counts[:named] - threshold, 0)
         starts = np.flatnonzero(np.append(True, leads[1:] != leads[:-1]))
-        sizes = np.diff(np.append(starts, len(counts)))
-        sizes[-1] = slots - len(counts)
-        items = [item for item, _ in rows[: len(counts)]]
-        return cls(items, leads[:-1].tolist(), leads[starts], sizes, starts)
+        sizes = np.diff(np.append(starts, named))
+        sizes[-1] = slots - named
+        return cls(rows, leads[:-1], leads[starts], sizes, starts)
+
+    @property
+    def items(self) -> list[Hashable]:
+        """The named items, best first."""
+        return [item for item, _ in self.rows[: len(self.ranked)]]
 
     @property
     def nulls(self) -> int:
@@ -112,12 +117,14 @@ class _Slots:
             if self.sizes[group] > 1
         }
         zero = repeat(0)
-        return tuple(self.items[self.starts[g] + next(ranks.get(g, zero))] for g in groups)
+        return tuple(self.rows[self.starts[g] + next(ranks.get(g, zero))][0] for g in groups)
 
 
 def _integers(values: list[int]) -> NDArray[Any]:
-    fits = not values or (max(values) < 2**62 and min(values) > -(2**62))
-    return np.array(values, dtype=np.int64 if fits else np.object_)
+    found = np.array(values) if values else np.zeros(0, dtype=np.int64)
+    if found.dtype == np.int64 and -(2**62) < found.min(initial=0) <= found.max(initial=0) < 2**62:
+        return found
+    return np.array(values, dtype=np.object_)
 
 
 @dataclass(frozen=True)
@@ -212,7 +219,7 @@ class TestedTopK:
         """The named items by their leads over T, and the null slots that fill up to k̄."""
         return _Slots.of(histogram.ranked(self.slots + 1), self.slots)
 
-    def _draw_length(self, leads: list[int], bits: BitSource) -> Length:
+    def _draw_length(self, leads: Sequence[int] | NDArray[Any], bits: BitSource) -> Length:
         lengths = self.schedule.lengths
         if self.schedule.choice == 0:
             return lengths[0]
@@ -225,7 +232,7 @@ class TestedTopK:
         slots = self._slots(histogram)
         private = self.lengths == "private"
         return tested_law(
-            self.schedule, slots.items, slots.ranked, slots.nulls, publish_length=private
+            self.schedule, slots.items, slots.ranked.tolist(), slots.nulls, publish_length=private
         )
 
     def distribution(self, histogram: Histogram) -> dict[Outcome, float]:
