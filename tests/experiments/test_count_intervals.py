@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-
 from experiments.count_intervals import KINDS, Setting, coverage
 
 LAW = Setting("gumbel", 20, 1.0, 20).intervals()

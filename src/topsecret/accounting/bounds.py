@@ -12,6 +12,7 @@ from flint import arb
 
 from topsecret.accounting import classical, renyi
 from topsecret.accounting.absorption import absorbed
+from topsecret.accounting.chosen import ChosenSteps
 from topsecret.accounting.explanation import Bound
 from topsecret.accounting.optimal import (
     MOST_STEPS,
@@ -37,6 +38,9 @@ PURE = "Kairouz, Oh & Viswanathan 2015, Thm 3.3"
 GAUSSIAN = "Balle & Wang 2018, Thm 8"
 JOINT = "noise and threshold of one release together, docs/proofs/weighted-histogram.md"
 ABSORBED = "picks absorbed by Gaussians, in closed form (docs/proofs/absorption.md)"
+
+BRANCHING = TestedSteps | ChosenSteps
+"""Steps after a published choice, which have a zCDP, a closed form and a profile of their own."""
 
 CLOSE = Fraction(3, 1000)
 """The recursion is left out where the closed form's mu² exceeds that of a Gaussian of the same
@@ -83,7 +87,11 @@ def epsilons(loss: Loss, delta: Fraction) -> tuple[Bound, ...]:
             rho = _rho(loss)
         add("zCDP", renyi.renyi_epsilon(lambda alpha: alpha * rho, left), ZCDP)
     if not _empty(loss):
+<<<<<<< HEAD
         add("Rényi", renyi.renyi_epsilon(_renyi_curve(loss), left), RENYI)
+=======
+        add("Rényi", renyi.renyi_epsilon(renyi_of(loss), left), RENYI)
+>>>>>>> main
     if _only_gaussian(loss):
         add("Gaussian", classical.gaussian_epsilon(loss.mu_squared, left), GAUSSIAN)
         return tuple(found)
@@ -142,7 +150,11 @@ def smallest_delta(loss: Loss, epsilon: Fraction) -> float:
         if _known_by_epsilon(loss) and steps.total <= x:
             found.append(0.0)
         elif not _empty(loss):
+<<<<<<< HEAD
             found.append(renyi.renyi_delta(_renyi_curve(loss), x))
+=======
+            found.append(renyi.renyi_delta(renyi_of(loss), x))
+>>>>>>> main
             equal = _equal_steps(steps)
             if _known_by_epsilon(loss) and equal is not None:
                 found.append(classical.optimal_pure_delta(*equal, x))
@@ -174,9 +186,27 @@ def rho_of(loss: Loss) -> float | None:
         return up(_rho(loss))
 
 
+<<<<<<< HEAD
 def renyi_of(loss: Loss, alpha: arb) -> arb:
     """The Rényi curve of the loss at one order, at the current precision."""
     return _renyi_curve(loss)(alpha)
+=======
+def renyi_of(loss: Loss) -> renyi.Curve:
+    """The Rényi curve of the loss; each order is evaluated at the precision of the moment."""
+    rho = _gaussian_rho(loss)
+
+    def curve(alpha: arb) -> arb:
+        total = alpha * ball(rho)
+        for n, epsilon in loss.pick_runs:
+            total += n * renyi.bounded_range(epsilon, alpha)
+        for n, epsilon in loss.pure_runs:
+            total += n * renyi.pure_dp(epsilon, alpha)
+        for n, named in loss.curves:
+            total += n * named.curve(alpha)
+        return total
+
+    return curve
+>>>>>>> main
 
 
 def pure_total(loss: Loss) -> Fraction | None:
@@ -187,7 +217,14 @@ def pure_total(loss: Loss) -> Fraction | None:
 def _rho(loss: Loss) -> arb:
     rational = _gaussian_rho(loss)
     rational += sum((n * e * e / 8 for n, e in loss.pick_runs), Fraction(0))
+<<<<<<< HEAD
     rational += _tested_rho(loss)
+=======
+    rational += sum(
+        (n * named.curve.rho() for n, named in loss.curves if isinstance(named.curve, BRANCHING)),
+        Fraction(0),
+    )
+>>>>>>> main
     pures = sum((n * classical.pure_rho(e) for n, e in loss.pure_runs), arb(0))
     return ball(rational) + pures
 
@@ -198,6 +235,7 @@ def _gaussian_rho(loss: Loss) -> Fraction:
     return loss.zcdp_rho + loss.mu_squared / 2 + discretes
 
 
+<<<<<<< HEAD
 def _renyi_curve(loss: Loss) -> Callable[[arb], arb]:
     """The curve as a function: what has a rho is added up once, not at every order."""
     rho = _gaussian_rho(loss) + _tested_rho(loss)
@@ -226,6 +264,8 @@ def _tested_rho(loss: Loss) -> Fraction:
     )
 
 
+=======
+>>>>>>> main
 def _steps(loss: Loss) -> Steps:
     runs = loss.pick_runs, loss.pure_runs
     return Steps(*runs, loss.mu_squared, loss.discrete_runs, loss.in_order)
@@ -249,7 +289,7 @@ def _has_profile(loss: Loss) -> bool:
 
 
 def _has_rho(loss: Loss) -> bool:
-    return all(isinstance(named.curve, TestedSteps) for _, named in loss.curves)
+    return all(isinstance(named.curve, BRANCHING) for _, named in loss.curves)
 
 
 def _tested_profile(loss: Loss, delta: Fraction) -> Profile | None:
@@ -272,7 +312,7 @@ def _tested_profile(loss: Loss, delta: Fraction) -> Profile | None:
     )
     if copies != 1 or loss != known or not treatable(steps):
         return None
-    if not isinstance(named.curve, TestedSteps):
+    if not isinstance(named.curve, BRANCHING):
         return None
     return in_front(named.curve.profile(delta), steps)
 
@@ -291,7 +331,7 @@ def _absorbed(loss: Loss) -> Fraction | None:
         return None
     total = picked + loss.mu_squared
     for n, named in loss.curves:
-        whole = named.curve.absorbed() if isinstance(named.curve, TestedSteps) else None
+        whole = named.curve.absorbed() if isinstance(named.curve, BRANCHING) else None
         if whole is None:
             return None
         total += n * whole
@@ -300,8 +340,17 @@ def _absorbed(loss: Loss) -> Fraction | None:
 
 def _variance(loss: Loss) -> Fraction:
     """The mu² of a Gaussian with the losses' largest variance; picks have ε²/4."""
+<<<<<<< HEAD
     picked = sum((n * e * e / 4 for n, e in loss.pick_runs), loss.mu_squared)
     return picked + 2 * _tested_rho(loss)
+=======
+    tested = (
+        n * 2 * named.curve.rho() for n, named in loss.curves if isinstance(named.curve, BRANCHING)
+    )
+    return sum((n * e * e / 4 for n, e in loss.pick_runs), loss.mu_squared) + sum(
+        tested, Fraction(0)
+    )
+>>>>>>> main
 
 
 def _only_gaussian(loss: Loss) -> bool:

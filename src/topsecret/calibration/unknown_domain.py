@@ -144,9 +144,9 @@ def tested_before(question: Question, mu_squared: Number) -> Prepared:
         f"it is among the noisy picks and its list passes a noisy test. A list of {k} passes half "
         f"of the time when its last item is {_even(longest)} people ahead of the item ranked "
         f"{depth + 1}, and 98% of the time when it is {_likely(longest)} ahead; otherwise a "
-        f"shorter list is likely. The shortest list that is tried needs {_even(shortest)} for half and "
-        f"{_likely(shortest)} for 98%; if no item is that far ahead, the answer is likely to be "
-        "empty",
+        f"shorter list is likely. The shortest list that is tried needs {_even(shortest)} "
+        f"for half and {_likely(shortest)} for 98%; if no item is that far ahead, the answer is "
+        "likely to be empty",
         f"a list in order, of a privately chosen length up to {k}, or nothing",
         f"stands for the whole list: no part of it passed the test; {EMPTY_ADVICE}",
         list_tested,
