@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -87,11 +86,7 @@ def epsilons(loss: Loss, delta: Fraction) -> tuple[Bound, ...]:
             rho = _rho(loss)
         add("zCDP", renyi.renyi_epsilon(lambda alpha: alpha * rho, left), ZCDP)
     if not _empty(loss):
-<<<<<<< HEAD
-        add("Rényi", renyi.renyi_epsilon(_renyi_curve(loss), left), RENYI)
-=======
         add("Rényi", renyi.renyi_epsilon(renyi_of(loss), left), RENYI)
->>>>>>> main
     if _only_gaussian(loss):
         add("Gaussian", classical.gaussian_epsilon(loss.mu_squared, left), GAUSSIAN)
         return tuple(found)
@@ -115,8 +110,13 @@ def is_closed(loss: Loss) -> bool:
 
 def _is_close(loss: Loss, mu_squared: Fraction) -> bool:
     """A tested selection with short branches keeps its recursion: its prices rest on that."""
-    curves = [named.curve for _, named in loss.curves if isinstance(named.curve, TestedSteps)]
-    short = any(branch.steps <= FEW_STEPS for curve in curves for branch in curve.branches)
+    options: list[TestedSteps] = []
+    for _, named in loss.curves:
+        if isinstance(named.curve, ChosenSteps):
+            options += named.curve.options
+        elif isinstance(named.curve, TestedSteps):
+            options.append(named.curve)
+    short = any(branch.steps <= FEW_STEPS for option in options for branch in option.branches)
     return not short and mu_squared <= (1 + CLOSE) * _variance(loss)
 
 
@@ -150,11 +150,7 @@ def smallest_delta(loss: Loss, epsilon: Fraction) -> float:
         if _known_by_epsilon(loss) and steps.total <= x:
             found.append(0.0)
         elif not _empty(loss):
-<<<<<<< HEAD
-            found.append(renyi.renyi_delta(_renyi_curve(loss), x))
-=======
             found.append(renyi.renyi_delta(renyi_of(loss), x))
->>>>>>> main
             equal = _equal_steps(steps)
             if _known_by_epsilon(loss) and equal is not None:
                 found.append(classical.optimal_pure_delta(*equal, x))
@@ -186,62 +182,13 @@ def rho_of(loss: Loss) -> float | None:
         return up(_rho(loss))
 
 
-<<<<<<< HEAD
-def renyi_of(loss: Loss, alpha: arb) -> arb:
-    """The Rényi curve of the loss at one order, at the current precision."""
-    return _renyi_curve(loss)(alpha)
-=======
 def renyi_of(loss: Loss) -> renyi.Curve:
-    """The Rényi curve of the loss; each order is evaluated at the precision of the moment."""
-    rho = _gaussian_rho(loss)
+    """The Rényi curve of the loss; each order is evaluated at the precision of the moment.
 
-    def curve(alpha: arb) -> arb:
-        total = alpha * ball(rho)
-        for n, epsilon in loss.pick_runs:
-            total += n * renyi.bounded_range(epsilon, alpha)
-        for n, epsilon in loss.pure_runs:
-            total += n * renyi.pure_dp(epsilon, alpha)
-        for n, named in loss.curves:
-            total += n * named.curve(alpha)
-        return total
-
-    return curve
->>>>>>> main
-
-
-def pure_total(loss: Loss) -> Fraction | None:
-    """The sum of the epsilons; None where a part is not known by its epsilon."""
-    return _steps(loss).total if _known_by_epsilon(loss) else None
-
-
-def _rho(loss: Loss) -> arb:
-    rational = _gaussian_rho(loss)
-    rational += sum((n * e * e / 8 for n, e in loss.pick_runs), Fraction(0))
-<<<<<<< HEAD
-    rational += _tested_rho(loss)
-=======
-    rational += sum(
-        (n * named.curve.rho() for n, named in loss.curves if isinstance(named.curve, BRANCHING)),
-        Fraction(0),
-    )
->>>>>>> main
-    pures = sum((n * classical.pure_rho(e) for n, e in loss.pure_runs), arb(0))
-    return ball(rational) + pures
-
-
-def _gaussian_rho(loss: Loss) -> Fraction:
-    # Canonne, Kamath & Steinke 2020, Thm 4: a discrete Gaussian has the zCDP of a continuous one.
-    discretes = sum((n / (2 * variance) for n, variance in loss.discrete_runs), Fraction(0))
-    return loss.zcdp_rho + loss.mu_squared / 2 + discretes
-
-
-<<<<<<< HEAD
-def _renyi_curve(loss: Loss) -> Callable[[arb], arb]:
-    """The curve as a function: what has a rho is added up once, not at every order."""
-    rho = _gaussian_rho(loss) + _tested_rho(loss)
-    others = [
-        (n, named.curve) for n, named in loss.curves if not isinstance(named.curve, TestedSteps)
-    ]
+    What has a rho is added up once, not at every order.
+    """
+    rho = _gaussian_rho(loss) + _branching_rho(loss)
+    others = [(n, one.curve) for n, one in loss.curves if not isinstance(one.curve, BRANCHING)]
 
     def curve(alpha: arb) -> arb:
         total = alpha * ball(rho)
@@ -256,16 +203,33 @@ def _renyi_curve(loss: Loss) -> Callable[[arb], arb]:
     return curve
 
 
-def _tested_rho(loss: Loss) -> Fraction:
+def pure_total(loss: Loss) -> Fraction | None:
+    """The sum of the epsilons; None where a part is not known by its epsilon."""
+    return _steps(loss).total if _known_by_epsilon(loss) else None
+
+
+def _rho(loss: Loss) -> arb:
+    rational = _gaussian_rho(loss)
+    rational += sum((n * e * e / 8 for n, e in loss.pick_runs), Fraction(0))
+    rational += _branching_rho(loss)
+    pures = sum((n * classical.pure_rho(e) for n, e in loss.pure_runs), arb(0))
+    return ball(rational) + pures
+
+
+def _gaussian_rho(loss: Loss) -> Fraction:
+    # Canonne, Kamath & Steinke 2020, Thm 4: a discrete Gaussian has the zCDP of a continuous one.
+    discretes = sum((n / (2 * variance) for n, variance in loss.discrete_runs), Fraction(0))
+    return loss.zcdp_rho + loss.mu_squared / 2 + discretes
+
+
+def _branching_rho(loss: Loss) -> Fraction:
     """The zCDP of the tested selections among the curves."""
     return sum(
-        (n * named.curve.rho() for n, named in loss.curves if isinstance(named.curve, TestedSteps)),
+        (n * named.curve.rho() for n, named in loss.curves if isinstance(named.curve, BRANCHING)),
         Fraction(0),
     )
 
 
-=======
->>>>>>> main
 def _steps(loss: Loss) -> Steps:
     runs = loss.pick_runs, loss.pure_runs
     return Steps(*runs, loss.mu_squared, loss.discrete_runs, loss.in_order)
@@ -340,17 +304,8 @@ def _absorbed(loss: Loss) -> Fraction | None:
 
 def _variance(loss: Loss) -> Fraction:
     """The mu² of a Gaussian with the losses' largest variance; picks have ε²/4."""
-<<<<<<< HEAD
     picked = sum((n * e * e / 4 for n, e in loss.pick_runs), loss.mu_squared)
-    return picked + 2 * _tested_rho(loss)
-=======
-    tested = (
-        n * 2 * named.curve.rho() for n, named in loss.curves if isinstance(named.curve, BRANCHING)
-    )
-    return sum((n * e * e / 4 for n, e in loss.pick_runs), loss.mu_squared) + sum(
-        tested, Fraction(0)
-    )
->>>>>>> main
+    return picked + 2 * _branching_rho(loss)
 
 
 def _only_gaussian(loss: Loss) -> bool:
