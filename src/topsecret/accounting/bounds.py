@@ -109,15 +109,14 @@ def is_closed(loss: Loss) -> bool:
 
 
 def _is_close(loss: Loss, mu_squared: Fraction) -> bool:
-    """A tested selection with short branches keeps its recursion: its prices rest on that."""
-    options: list[TestedSteps] = []
+    """A choice and short branches keep their recursion: prices rest on that."""
     for _, named in loss.curves:
         if isinstance(named.curve, ChosenSteps):
-            options += named.curve.options
-        elif isinstance(named.curve, TestedSteps):
-            options.append(named.curve)
-    short = any(branch.steps <= FEW_STEPS for option in options for branch in option.branches)
-    return not short and mu_squared <= (1 + CLOSE) * _variance(loss)
+            return False
+        branches = named.curve.branches if isinstance(named.curve, TestedSteps) else ()
+        if any(branch.steps <= FEW_STEPS for branch in branches):
+            return False
+    return mu_squared <= (1 + CLOSE) * _variance(loss)
 
 
 def keeps_to(loss: Loss, epsilon: Fraction, delta: Fraction) -> bool | None:
