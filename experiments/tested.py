@@ -177,7 +177,8 @@ def verdict(cells: Cells, runs: int | str) -> str:
         "deviations of its test the strongest item leads what gives an even chance (below 2, one "
         "item alone fails in 2% and more). Where that is well above 2, a length that is a little "
         "too long was chosen, and none of its four lists passed. At k = 3 it is LimitedDomain "
-        "whose list ends at once. *Fewer named*: with k larger the same length competes "
+        "whose list ends at once.",
+        "*Fewer named*: with k larger the same length competes "
         "with more others and keeps a little more distance (3 + .4·ln(k/m) noise scales); "
         "at k = 3 LimitedDomain's threshold is higher than at k = 1; "
         "for a handful of items also the noise of the runs.",
