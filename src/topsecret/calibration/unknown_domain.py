@@ -15,7 +15,7 @@ from topsecret.calibration.prepared import (
 )
 from topsecret.calibration.question import Question
 from topsecret.calibration.words import about, amount, scaled, too_small, unit_of
-from topsecret.exact.rounding import ball, down, exact, precision, up
+from topsecret.exact.rounding import Number, ball, down, exact, precision, up
 from topsecret.mechanisms import (
     FixedThreshold,
     LimitedDomain,
@@ -124,10 +124,15 @@ def limited_domain_laplace(question: Question) -> Prepared:
 
 def tested(question: Question) -> Prepared:
     """`TestedTopK` with a private length and, unless k̄ was given, a depth of its own."""
+    return tested_before(question, 0)
+
+
+def tested_before(question: Question, mu_squared: Number) -> Prepared:
+    """`TestedTopK` that leaves room for Gaussian steps of ``mu_squared`` behind it."""
     k = question.length
     depth = question.k_bar if question.k_bar_given else default_k_bar(k)
-    unit = question.sensitivity
-    mechanism = TestedTopK(k, question.epsilon, question.delta, depth, sensitivity=unit)
+    unit, budget = question.sensitivity, (question.epsilon, question.delta)
+    mechanism = TestedTopK(k, *budget, depth, behind=mu_squared, sensitivity=unit)
     schedule = mechanism.schedule
     longest, shortest = schedule.lengths[0], schedule.lengths[-1]
     return Prepared(
@@ -147,8 +152,9 @@ def tested(question: Question) -> Prepared:
         f"it is among the noisy picks and its list passes a noisy test. A list of {k} passes half "
         f"of the time when its last item is {amount(question, _even(longest))} ahead of the item "
         f"ranked {depth + 1}, and 98% of the time when it is "
-        f"{scaled(question, _likely(longest))} ahead; the shortest list that is tried needs "
-        f"{scaled(question, _even(shortest))} for half. If no item is that far ahead, the answer "
+        f"{scaled(question, _likely(longest))} ahead; otherwise a shorter list is likely. The "
+        f"shortest list that is tried needs {scaled(question, _even(shortest))} for half and "
+        f"{scaled(question, _likely(shortest))} for 98%; if no item is that far ahead, the answer "
         "is likely to be empty",
         f"a list in order, of a privately chosen length up to {k}, or nothing",
         f"stands for the whole list: no part of it passed the test; {EMPTY_ADVICE}",
