@@ -22,7 +22,7 @@ from topsecret.errors import (
 from topsecret.sources.domains.domain import Column, FileColumn
 from topsecret.sources.source import CountQuery, LeadingCounts, Schema
 from topsecret.sources.sql.dialects import check_dialect
-from topsecret.sources.sql.groups import counts_by_group, label, leading_by_group
+from topsecret.sources.sql.groups import counts_by_group, leading_by_group, numbered
 from topsecret.sources.sql.rendering import rendered
 from topsecret.sources.sql.statements import leading_counts as ranking
 from topsecret.sources.sql.statements import number_of_persons
@@ -117,11 +117,12 @@ def leading_counts_of(engine: Engine, queries: Sequence[CountQuery]) -> list[Lea
 
 def _of_groups(session: Session, queries: Sequence[CountQuery]) -> list[LeadingCounts]:
     rows = session.run(statement(session, queries[0]))
-    lists: dict[str, Rows] = {}
+    numbers = numbered(queries[0])
+    lists: dict[int, Rows] = {}
     for home, *row in rows:
-        lists.setdefault(home, []).append(tuple(row))
+        lists.setdefault(int(home), []).append(tuple(row))
     return [
-        items_of(session, query, lists.get(label(query.home.group), []))
+        items_of(session, query, lists.get(numbers[query.home.group], []))
         for query in queries
         if query.home is not None
     ]
