@@ -182,7 +182,7 @@ def counted_domains(engine: Engine, queries: Sequence[CountQuery]) -> Iterator[l
     """Count the public domain of each query, all in one session."""
     found: list[CountedDomain] = []
     with engine.session(queries[0]) as session:
-        check(session, queries[0])
+        check(session, *queries)
         if queries[0].home is not None:
             yield _counted_groups(session, queries)
             return
