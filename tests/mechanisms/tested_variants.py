@@ -22,7 +22,7 @@ from topsecret.mechanisms.nested_test import NestedTest, spread_cost, spreads
 from topsecret.mechanisms.tested_schedule import Length, Schedule, length_at
 
 NULL = "null"
-IndexLaw = Callable[[Length, Sequence[int]], Sequence[arb]]
+IndexLaw = Callable[[Length, Sequence[Fraction]], Sequence[arb]]
 
 
 def by_hand(
@@ -47,12 +47,12 @@ def by_hand(
     return Schedule(tuple(lengths), choice, mu**2, test_failure)
 
 
-def right_index(length: Length, strengths: Sequence[int]) -> Sequence[arb]:
+def right_index(length: Length, strengths: Sequence[Fraction]) -> Sequence[arb]:
     """The product's own test."""
     return length.test.law(strengths)
 
 
-def independent_index(length: Length, strengths: Sequence[int]) -> Sequence[arb]:
+def independent_index(length: Length, strengths: Sequence[Fraction]) -> Sequence[arb]:
     """A noise of its own for every list, charged as one Gaussian step of 1/σ."""
     sigma = length.test.sigma / _root(spread_cost(length.test.lists))
     found, failed = [], arb(1)
@@ -64,7 +64,7 @@ def independent_index(length: Length, strengths: Sequence[int]) -> Sequence[arb]
     return [*found, failed]
 
 
-def common_index(length: Length, strengths: Sequence[int]) -> Sequence[arb]:
+def common_index(length: Length, strengths: Sequence[Fraction]) -> Sequence[arb]:
     """One noise for all lists: S = 11ᵀ."""
     sigma = length.test.sigma / _root(spread_cost(length.test.lists))
     levels = [length.test.quantile - (strength - 1) / sigma for strength in strengths]
@@ -77,14 +77,14 @@ def common_index(length: Length, strengths: Sequence[int]) -> Sequence[arb]:
     return [*found, 1 - _above(lowest)]
 
 
-def cheap_index(length: Length, strengths: Sequence[int]) -> Sequence[arb]:
+def cheap_index(length: Length, strengths: Sequence[Fraction]) -> Sequence[arb]:
     """The right covariance, charged with κ = 1."""
     test = length.test
     sigma = test.sigma / _root(spread_cost(test.lists))
     return replace(test, sigma=sigma).law(strengths)
 
 
-def unsplit_index(length: Length, strengths: Sequence[int]) -> Sequence[arb]:
+def unsplit_index(length: Length, strengths: Sequence[Fraction]) -> Sequence[arb]:
     """Every list may fail with the whole of δ_t."""
     chance = float(_above(length.test.quantile)) * length.test.lists
     with precision(128):
@@ -92,12 +92,12 @@ def unsplit_index(length: Length, strengths: Sequence[int]) -> Sequence[arb]:
     return replace(length.test, quantile=Fraction(float(tail))).law(strengths)
 
 
-def off_by_one_index(length: Length, strengths: Sequence[int]) -> Sequence[arb]:
+def off_by_one_index(length: Length, strengths: Sequence[Fraction]) -> Sequence[arb]:
     """A in place of A − 1."""
     return length.test.law([strength + 1 for strength in strengths])
 
 
-def noiseless_index(length: Length, strengths: Sequence[int]) -> Sequence[arb]:
+def noiseless_index(length: Length, strengths: Sequence[Fraction]) -> Sequence[arb]:
     """No noise in the test."""
     for place, strength in enumerate(strengths):
         if strength - 1 > length.test.sigma * length.test.quantile:
@@ -119,6 +119,9 @@ class Variant:
     charge_later_prunes: bool = True
     charge_prunes: bool = True
     ordered: bool = True
+    sensitivity: int = 1
+    least: Fraction = Fraction(1)
+    """What a slot at the edge counts for in prunes and test, in units of the sensitivity."""
 
     @property
     def loss(self) -> Loss:
@@ -138,7 +141,10 @@ class Variant:
         """By brute force: every order of picks, every order of prunes."""
         rows = histogram.ranked(self.slots + 1)
         threshold = rows[self.slots][1] if len(rows) > self.slots else 0
-        leads = {item: count - threshold for item, count in rows if count > threshold}
+        unit = self.sensitivity
+        leads = {
+            item: Fraction(count - threshold, unit) for item, count in rows if count > threshold
+        }
         nulls = self.slots - len(leads) if self.null_slots else 0
         law: dict[tuple[object, ...], arb] = defaultdict(lambda: arb(0))
         for length, weight in zip(self.schedule.lengths, self._weights(leads), strict=True):
@@ -146,11 +152,9 @@ class Variant:
                 law[(length.size, *answer)] += weight * chance
         return dict(law)
 
-    def _weights(self, leads: dict[object, int]) -> list[arb]:
-        ranked = sorted(leads.values(), reverse=True) + [0] * 10
-        comfort = [
-            Fraction(ranked[n.size - 1]) - Fraction(n.offset, 1024) for n in self.schedule.lengths
-        ]
+    def _weights(self, leads: dict[object, Fraction]) -> list[arb]:
+        ranked = sorted(leads.values(), reverse=True) + [Fraction(0)] * 10
+        comfort = [ranked[n.size - 1] - Fraction(n.offset, 1024) for n in self.schedule.lengths]
         scores = [
             -max(0, -u, comfort[place - 1] if place else 0) for place, u in enumerate(comfort)
         ]
@@ -159,7 +163,7 @@ class Variant:
         return [weight / sum(weights, arb(0)) for weight in weights]
 
     def _branch(
-        self, length: Length, leads: dict[object, int], nulls: int
+        self, length: Length, leads: dict[object, Fraction], nulls: int
     ) -> Iterator[tuple[tuple[object, ...], arb]]:
         prices = [price for count, price in length.levels for _ in range(count)]
         for picked, chance in _picks(leads, nulls, prices):
@@ -168,7 +172,7 @@ class Variant:
                 if not all(lists):
                     yield (NOTHING,), total
                     continue
-                strengths = [min(leads.get(slot, 1) for slot in kept) for kept in lists]
+                strengths = [min(self._strength(leads, slot) for slot in kept) for kept in lists]
                 if self.skip_nulls:
                     strengths = [
                         min((leads[slot] for slot in kept if slot is not NULL), default=1)
@@ -181,12 +185,15 @@ class Variant:
                     complete = len(named) == len(kept) or self.skip_nulls
                     yield (named if complete else (NOTHING,)), total * passing
 
+    def _strength(self, leads: dict[object, Fraction], slot: object) -> Fraction:
+        return max(self.least, leads.get(slot, self.least))
+
     def _lists(
-        self, length: Length, leads: dict[object, int], picked: tuple[object, ...]
+        self, length: Length, leads: dict[object, Fraction], picked: tuple[object, ...]
     ) -> Iterator[tuple[list[tuple[object, ...]], arb]]:
         first = max(0, len(picked) - length.size)
         later = max(0, len(picked) - first - length.list_sizes[-1])
-        strengths = [leads.get(slot, 1) for slot in picked]
+        strengths = [self._strength(leads, slot) for slot in picked]
         for order in permutations(range(len(picked)), first + later):
             chance = _order_chance(strengths, order[:first], (), length.price)
             if self.noisy_later_prunes:
@@ -201,7 +208,7 @@ class Variant:
 
 
 def _picks(
-    leads: dict[object, int], nulls: int, prices: Sequence[Fraction]
+    leads: dict[object, Fraction], nulls: int, prices: Sequence[Fraction]
 ) -> Iterator[tuple[tuple[object, ...], arb]]:
     if not prices or not (leads or nulls):
         yield (), arb(1)
@@ -218,7 +225,7 @@ def _picks(
 
 
 def _order_chance(
-    strengths: Sequence[int], order: Sequence[int], gone: Sequence[int], price: Fraction
+    strengths: Sequence[Fraction], order: Sequence[int], gone: Sequence[int], price: Fraction
 ) -> arb:
     left = [turn for turn in range(len(strengths)) if turn not in gone]
     chance = arb(1)
@@ -229,7 +236,7 @@ def _order_chance(
     return chance
 
 
-def _greedy(strengths: Sequence[int], order: Sequence[int], gone: Sequence[int]) -> arb:
+def _greedy(strengths: Sequence[Fraction], order: Sequence[int], gone: Sequence[int]) -> arb:
     """The weakest goes first, the earlier of two equal ones: no noise at all."""
     left = [turn for turn in range(len(strengths)) if turn not in gone]
     for turn in order:

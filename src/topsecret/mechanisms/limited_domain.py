@@ -15,6 +15,9 @@ picks(k, ε₀) + slack(k·ln(1 + δ)) + failure(δ).
 
 **Preconditions.** Counts are of distinct persons: one person moves each by at most 1, all in one
 direction (add-remove), at most Δ = ``max_items`` of them. k̄ ≥ k is fixed before seeing data.
+Other scores that a person moves by at most c = ``sensitivity``, such as clipped rows or sums, are
+counts in units of c: Gumbel(c/ε₀) and t = h₍k̄₊₁₎ + c + c·ln(M/δ)/ε₀. The argument below is the
+same with c for 1: ranked scores move by [0, c] too, and so do t and the score of every candidate.
 
 **Why each line matters.**
 - *h₍k̄₊₁₎ + 1*: an item that enters the leading k̄ with one more person has a count of at most
@@ -32,7 +35,7 @@ direction (add-remove), at most Δ = ``max_items`` of them. k̄ ≥ k is fixed b
 - Fewer than k̄ + 1 observed items: h₍k̄₊₁₎ = 0, no padding is needed, since an item that nobody
   has is never a candidate on either side.
 - Under replace a count moves in both directions: Gumbel(2/ε₀), t = h₍k̄₊₁₎ + 2 + 2·ln(M/δ)/ε₀,
-  M = min(2Δ, k̄).
+  M = min(2Δ, k̄). (With c: Gumbel(2c/ε₀), t = h₍k̄₊₁₎ + 2c + 2c·ln(M/δ)/ε₀.)
 """
 
 from __future__ import annotations
@@ -62,7 +65,8 @@ class LimitedDomain:
     """At most k of the leading observed items, in order, until ⊥.
 
     Guarantee: picks(k, ``epsilon_per_pick``) + k·ln(1 + ``delta``) + a failure of ``delta``;
-    ``max_items`` must have been enforced when the histogram was counted.
+    ``max_items`` and ``sensitivity``, the most that one person moves a score by, must have been
+    enforced when the histogram was counted.
     """
 
     k: int
@@ -72,6 +76,7 @@ class LimitedDomain:
     max_items: int | None = None
     strict: bool = False
     adjacency: parameters.Adjacency = "add-remove"
+    sensitivity: int = 1
 
     def __post_init__(self) -> None:
         parameters.whole(self.k, "k")
@@ -81,6 +86,7 @@ class LimitedDomain:
         parameters.probability(self.delta, "delta")
         parameters.cap(self.max_items)
         parameters.adjacency(self.adjacency)
+        parameters.sensitivity(self.sensitivity)
 
     @property
     def ordered(self) -> bool:
@@ -98,7 +104,7 @@ class LimitedDomain:
 
     @property
     def _scale(self) -> Fraction:
-        return self._directions / exact(self.epsilon_per_pick)
+        return self._directions * self.sensitivity / exact(self.epsilon_per_pick)
 
     @property
     def _reach(self) -> int:
@@ -108,8 +114,8 @@ class LimitedDomain:
         return min(self._directions * self.max_items, self.k_bar)
 
     def _threshold(self) -> Log:
-        """t − h₍k̄₊₁₎ over the noise scale: s/scale + ln(M/δ)."""
-        return Log(self._reach / exact(self.delta), plus=self._directions / self._scale)
+        """t − h₍k̄₊₁₎ over the noise scale: s·c/scale + ln(M/δ), where s·c/scale is ε₀."""
+        return Log(self._reach / exact(self.delta), plus=exact(self.epsilon_per_pick))
 
     def _candidates(self, histogram: Histogram) -> list[tuple[Hashable, int]]:
         """The leading items with their lead over h₍k̄₊₁₎."""
@@ -161,4 +167,7 @@ class LimitedDomain:
             cls(1, 2, price, delta, max_items=1, adjacency="replace"),
             cls(2, 3, price, delta, adjacency="replace"),
             cls(2, 3, price, delta, adjacency="replace", strict=True),
+            cls(2, 3, price, delta, max_items=2, sensitivity=2),
+            cls(2, 3, 1.5, delta, sensitivity=3),
+            cls(2, 2, price, delta, strict=True, sensitivity=2),
         )

@@ -4,9 +4,10 @@ List j has the least strength A_j ≥ 1, and A_1 ≤ A_2 ≤ … since shorter l
 ones. With independent standard normals G, Z_1, …, Z_J and N_j = σ·(G/√2 + √(s_j² − ½)·Z_j) the
 answer is the smallest j with A_j − 1 + N_j > σ·s_j·z, or none.
 
-Guarantee: if no A_j moves by more than 1 and all move in the same direction, the answer is
+Guarantee: if the moves of all A_j lie in one interval of length 1 that contains 0, the answer is
 post-processing of one Gaussian step of μ = √κ/σ; a list with A_j = 1 passes with probability
-Φ(−z). The proof is in docs/proofs/tested-top-k.md.
+Φ(−z). (Strengths are in units of what one person moves, so they may be fractions.) The
+proof is in docs/proofs/tested-top-k.md.
 
 >>> [float(round(spread_cost(lists), 3)) for lists in (1, 2, 3, 4)]
 [1.0, 1.21, 1.417, 1.525]
@@ -73,14 +74,14 @@ class NestedTest:
     def __post_init__(self) -> None:
         assert self.lists >= 1
 
-    def levels(self, strengths: Sequence[int]) -> tuple[Fraction, ...]:
+    def levels(self, strengths: Sequence[int | Fraction]) -> tuple[Fraction, ...]:
         """What N_j/σ must exceed for list j to pass."""
         return tuple(
             spread * self.quantile - (strength - 1) / self.sigma
             for spread, strength in zip(spreads(self.lists), strengths, strict=True)
         )
 
-    def draw(self, strengths: Sequence[int], bits: BitSource) -> int | None:
+    def draw(self, strengths: Sequence[int | Fraction], bits: BitSource) -> int | None:
         """The place of the longest list that passes, from 0; None if none does."""
         levels = self.levels(strengths)
         if self.lists == 1:
@@ -92,7 +93,7 @@ class NestedTest:
                 return place
         return None
 
-    def law(self, strengths: Sequence[int]) -> tuple[arb, ...]:
+    def law(self, strengths: Sequence[int | Fraction]) -> tuple[arb, ...]:
         """The probability of each place, and last that of none, at the current precision."""
         return _law(self.levels(strengths), ctx.prec)
 

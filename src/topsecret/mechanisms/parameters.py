@@ -11,6 +11,9 @@ from topsecret.exact.rounding import Number, exact
 
 Adjacency = Literal["add-remove", "replace"]
 
+LARGEST_SENSITIVITY = 2**31
+"""2³² persons together stay below 2⁶³."""
+
 
 def whole(value: int, name: str, at_least: int = 1) -> int:
     """A whole number that is large enough."""
@@ -43,6 +46,16 @@ def probability(value: Number, name: str) -> Fraction:
     number = exact(value, name)
     if not 0 < number < 1:
         raise InvalidParameter(f"{name}={value} must lie between 0 and 1, such as 1e-6")
+    return number
+
+
+def sensitivity(value: int) -> int:
+    """The most that one person moves a score by, small enough for any sum of it in 64 bits."""
+    number = whole(value, "sensitivity")
+    if number > LARGEST_SENSITIVITY:
+        raise InvalidParameter(
+            f"sensitivity={number} must be at most {LARGEST_SENSITIVITY}; take a larger unit"
+        )
     return number
 
 

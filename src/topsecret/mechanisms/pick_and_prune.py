@@ -48,6 +48,11 @@ def rising(total: int, price: Fraction, levels: int, exponent: int) -> Levels:
     return tuple(runs)
 
 
+def in_units(levels: Levels, unit: int) -> Levels:
+    """The same picks of scores that one person moves by up to ``unit``: prices per unit."""
+    return levels if unit == 1 else tuple((count, price / unit) for count, price in levels)
+
+
 def pick(field: ScoreGroups, levels: Levels, bits: BitSource) -> list[int]:
     """The groups that the picks name, in order."""
     assert field.sizes is not None
@@ -110,7 +115,8 @@ def nested_law(
     """The law of the nested lists of these sizes, longest first, each in pick order.
 
     The first list is left after prunes at ``price``, the others after further prunes at
-    ``later_price``. A lead counts for at least 1, null slots included.
+    ``later_price``. A lead, in units of what one person moves, counts for at least 1 there, null
+    slots included.
     """
     law: dict[tuple[tuple[int, ...], ...], arb] = defaultdict(lambda: arb(0))
     prices = [price for count, price in levels for _ in range(count)]
@@ -118,7 +124,7 @@ def nested_law(
     @cache
     def chains(places: tuple[int, ...]) -> list[tuple[tuple[tuple[int, ...], ...], arb]]:
         """Which turns each list keeps; the prunes do not look at the order of the picks."""
-        strengths = [Fraction(1) if place == NULL else leads[place] for place in places]
+        strengths = [max(Fraction(1), leads[p]) if p != NULL else Fraction(1) for p in places]
         found: list[tuple[tuple[tuple[int, ...], ...], arb]] = [((), arb(1))]
         for turn, size in enumerate(sizes):
             longer = []

@@ -13,7 +13,8 @@ null slots and test, since every item may be named.
 others are published in pick order. The loss is picks_in_order(ε_1, …, ε_n) + picks(⌈k/10⌉, e).
 
 **Preconditions.** The domain is public; counts of persons move by at most 1, all in the same
-direction (add-remove).
+direction (add-remove). Scores that a person moves by at most c = ``sensitivity``, all in the same
+direction, are counts in units of c: e^(ε_i·h/c) and e^(−e·h/c).
 
 **Why.** Given the earlier picks, a pick is the exponential mechanism on monotone counts, hence
 ε_i-bounded-range (see `GumbelTopK`). Given all picks, a prune is the exponential mechanism on the
@@ -37,7 +38,14 @@ from topsecret.accounting import Loss, picks
 from topsecret.counts.histogram import Histogram
 from topsecret.exact.rounding import Number, exact, precision
 from topsecret.mechanisms import parameters
-from topsecret.mechanisms.pick_and_prune import Levels, pick, prune, rising, survivor_law
+from topsecret.mechanisms.pick_and_prune import (
+    Levels,
+    in_units,
+    pick,
+    prune,
+    rising,
+    survivor_law,
+)
 from topsecret.mechanisms.plackett_luce import as_floats
 from topsecret.mechanisms.selection import Outcome, Selection
 from topsecret.noise.bits import BitSource, SystemBits
@@ -58,10 +66,12 @@ class PrunedTopK:
 
     k: int
     epsilon_per_pick: Number
+    sensitivity: int = 1
 
     def __post_init__(self) -> None:
         parameters.whole(self.k, "k")
         parameters.positive(self.epsilon_per_pick, "epsilon_per_pick")
+        parameters.sensitivity(self.sensitivity)
 
     @property
     def ordered(self) -> bool:
@@ -97,9 +107,10 @@ class PrunedTopK:
         field = histogram.field()
         if field.sizes is None:
             field = ScoreGroups(field.scores, np.ones(len(field.scores), dtype=np.int64))
-        picked = pick(field, self.levels, bits)
+        unit = self.sensitivity
+        picked = pick(field, in_units(self.levels, unit), bits)
         removals = min(self.prunes, size - self.k)
-        kept = prune(field.scores[picked], removals, self._price, bits)
+        kept = prune(field.scores[picked], removals, self._price / unit, bits)
         return Selection(histogram.names([picked[turn] for turn in kept], bits), complete=True)
 
     def probabilities(self, histogram: Histogram) -> dict[Outcome, arb]:
@@ -109,7 +120,7 @@ class PrunedTopK:
         best = max(score for _, score in scores)
         removals = min(self.prunes, size - self.k)
         with precision(max(128, ctx.prec)):
-            leads = [score - best for _, score in scores]
+            leads = [(score - best) / self.sensitivity for _, score in scores]
             hidden = survivor_law(leads, 0, self.levels, removals, self._price)
         return {tuple(scores[place][0] for place in kept): p for kept, p in hidden.items()}
 
@@ -120,4 +131,4 @@ class PrunedTopK:
     @classmethod
     def verification_cases(cls) -> tuple[PrunedTopK, ...]:
         """The parameters that ``topsecret verify`` checks."""
-        return (cls(1, 0.7), cls(2, 0.7), cls(3, 7 / 3), cls(4, 0.7))
+        return (cls(1, 0.7), cls(2, 0.7), cls(3, 7 / 3), cls(4, 0.7), cls(2, 1.5, 2))

@@ -20,36 +20,37 @@ def tested_law(
     leads: Sequence[int],
     nulls: int,
     publish_length: bool,
+    sensitivity: int,
 ) -> dict[Outcome, arb]:
     """The probability of every (length, list or ⊥), from the same numbers that the draw uses."""
     law: dict[Outcome, arb] = defaultdict(lambda: arb(0))
     with precision(max(128, ctx.prec)):
-        scores = length_scores(schedule, leads)
-        weights = [ball(score * schedule.choice / (2 * UNIT)).exp() for score in scores]
+        scores = length_scores(schedule, leads, sensitivity)
+        rate = schedule.choice / (2 * UNIT * sensitivity)
+        weights = [ball(score * rate).exp() for score in scores]
         total = sum(weights, arb(0))
+        in_units = [Fraction(lead, sensitivity) for lead in leads]
         for length, weight in zip(schedule.lengths, weights, strict=True):
             first: Outcome = (length.size,) if publish_length else ()
-            for answer, chance in _branch_law(length, leads, nulls).items():
+            for answer, chance in _branch_law(length, in_units, nulls).items():
                 named = (NOTHING,) if answer is None else tuple(items[place] for place in answer)
                 law[(*first, *named)] += chance * weight / total
     return dict(law)
 
 
 def _branch_law(
-    length: Length, leads: Sequence[int], nulls: int
+    length: Length, leads: Sequence[Fraction], nulls: int
 ) -> dict[tuple[int, ...] | None, arb]:
     """The law of the released list, None for ⊥, once the length is chosen."""
     law: dict[tuple[int, ...] | None, arb] = defaultdict(lambda: arb(0))
     hidden = nested_law(
-        [Fraction(lead) for lead in leads],
-        nulls,
-        length.levels,
-        length.list_sizes,
-        length.price,
-        length.later_price,
+        leads, nulls, length.levels, length.list_sizes, length.price, length.later_price
     )
+    least = Fraction(1)
     for lists, chance in hidden.items():
-        strengths = [min(1 if p == NULL else leads[p] for p in kept) for kept in lists]
+        strengths = [
+            min(least if p == NULL else max(least, leads[p]) for p in kept) for kept in lists
+        ]
         *passes, none = length.test.law(strengths)
         law[None] += chance * none
         for kept, share in zip(lists, passes, strict=True):

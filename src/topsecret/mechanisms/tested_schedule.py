@@ -251,10 +251,14 @@ def _quantile(failure: Fraction) -> arb:
     return arb(2).sqrt() * (2 * ball(failure)).erfcinv()
 
 
-def length_scores(schedule: Schedule, leads: Sequence[int]) -> list[int]:
-    """s(m) for each length, in units of 1/1024; the m-th lead is 0 past the named items."""
+def length_scores(schedule: Schedule, leads: Sequence[int], sensitivity: int = 1) -> list[int]:
+    """s(m) for each length, in units of 1/1024; the m-th lead is 0 past the named items.
+
+    One person moves each by at most ``sensitivity``.
+    """
     comfort = [
-        UNIT * (leads[length.size - 1] if length.size <= len(leads) else 0) - length.offset
+        UNIT * (leads[length.size - 1] if length.size <= len(leads) else 0)
+        - sensitivity * length.offset
         for length in schedule.lengths
     ]
     return [-max(0, -comfort[i], comfort[i - 1] if i > 0 else 0) for i in range(len(comfort))]

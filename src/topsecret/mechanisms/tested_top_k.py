@@ -17,7 +17,8 @@ prunes (e_m each), the later prunes (e_m/2 each) and one Gaussian step of μ. ``
 that, plus failure(δ_t).
 
 **Preconditions.** Counts of distinct persons; k̄, all prices, σ and z are fixed beforehand
-(``tested_schedule.py`` computes them from k, ε and δ alone).
+(``tested_schedule.py`` computes them from k, ε and δ alone). Scores that one person moves by at
+most c = ``sensitivity``, all in one direction, are taken in units of c: every lead is divided by c.
 
 **Why each line matters.**
 - *T = h₍k̄₊₁₎, named slots h > T, and null slots of count T up to k̄.* Items at the edge (count T
@@ -41,6 +42,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from itertools import repeat, takewhile
 from typing import Any, Literal
@@ -54,7 +56,7 @@ from topsecret.counts.histogram import Histogram
 from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import Number, exact
 from topsecret.mechanisms import parameters
-from topsecret.mechanisms.pick_and_prune import pick, prune, removed_in_order
+from topsecret.mechanisms.pick_and_prune import in_units, pick, prune, removed_in_order
 from topsecret.mechanisms.plackett_luce import as_floats
 from topsecret.mechanisms.selection import Outcome, Selection
 from topsecret.mechanisms.tested_law import tested_law
@@ -127,7 +129,7 @@ class TestedTopK:
     Guarantee: (epsilon, delta)-DP under add-remove. ``lengths="private"`` chooses the length of
     the longest list privately and tests up to four nested lists, so that a shorter list can be
     answered where k items are too many; ``"fixed"`` answers k items or ⊥ and spends that part of
-    the budget on the test.
+    the budget on the test. ``sensitivity`` is the most that one person moves a score by.
     """
 
     __test__ = False  # not a test case, whatever its name begins with
@@ -137,11 +139,13 @@ class TestedTopK:
     delta: Number
     k_bar: int | None = None
     lengths: Literal["private", "fixed"] = "private"
+    sensitivity: int = 1
 
     def __post_init__(self) -> None:
         parameters.whole(self.k, "k")
         parameters.positive(self.epsilon, "epsilon")
         parameters.probability(self.delta, "delta")
+        parameters.sensitivity(self.sensitivity)
         if self.lengths not in ("private", "fixed"):
             raise InvalidParameter(f"lengths={self.lengths!r} must be 'private' or 'fixed'")
         if self.k_bar is not None:
@@ -177,13 +181,14 @@ class TestedTopK:
     def select(self, histogram: Histogram, bits: BitSource | None = None) -> Selection:
         """Draw the length, the hidden picks and prunes, and the verdict of the test."""
         bits = SystemBits() if bits is None else bits
-        slots = self._slots(histogram)
+        slots, unit = self._slots(histogram), self.sensitivity
         length = self._draw_length(slots.ranked, bits)
-        picked = pick(ScoreGroups(slots.leads, slots.sizes), length.levels, bits)
+        field, levels = ScoreGroups(slots.leads, slots.sizes), in_units(length.levels, unit)
+        picked = pick(field, levels, bits)
         lists = self._nested_lists(slots, picked, length, bits)
         chosen = length.size if self.lengths == "private" else None
         leads = [min(int(slots.leads[group]) for group in groups) for groups in lists]
-        place = length.test.draw([max(lead, 1) for lead in leads], bits)
+        place = length.test.draw([Fraction(max(lead, unit), unit) for lead in leads], bits)
         # A null slot has lead 0 and no name: a list with one in it is never released.
         if place is None or leads[place] == 0:
             return Selection((), complete=False, chosen=chosen)
@@ -193,10 +198,11 @@ class TestedTopK:
         self, slots: _Slots, picked: list[int], length: Length, bits: BitSource
     ) -> list[list[int]]:
         """What is left of the picked groups after the prunes of each list, in pick order."""
-        strengths = np.maximum(slots.leads[picked], 1)
-        kept = prune(strengths, length.prunes, length.price, bits)
-        later = length.size - length.list_sizes[-1]
-        order = removed_in_order(strengths[kept], later, length.later_price, bits) if later else []
+        unit = self.sensitivity
+        strengths = np.maximum(slots.leads[picked], unit)
+        kept = prune(strengths, length.prunes, length.price / unit, bits)
+        later, price = length.size - length.list_sizes[-1], length.later_price / unit
+        order = removed_in_order(strengths[kept], later, price, bits) if later else []
         lists = []
         for size in length.list_sizes:
             removed = set(order[: length.size - size])
@@ -212,16 +218,20 @@ class TestedTopK:
         lengths = self.schedule.lengths
         if self.schedule.choice == 0:
             return lengths[0]
-        scores = length_scores(self.schedule, leads)
-        scale = 2 * UNIT / self.schedule.choice
+        scores = length_scores(self.schedule, leads, self.sensitivity)
+        scale = 2 * UNIT * self.sensitivity / self.schedule.choice
         return lengths[race(ScoreGroups(_integers(scores)), GUMBEL, scale, 1, bits)[0]]
 
     def probabilities(self, histogram: Histogram) -> dict[Outcome, arb]:
         """The exact law: all lengths, all hidden picks and prunes, both verdicts."""
         slots = self._slots(histogram)
-        private = self.lengths == "private"
         return tested_law(
-            self.schedule, slots.items, slots.ranked, slots.nulls, publish_length=private
+            self.schedule,
+            slots.items,
+            slots.ranked,
+            slots.nulls,
+            publish_length=self.lengths == "private",
+            sensitivity=self.sensitivity,
         )
 
     def distribution(self, histogram: Histogram) -> dict[Outcome, float]:
@@ -237,4 +247,6 @@ class TestedTopK:
             cls(k=2, epsilon=3.0, delta=0.6, k_bar=6),
             cls(k=3, epsilon=2.0, delta=0.4, k_bar=4),
             cls(k=2, epsilon=2.0, delta=0.2, k_bar=4, lengths="fixed"),
+            cls(k=2, epsilon=2.0, delta=0.2, k_bar=3, sensitivity=2),
+            cls(k=1, epsilon=1.0, delta=0.1, k_bar=2, sensitivity=3),
         )

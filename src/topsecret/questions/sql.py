@@ -128,16 +128,22 @@ def _given(name: str, outside: Number | None, inside: str | None) -> Any:
 
 def _cut(result: Answer, asked: RankedQuery) -> Answer:
     """HAVING n >= N beside LIMIT: by the noisy counts, which costs nothing more."""
-    if asked.at_least is None or not isinstance(result, Release) or result.counts is None:
+    if asked.at_least is None:
         return result
-    kept = [
-        (item, count)
-        for item, count in zip(result.items, result.counts, strict=True)
-        if count >= asked.at_least
-    ]
-    return replace(
-        result,
-        items=tuple(item for item, _ in kept),
-        counts=tuple(count for _, count in kept),
-        told=f"{result.told} Shown are the items whose noisy count is at least {asked.at_least}.",
-    )
+    if not isinstance(result, Release):
+        lists = {group: _cut_list(one, asked.at_least) for group, one in result.groups.items()}
+        return replace(result, groups=lists)
+    return _cut_list(result, asked.at_least)
+
+
+def _cut_list(result: Release, least: int) -> Release:
+    if result.counts is None:
+        return result
+    kept = [place for place, count in enumerate(result.counts) if count >= least]
+    more: dict[str, Any] = {
+        name: tuple(values[place] for place in kept)
+        for name in ("items", "counts", "weighted", "at_least")
+        if (values := getattr(result, name)) is not None
+    }
+    told = f"{result.ending} Shown are the items whose noisy count is at least {least}."
+    return replace(result, **more, told=told)

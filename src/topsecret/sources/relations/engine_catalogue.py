@@ -44,6 +44,8 @@ MACROS = (
 )
 POSTGRES_TABLE = """
 SELECT c.relkind::text, c.relrowsecurity, c.relhassubclass,
+       EXISTS (SELECT 1 FROM pg_catalog.pg_partition_tree(c.oid) p
+               JOIN pg_catalog.pg_class q ON q.oid = p.relid WHERE q.relkind = 'f'),
        CASE WHEN c.relkind IN ('v', 'm') THEN pg_catalog.pg_get_viewdef(c.oid) END,
        ARRAY(SELECT a.attname::text FROM pg_catalog.pg_index i JOIN pg_catalog.pg_attribute a
              ON a.attrelid = c.oid AND a.attnum = i.indkey[0]
@@ -139,6 +141,9 @@ class SqlCatalogue:
         try:
             inspector = sqlalchemy.inspect(self.connection)
             schema = str(parts[0] if len(parts) > 1 else inspector.default_schema_name or "main")
+            system = schema == "information_schema" or schema.startswith("pg_")
+            if system or schema not in inspector.get_schema_names():
+                return None
             names = [*inspector.get_table_names(schema), *inspector.get_view_names(schema)]
             if self.dialect == "postgres":
                 names += inspector.get_materialized_view_names(schema)
@@ -181,9 +186,9 @@ class SqlCatalogue:
         rows = self.connection.execution_options(no_parameters=False).exec_driver_sql(
             POSTGRES_TABLE, dict(values)
         )
-        kind, secured, inherited, text, unique = rows.one()
+        kind, secured, inherited, elsewhere, text, unique = rows.one()
         refused = SECURED if secured else INHERITED if inherited and kind == "r" else None
-        if kind not in {"r", "p", "v", "m"}:
+        if kind not in {"r", "p", "v", "m"} or elsewhere:
             refused = "is not an ordinary table or view"
         return frozenset(unique), text, refused
 

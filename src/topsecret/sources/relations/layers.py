@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from topsecret.sources.relations.caller_list import CallerList
 from topsecret.sources.relations.measure import Measure, measure_of, measures_in
+from topsecret.sources.relations.public_rows import limit_of
 from topsecret.sources.relations.rebuild import CTES, Rebuilder
 from topsecret.sources.relations.refusal import QueryRefused, quoted
 from topsecret.sources.relations.scope import conjuncts
@@ -44,9 +45,12 @@ class Layers:
         inner: Any = start.this if start is not None else None
         seen = ctes
         if isinstance(inner, exp.Subquery):
+            _plain(inner, {"this", "alias"})
             inner = inner.this
         elif isinstance(inner, exp.Table) and inner.name.casefold() in ctes and not inner.db:
             one, seen = ctes[inner.name.casefold()]
+            _plain(inner, {"this", "alias"})
+            _plain(one, {"this", "alias"})
             inner = one.this
         else:
             inner = None
@@ -93,11 +97,25 @@ class Layers:
             raise QueryRefused("column", f"there is no column {quoted(node)} in the counted list")
         return names[node.name.casefold()]
 
-    def renamed(self, titles: tuple[str, ...]) -> tuple[str, ...]:
-        """What the outermost layer calls the items; all must still be shown or none."""
-        return titles
+    def _shown(self) -> list[Any]:
+        """What the outermost list shows, in the counting SELECT's own expressions."""
+        shown = list(self._names().values())
+        for place, layer in enumerate(reversed(self._outer)):
+            if not any(isinstance(one, exp.Star) for one in layer.expressions):
+                shown = [self._meant(one.unalias(), place) for one in layer.expressions]
+            elif len(layer.expressions) > 1 or any(layer.expressions[0].args.values()):
+                raise QueryRefused("clause", "* beside others around a counted list is not known")
+        return [one.unnest() for one in shown]
 
-    def at_least(self, measure: Measure) -> int | None:
+    def check_shown(self, items: set[str], listed: CallerList) -> None:
+        """A list whose items are shown in part would name some of them twice."""
+        if not self._outer:
+            return
+        shown = [one for one in self._shown() if not measures_in(one)]
+        if {listed.canonical(one) for one in shown if not isinstance(one, exp.Window)} != items:
+            raise QueryRefused("clause", "around a counted list all of its items must be shown")
+
+    def at_least(self) -> int | None:
         """N of ``WHERE n >= N`` in a layer."""
         least = None
         for place, layer in enumerate(reversed(self._outer)):
@@ -152,21 +170,17 @@ class Layers:
             return {"ordered": False}
         return {"ordered": True, "smallest": not first.args.get("desc")}
 
-    def shows_measure(self, measure: Measure) -> bool:
+    def shows_measure(self) -> bool:
         """Whether the result shows the counts."""
-        layer = self.counting[0]
-        for one in self._outer:
-            if not any(isinstance(e, exp.Star) for e in one.expressions):
-                shown = [
-                    self._meant(e.this if isinstance(e, exp.Alias) else e, len(self._outer) - 1)
-                    for e in one.expressions
-                ]
-                return any(measures_in(e) and not isinstance(e, exp.Window) for e in shown)
-        return any(
-            measures_in(e.this if isinstance(e, exp.Alias) else e)
-            and not isinstance((e.this if isinstance(e, exp.Alias) else e).unnest(), exp.Window)
-            for e in layer.expressions
-        )
+        return any(measures_in(one) and not isinstance(one, exp.Window) for one in self._shown())
+
+
+def _plain(node: Any, known: set[str]) -> None:
+    """Nothing but a name around a list: no sample, no other names of its columns."""
+    alias = node.args.get("alias")
+    extra = [name for name, value in node.args.items() if value and name not in known]
+    if extra or (alias is not None and alias.args.get("columns")):
+        raise QueryRefused("clause", f"{quoted(node)} around a counted list is not known")
 
 
 def ordering(node: exp.Select, listed: CallerList, measure: Measure) -> Ordering:
@@ -229,28 +243,6 @@ def _ranked(window: Any, part: Any, measure: Measure, listed: CallerList) -> Ord
         raise wrong
     smallest = not first.args.get("desc")
     return Ordering(k, True, smallest, parts[0] if parts else None)
-
-
-def limit_of(node: exp.Select) -> int | None:
-    """k of LIMIT, TOP or FETCH FIRST."""
-    limit = node.args.get("limit")
-    if limit is None:
-        return None
-    wrong = QueryRefused("limit", f"{quoted(limit)} must be a whole number above 0, without ties")
-    if isinstance(limit, exp.Fetch):
-        options = limit.args.get("limit_options")
-        if options is not None and (options.args.get("with_ties") or options.args.get("percent")):
-            raise wrong
-        number = limit.args.get("count")
-    else:
-        if limit.args.get("limit_options") or limit.args.get("offset") or limit.expressions:
-            raise wrong
-        number = limit.expression
-    if not isinstance(number, exp.Literal) or number.is_string or not number.this.isdigit():
-        raise wrong
-    if int(number.this) < 1:
-        raise wrong
-    return int(number.this)
 
 
 def at_least(having: Any, measure: Measure, listed: CallerList) -> int | None:

@@ -110,15 +110,6 @@ class PrivacyFile:
             return next(iter(holders.values()), "")
         return " = ".join(f"{name}.{column}" for name, column in sorted(holders.items()))
 
-    def rule(self, names: tuple[str, ...]) -> tuple[str, TableRule] | None:
-        """The rule for a table by its parts, with or without its schema; names ignore case."""
-        for parts in (names, names[-2:], names[-1:]):
-            wanted = ".".join(parts).casefold()
-            for name, rule in self.tables.items():
-                if name.casefold() == wanted:
-                    return name, rule
-        return None
-
     def _follow(self, name: str, rule: TableRule) -> None:
         """Links end at a person column and go round in no circle."""
         seen = {name}

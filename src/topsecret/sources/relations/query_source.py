@@ -32,6 +32,14 @@ class QuerySource:
         return f"QuerySource({self.name!r})"
 
     @property
+    def assumes(self) -> tuple[str, ...]:
+        """What the guarantee rests on beside the data. Public."""
+        said: tuple[str, ...] = tuple(getattr(self._database, "assumes", ()))
+        if self._asked.shared_rows:
+            said += ("a key that is not unique: rows shared with others stay theirs",)
+        return said
+
+    @property
     def domain(self) -> Column | None:
         """The public table that holds all items, where there is one."""
         if self._asked.domain is None:

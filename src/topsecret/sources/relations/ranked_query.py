@@ -128,8 +128,9 @@ class _Reading:
                 "total" if measures_in(node) else "rows",
                 "the query needs GROUP BY its items; a total or single rows are no list",
             )
-        items, titles = self._items(listed, keys, layers)
-        measure = self._measure(node, listed, layers, scope)
+        items, titles = self._items(listed, keys)
+        measure = self._measure(node, listed, scope)
+        layers.check_shown({listed.canonical(item) for item in items}, listed)
         ranking = self._ranking(node, listed, layers, measure)
         if measure.rows:
             self._one_row_each(scope, items)
@@ -144,9 +145,9 @@ class _Reading:
                 "ORDER BY … ASC names the rarest items: join a public table and group by its "
                 "column",
             )
-        least = layers.at_least(measure) or at_least(node.args.get("having"), measure, listed)
+        least = layers.at_least() or at_least(node.args.get("having"), measure, listed)
         k: Any = ranking.k if ranking.k is not None else ("all" if least else "auto")
-        shown = layers.shows_measure(measure) or (least is not None and isinstance(k, int))
+        shown = layers.shows_measure() or (least is not None and isinstance(k, int))
         asked = RankedQuery(
             rows=select,
             items=columns,
@@ -158,16 +159,14 @@ class _Reading:
             by=by,
             groups=groups,
             domain=domain,
-            shared_rows=any(s.relation.shared_keys for s in scope.sources),
+            shared_rows=self.rebuilder.shared_rows,
             dialect=scope.dialect,
             owner_kind=self.rebuilder.owner_kind,
             tables=self.rebuilder.tables_read,
         )
         return self._with_options(asked, options, scope)
 
-    def _items(
-        self, listed: CallerList, keys: list[Any], layers: Layers
-    ) -> tuple[list[Any], tuple[str, ...]]:
+    def _items(self, listed: CallerList, keys: list[Any]) -> tuple[list[Any], tuple[str, ...]]:
         shown = [
             (name, one)
             for name, one in listed.shown
@@ -186,11 +185,9 @@ class _Reading:
                     f"{quoted(one)} names a person: the list itself would give them away",
                 )
         titles = tuple(name or f"item {place}" for place, (name, _) in enumerate(shown, start=1))
-        return [one for _, one in shown], layers.renamed(titles)
+        return [one for _, one in shown], titles
 
-    def _measure(
-        self, node: exp.Select, listed: CallerList, layers: Layers, scope: Scope
-    ) -> Measure:
+    def _measure(self, node: exp.Select, listed: CallerList, scope: Scope) -> Measure:
         found: dict[str, Measure] = {}
         clauses = [node.args.get(name) for name in ("having", "qualify", "order")]
         read = [one for _, one in listed.shown]
@@ -198,6 +195,12 @@ class _Reading:
         for part in read:
             for one in measures_in(part):
                 found[listed.canonical(one)] = measure_of(one, scope, listed)
+        order = node.args.get("order")
+        keys = [] if order is None else [one.this for one in order.expressions]
+        for part in [*(one for _, one in listed.shown), *keys]:
+            plain = part.unnest()
+            if measures_in(plain) and not isinstance(plain, exp.Window | exp.AggFunc | exp.Filter):
+                raise QueryRefused("measure", f"{quoted(part)} is not the count itself; write that")
         if not found:
             raise QueryRefused("rows", "the query counts nothing: add COUNT(DISTINCT person)")
         kinds = {measure.text for measure in found.values()}
@@ -318,8 +321,7 @@ class _Reading:
         return ()
 
     def _rule_of(self, found: Any) -> Any:
-        known = self.file.rule((found.source.table,)) if found.source.table else None
-        return known[1] if known is not None else None
+        return self.file.tables.get(found.source.table)
 
     def _with_options(
         self, asked: RankedQuery, options: dict[str, str], scope: Scope

@@ -15,10 +15,11 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from topsecret.sources.relations.catalogue import Catalogue
+from topsecret.sources.relations.catalogue import Catalogue, TableEntry
 from topsecret.sources.relations.conditions import Conditions
 from topsecret.sources.relations.from_clause import FromClause
 from topsecret.sources.relations.privacy_file import PrivacyFile
+from topsecret.sources.relations.public_rows import first_rows
 from topsecret.sources.relations.refusal import QueryRefused, quoted
 from topsecret.sources.relations.relation import (
     KEYS,
@@ -52,9 +53,14 @@ SELECT_PARTS = {
     "qualify",
     "distinct",
     "order",
+    "limit",
     "with_",
     "with",
 }
+LIMITED = (
+    "LIMIT in a sub-query or view mixes persons: one person's rows push another's out. Write "
+    "ROW_NUMBER() OVER (PARTITION BY person …) <= n"
+)
 CTES = Mapping[str, tuple[Any, Any]]
 """Common table expressions by name, each with those that it can see."""
 
@@ -87,6 +93,11 @@ class Rebuilder:
         return "integer" if self._tables.whole_numbers() else "text"
 
     @property
+    def shared_rows(self) -> bool:
+        """Whether a key that is not unique was followed: its rows may belong to several persons."""
+        return self._tables.shared_rows
+
+    @property
     def tables_read(self) -> tuple[str, ...]:
         """The tables and views that were named, in order."""
         return tuple(self._read)
@@ -109,7 +120,7 @@ class Rebuilder:
 
     def open(self, node: exp.Select, ctes: CTES, outer: Scope | None = None) -> Opened:
         """FROM and WHERE of a SELECT."""
-        scope = Scope(self.dialect, outer)
+        scope = Scope(self.dialect, outer, self.owner_kind)
         start = node.args.get("from_") or node.args.get("from")
         if start is None:
             raise QueryRefused("from", f"{quoted(node)} reads no table")
@@ -164,7 +175,9 @@ class Rebuilder:
             return self.source(name, _columns_named(one, self.relation(one.this, seen)))
         relation = self.table(parts)
         source = self.source(name, _columns_named(node, relation))
-        source.table = parts[-1]
+        entry = self._catalogue.table(parts)
+        if entry is not None and entry.definition is None:
+            source.table, _ = self._tables.rule(entry)
         return source
 
     def table(self, parts: tuple[str, ...]) -> Relation:
@@ -185,7 +198,9 @@ class Rebuilder:
             raise QueryRefused("recursive", f"the view {parts[-1]!r} reads itself")
         outside, self._views = self._views, (*self._views, whole)
         try:
-            relation = self.relation(parsed(entry.definition, self.dialect), {})
+            tree = parsed(entry.definition, self.dialect)
+            self._check_names(entry, tree)
+            relation = self.relation(tree, {})
         except QueryRefused as refused:
             raise QueryRefused(
                 refused.reason, f"the view {parts[-1]!r} cannot be read: {refused}"
@@ -196,19 +211,28 @@ class Rebuilder:
             raise QueryRefused("view", f"the view {parts[-1]!r} is older than its tables")
         return relation.renamed(list(entry.schema))
 
+    def _check_names(self, view: TableEntry, tree: Any) -> None:
+        """PostgreSQL prints names in full where they need it; others leave them to the schema."""
+        here = self._catalogue.table(view.parts[-1:])
+        if self.dialect == "postgres" or (here is not None and here.parts == view.parts):
+            return
+        if any(not one.db for one in tree.find_all(exp.Table)):
+            raise QueryRefused(
+                "view", "it is of another schema and names tables without theirs; write it in full"
+            )
+
     def _select(self, node: exp.Select, ctes: CTES, outer: Scope | None) -> Relation:
         self._check_parts(node)
         ctes = self.with_ctes(node, ctes)
         opened = self.open(node, ctes, outer)
-        return SelectList(node, opened.scope, opened.select, self.names).relation()
+        if node.args.get("limit") is not None and opened.scope.own is not None:
+            raise QueryRefused("limit", LIMITED)
+        relation = SelectList(node, opened.scope, opened.select, self.names).relation()
+        if node.args.get("limit") is not None:
+            return first_rows(node, relation, self.names.alias(), self.dialect)
+        return relation
 
     def _check_parts(self, node: exp.Select) -> None:
-        if node.args.get("limit") is not None or node.args.get("offset") is not None:
-            raise QueryRefused(
-                "limit",
-                "LIMIT in a sub-query or view mixes persons: one person's rows push another's out. "
-                "Write ROW_NUMBER() OVER (PARTITION BY person …) <= n",
-            )
         if node.args.get("sample") is not None:
             raise QueryRefused("sample", "a sample is decided by other persons' rows, too")
         _only(node, SELECT_PARTS, "clause")
@@ -255,8 +279,7 @@ class Rebuilder:
             for place, (a, b) in enumerate(zip(left.columns, right.columns, strict=True), start=1)
         )
         unique = frozenset(c.ident for c in columns if c.tag != PERSON) if distinct else None
-        shared = left.shared_keys or right.shared_keys
-        return Relation(select, columns, left.private, unique, shared)
+        return Relation(select, columns, left.private, unique)
 
     def _plain(self, relation: Relation) -> exp.Select:
         """The relation's columns in order, by place."""
@@ -281,6 +304,8 @@ class _Subqueries:
         """FROM and WHERE of an EXISTS; what it selects does not matter."""
         if not isinstance(node, exp.Select):
             raise QueryRefused("subquery", f"EXISTS needs a plain SELECT; found {quoted(node)}")
+        if node.args.get("limit") is not None:
+            raise QueryRefused("limit", LIMITED)
         self._rebuilder._check_parts(node)
         _only(node, {"expressions", "from_", "from", "joins", "where"}, "subquery")
         opened = self._rebuilder.open(node, self._ctes, scope)

@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from topsecret.sources.sql.dialects import as_text, counted
+from topsecret.sources.sql.dialects import counted, exact_text
 from topsecret.sources.sql.operand_types import Sort
 from topsecret.sources.sql.statements import column, derived, named, table
 
@@ -54,7 +54,7 @@ class RelationColumn:
         """A value that is equal for identical values alone: 0.0 and -0.0 differ."""
         if self.sort in KEYS:
             return self.at(alias, dialect)
-        return as_text(column(self.ident, alias), dialect)
+        return exact_text(column(self.ident, alias), dialect)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Relation:
     unique: frozenset[str] | None = None
     """Columns that, together with the owner, no two rows share; None where that is not known."""
     shared_keys: bool = False
-    """Whether a row may stand several times, once for each of several owners."""
+    """Whether a row of a table may stand several times, once for each of several owners."""
 
     def renamed(self, names: Iterable[str]) -> Relation:
         """The same columns under other names."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlglot import exp
 
@@ -16,7 +16,7 @@ from topsecret.errors import InvalidParameter
 from topsecret.sources.relations.refusal import QueryRefused, quoted
 from topsecret.sources.relations.relation import PERSON, Relation, RelationColumn, owner
 from topsecret.sources.sql.expressions import CASTS
-from topsecret.sources.sql.operand_types import Typed
+from topsecret.sources.sql.operand_types import Sort, Typed
 from topsecret.sources.sql.safe_expressions import Total
 
 CLOCKS = (exp.CurrentDate, exp.CurrentTimestamp, exp.CurrentTime, exp.CurrentDatetime, exp.Rand)
@@ -49,9 +49,10 @@ class Found:
 class Scope:
     """The sources that a SELECT can name, and the scope around a correlated sub-query."""
 
-    def __init__(self, dialect: str, outer: Scope | None = None) -> None:
+    def __init__(self, dialect: str, outer: Scope | None = None, owners: Sort = "text") -> None:
         self.dialect = dialect
         self.outer = outer
+        self.owner_sort: Sort = owners if outer is None else outer.owner_sort
         self.sources: list[Source] = []
         self.own: exp.Expression | None = None
         """The owner of a combined row; None while all sources are public."""
@@ -109,6 +110,7 @@ class Scope:
         return found
 
 
+Rebuilt = TypeVar("Rebuilt")
 Special = Callable[[Any], Typed | None]
 """What a node stands for that is no expression of its own, such as an aggregate; else None."""
 
@@ -145,16 +147,18 @@ class Expressions(Total):
             )
         if isinstance(node, exp.Cast | exp.TryCast):
             to = node.args["to"]
+            if to.this == exp.DataType.Type.TIMESTAMPNTZ:  # DuckDB's TIMESTAMP, as it is parsed
+                to = exp.DataType.build("TIMESTAMP")
+                node = type(node)(**{**node.args, "to": to})
             if to.this not in CASTS or to.expressions:
                 raise QueryRefused(
                     "expression", f"{quoted(node)} casts to a type that is not known"
                 )
-        try:
-            return super().typed(node)
-        except QueryRefused:
-            raise
-        except InvalidParameter as error:
-            raise QueryRefused("expression", str(error)) from None
+        return _refusing(super().typed, node)
+
+    def truth(self, node: Any) -> exp.Expression:
+        """The tree of a condition."""
+        return _refusing(super().truth, node)
 
     def _found(self, node: exp.Column) -> Typed:
         if isinstance(node.this, exp.Star):
@@ -164,8 +168,17 @@ class Expressions(Total):
             own = self._scope.owner_here()
             if own is None:
                 raise QueryRefused("column", "no row here has an owner; the tables are public")
-            return Typed(own.copy(), "text")
+            return Typed(own.copy(), self._scope.owner_sort)
         return Typed(found.column.at(found.source.alias, self._scope.dialect), found.column.sort)
+
+
+def _refusing(rebuild: Callable[[Any], Rebuilt], node: Any) -> Rebuilt:
+    try:
+        return rebuild(node)
+    except QueryRefused:
+        raise
+    except InvalidParameter as error:
+        raise QueryRefused("expression", str(error)) from None
 
 
 def columns_read(node: Any, scope: Scope) -> Iterator[Found | None]:

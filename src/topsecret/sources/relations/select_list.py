@@ -6,7 +6,7 @@ and aggregates with the owner among the keys; window functions within the owner'
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlglot import exp
@@ -271,8 +271,7 @@ class SelectList:
         select = base.select(*shown)
         if distinct:
             select = select.distinct()
-        shared = any(s.relation.shared_keys for s in self._scope.sources)
-        return Relation(select, tuple(columns), private, unique, shared)
+        return Relation(select, tuple(columns), private, unique)
 
     def _expressions(self, stage: Stage) -> Expressions:
         def special(node: Any) -> Typed | None:
@@ -305,6 +304,4 @@ class SelectList:
 
 
 def _with_unique(relation: Relation, unique: frozenset[str] | None) -> Relation:
-    return Relation(
-        relation.select, relation.columns, relation.private, unique, relation.shared_keys
-    )
+    return replace(relation, unique=unique)

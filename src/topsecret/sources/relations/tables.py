@@ -24,9 +24,12 @@ from topsecret.sources.relations.relation import (
     owner,
     projected,
 )
-from topsecret.sources.sql.dialects import as_text, counted
+from topsecret.sources.sql.dialects import as_text, counted, person
 from topsecret.sources.sql.operand_types import Typed, column_of
 from topsecret.sources.sql.statements import EVENTS, column, person_of, table
+
+KEY = "key"
+"""The hidden column of a parent table that links compare."""
 
 
 class Tables:
@@ -38,22 +41,22 @@ class Tables:
         self._names = names
         self._dialect = catalogue.dialect
         self._native: bool | None = None
+        self.shared_rows = False
+        """Whether a table was read whose rows may belong to several persons."""
 
-    def leaf(self, entry: TableEntry) -> Relation:
-        """The table with its owner, every column in a form that compares by code point."""
-        known = self._file.rule(entry.parts)
-        if known is None:
-            raise QueryRefused(
-                "unknown-table",
-                f"the table {entry.parts[-1]!r} is not in the privacy file; its owner must say "
-                "whose rows it holds",
-            )
+    def leaf(self, entry: TableEntry, key: str | None = None) -> Relation:
+        """The table with its owner, every column in a form that compares by code point.
+
+        ``key`` adds a column of that name's values, as links compare them.
+        """
+        name, rule = self.rule(entry)
         if entry.refused is not None:
             raise QueryRefused("table", f"the table {entry.parts[-1]!r} {entry.refused}")
-        name, rule = known
         columns = [self._column(entry, name, rule, place) for place in enumerate(entry.schema)]
         shown = [(typed.node, out.ident) for typed, out in columns]
         outs = tuple(out for _, out in columns)
+        if key is not None:
+            shown.append((self._compared(entry, key), KEY))
         held = table(*entry.parts) if entry.relation is None else entry.relation.copy()
         source: Any = exp.alias_(held, EVENTS, table=True, quoted=True)
         if rule.public:
@@ -67,6 +70,27 @@ class Tables:
         assert rule.link is not None
         return self._linked(entry, rule.link, source, shown, outs)
 
+    def rule(self, entry: TableEntry) -> tuple[str, TableRule]:
+        """What the privacy file calls this very table and says of it.
+
+        A table of the same name in another schema, or of another case, is another table.
+        """
+        names = [
+            name
+            for name in self._file.tables
+            if (meant := self._catalogue.table(tuple(name.split(".")))) is not None
+            and meant.parts == entry.parts
+        ]
+        if len(names) == 1:
+            return names[0], self._file.tables[names[0]]
+        if names:
+            raise QueryRefused("table", f"{' and '.join(names)} of the privacy file are one table")
+        raise QueryRefused(
+            "unknown-table",
+            f"the table {entry.parts[-1]!r} is not in the privacy file; its owner must say "
+            "whose rows it holds",
+        )
+
     def _linked(
         self,
         entry: TableEntry,
@@ -76,25 +100,35 @@ class Tables:
         outs: tuple[RelationColumn, ...],
     ) -> Relation:
         parent_entry = self._entry(link.parent)
-        parent = self.leaf(parent_entry)
-        key = self._exact(parent_entry, link.key)
-        (held,) = [out for out in parent.columns if out.name == key]
+        key, linking = self._exact(parent_entry, link.key), self._exact(entry, link.column)
+        kinds = {entry.schema[linking], parent_entry.schema[key]}
+        if len(kinds) > 1 or kinds & {"float", "decimal"}:
+            raise QueryRefused(
+                "link",
+                f"{entry.parts[-1]}.{linking} and {parent_entry.parts[-1]}.{key} must be of one "
+                "type without fractions to be linked",
+            )
+        parent = self.leaf(parent_entry, key)
         alias = self._names.alias()
         inner = self._names.alias()
-        keys = owned_keys(as_source(parent, inner), held.at(inner, self._dialect), owner(inner))
-        kinds = entry.schema[self._exact(entry, link.column)], parent_entry.schema[key]
-        here: exp.Expression = column(self._exact(entry, link.column), EVENTS)
-        there: exp.Expression = column("key", alias)
-        if kinds != ("integer", "integer") or self._dialect == "sqlite":
-            here = as_text(counted(here, kinds[0], self._dialect), self._dialect)
-            there = as_text(there, self._dialect)
+        unique = key in parent_entry.unique and not parent.shared_keys
+        keys = owned_keys(as_source(parent, inner), column(KEY, inner), owner(inner))
+        if unique:  # every pair stands once by itself
+            keys.set("distinct", None)
+        here, there = self._compared(entry, linking), column(KEY, alias)
         joined = projected(source, shown, owner(alias)).join(
             exp.alias_(keys.subquery(), alias, table=True, quoted=True),
             on=exp.EQ(this=here, expression=there),
             join_type="inner",
         )
-        unique = key in parent_entry.unique and not parent.shared_keys
+        self.shared_rows = self.shared_rows or not unique
         return Relation(joined, outs, private=True, shared_keys=not unique)
+
+    def _compared(self, entry: TableEntry, name: str) -> exp.Expression:
+        """The value of a key, equal for identical values alone."""
+        kind = entry.schema[name]
+        value = person(column(name, EVENTS), kind, self._dialect)
+        return value if kind == "integer" else as_text(value, self._dialect)
 
     def _column(
         self, entry: TableEntry, name: str, rule: TableRule, place: tuple[int, str]
@@ -110,7 +144,8 @@ class Tables:
             else:
                 typed = Typed(counted(raw, kind, "sqlite"), kind)
         tag = self._tag(entry, name, rule, held)
-        names_person = tag == PERSON or held in rule.other_persons
+        others = {self._exact(entry, one) for one in rule.other_persons}
+        names_person = tag == PERSON or held in others
         origin = (name, held) if rule.public else None
         ident = f"c{number + 1}"
         return typed, RelationColumn(held, ident, typed.sort, tag, names_person, origin)
@@ -189,4 +224,4 @@ def owned_keys(parents: Any, key: exp.Expression, own: exp.Expression) -> exp.Se
     No rule may choose one of several owners: whichever it chooses, taking one person away would
     move a row from or to another.
     """
-    return projected(parents, [(key, "key")], own).distinct()
+    return projected(parents, [(key, KEY)], own).distinct()

@@ -153,6 +153,21 @@ def _sqlite_person(value: exp.Expression, kind: Kind) -> exp.Expression:
     return cases.else_(_joined(mark, type_of, exp.Literal.string(":"), exact))
 
 
+def exact_text(value: exp.Expression, dialect: str) -> exp.Expression:
+    """A text that different values never share: 0.0 and -0.0, 0.3 and the float after it."""
+    if dialect != "sqlite":
+        return as_text(value, dialect)
+    # SQLite writes 15 digits of a float, and keeps floats, texts and bytes in one column.
+    type_of = _call("TYPEOF", value)
+    exact = (
+        exp.case(type_of)
+        .when(exp.Literal.string("real"), _call("topsecret_float_hex", value))
+        .when(exp.Literal.string("blob"), _call("HEX", value))
+        .else_(exp.cast(value.copy(), exp.DataType.Type.TEXT))
+    )
+    return _BY_CODE_POINT[dialect](exp.paren(_joined(type_of, exact), copy=False))
+
+
 def _joined(first: exp.Expression, *parts: exp.Expression) -> exp.Expression:
     joined = first.copy()
     for part in parts:

@@ -1,0 +1,69 @@
+"""LIMIT over public rows: the same rows whatever their order, because all columns break ties."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlglot import exp
+
+from topsecret.sources.relations.refusal import QueryRefused, quoted
+from topsecret.sources.relations.relation import Relation, RelationColumn, as_source
+from topsecret.sources.sql.statements import named
+
+
+def limit_of(node: exp.Select) -> int | None:
+    """k of LIMIT, TOP or FETCH FIRST."""
+    limit = node.args.get("limit")
+    if limit is None:
+        return None
+    wrong = QueryRefused("limit", f"{quoted(limit)} must be a whole number above 0, without ties")
+    if isinstance(limit, exp.Fetch):
+        options = limit.args.get("limit_options")
+        if options is not None and (options.args.get("with_ties") or options.args.get("percent")):
+            raise wrong
+        number = limit.args.get("count")
+    else:
+        if limit.args.get("limit_options") or limit.args.get("offset") or limit.expressions:
+            raise wrong
+        number = limit.expression
+    if not isinstance(number, exp.Literal) or number.is_string or not number.this.isdigit():
+        raise wrong
+    if int(number.this) < 1:
+        raise wrong
+    return int(number.this)
+
+
+def first_rows(node: exp.Select, relation: Relation, alias: str, dialect: str) -> Relation:
+    """The first rows of a public relation by its ORDER BY, then by all of its columns."""
+    order, k = node.args.get("order"), limit_of(node)
+    if order is None or k is None:
+        raise QueryRefused("limit", "LIMIT without ORDER BY takes any rows; add ORDER BY")
+    keys = [
+        exp.Ordered(
+            this=_shown(one.this, relation).at(alias, dialect),
+            desc=bool(one.args.get("desc")),
+            nulls_first=bool(one.args.get("nulls_first")),
+        )
+        for one in order.expressions
+    ]
+    keys += [
+        exp.Ordered(this=held.identity(alias, dialect), nulls_first=False)
+        for held in relation.columns
+    ]
+    shown = [named(held.at(alias, dialect), held.ident) for held in relation.columns]
+    select: Any = exp.select(*shown).from_(as_source(relation, alias))
+    return Relation(select.order_by(*keys).limit(k), relation.columns, private=False)
+
+
+def _shown(key: Any, relation: Relation) -> RelationColumn:
+    """The column of the list that an ORDER BY names."""
+    plain = key.unnest()
+    if isinstance(plain, exp.Literal) and not plain.is_string and plain.this.isdigit():
+        place = int(plain.this)
+        if 1 <= place <= len(relation.columns):
+            return relation.columns[place - 1]
+    if isinstance(plain, exp.Column) and not isinstance(plain.this, exp.Star):
+        named = [c for c in relation.columns if c.name.casefold() == plain.name.casefold()]
+        if len(named) == 1:
+            return named[0]
+    raise QueryRefused("limit", f"ORDER BY {quoted(key)} beside LIMIT must be a column of the list")
