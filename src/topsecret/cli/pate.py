@@ -215,7 +215,7 @@ def _plain_lines(aggregator: Aggregator, stored: StoredVotes, asked: int) -> Non
     from topsecret.results.export import printable
 
     for answer in _answers(aggregator, stored, asked):
-        chosen = "nothing: too close to call"
+        chosen = "nothing: the votes are too close"
         if answer.shares is not None:
             pairs = zip(stored.names, answer.shares, strict=True)
             chosen = "  ".join(f"{printable(name)} {share:.2f}" for name, share in pairs)
