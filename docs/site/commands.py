@@ -30,6 +30,7 @@ is [a module of its own](reference/command-line.md).
 | --- | --- |
 | `TOPSECRET_LEDGER` | the ledger, where `--ledger` is not given: a file or `postgresql://…` |
 | `TOPSECRET_MEMORY` | what DuckDB may use before it spills to disk: `2GB`, at least `16MB` |
+| `TOPSECRET_SERVE_…` | the options of `topsecret serve`, say `TOPSECRET_SERVE_PORT` |
 | `TOPSECRET_SERVICE` | how `topsecret serve` starts its worker processes; nobody else sets it |
 """
 

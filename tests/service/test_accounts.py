@@ -18,6 +18,7 @@ def accounts(tmp_path: Path) -> Accounts:
     store = Store(str(tmp_path / "service.db"))
     schema.create(store)
     opened = Accounts(store)
+    opened.add("olga", "owner", PASSWORD)
     opened.add("ann", "analyst", PASSWORD)
     return opened
 

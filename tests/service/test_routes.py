@@ -59,6 +59,8 @@ WHO: dict[tuple[str, str], dict[str | None, str]] = {
     ("GET", "/api/v1/sources"): OWNERS,
     ("GET", "/api/v1/sources/{source}"): OWNERS,
     ("GET", "/api/v1/analysts"): OWNERS,
+    ("GET", "/api/v1/analysts/{name}/keys"): OWNERS,
+    ("DELETE", "/api/v1/analysts/{name}/keys/{key}"): OWNERS,
     ("POST", "/api/v1/analysts"): OWNERS,
     ("GET", "/api/v1/in-doubt"): OWNERS,
     ("POST", "/api/v1/in-doubt/{reservation}/write-off"): OWNERS,
@@ -72,6 +74,7 @@ WHO: dict[tuple[str, str], dict[str | None, str]] = {
     ("POST", "/owner/analysts"): OWNERS,
     ("POST", "/owner/analysts/reset"): OWNERS,
     ("POST", "/owner/analysts/remove"): OWNERS,
+    ("POST", "/owner/analysts/revoke"): OWNERS,
     ("GET", "/owner/in-doubt"): OWNERS,
     ("POST", "/owner/in-doubt"): OWNERS,
 }
@@ -106,7 +109,7 @@ def test_the_table_has_every_route(service: Here) -> None:
 @pytest.mark.parametrize(("method", "path"), sorted(WHO))
 def test_who_may_do_what(service: Here, method: str, path: str) -> None:
     for who, expected in WHO[method, path].items():
-        names = dict.fromkeys(("dataset", "answer", "key", "reservation"), "nothing")
+        names = dict.fromkeys(("dataset", "answer", "key", "name", "reservation"), "nothing")
         concrete = path.format(source="shop", form="csv", **names)
         answer = service.call(who, method, concrete, BODIES.get(path))
         assert answer.status_code < 500

@@ -97,7 +97,7 @@ def test_nothing_moves_before_the_tick(
         clock.advance(TICK * 0.02)
         assert service.ended("bob", asked["id"], clock=clock)["state"] == "answered"
         message = service.ended("bob", refused["id"], clock=clock)["message"]
-        assert "has 5 items left" in message
+        assert "At most 5 items fit." in message
         assert ledger.history("metered")[-1].event == "settled"
         assert service.call("bob", "GET", budget).json()["spent"]["picks"] == "5"
 

@@ -13,6 +13,7 @@ from topsecret.cli import ledger  # isort: skip
 from topsecret.cli import pate  # isort: skip
 from topsecret.cli import rank  # isort: skip
 from topsecret.cli import serve  # isort: skip
+from topsecret.cli import service  # isort: skip
 from topsecret.cli import reproduce  # isort: skip
 from topsecret.cli import doctor  # isort: skip
 from topsecret.cli.app import app
@@ -31,6 +32,7 @@ __all__ = [
     "reproduce",
     "schedule",
     "serve",
+    "service",
     "sql",
     "top",
     "verify",

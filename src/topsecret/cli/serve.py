@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tomllib
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +13,27 @@ from topsecret.cli.app import app
 from topsecret.errors import InvalidParameter
 
 
-@app.command()
+def _from_file(context: typer.Context, path: Path | None) -> Path | None:
+    """The options that a file states, where neither the command line nor the environment does."""
+    if path is None:
+        return None
+    try:
+        options = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+        # The file may hold a password: nothing of it is repeated.
+        raise InvalidParameter(f"--config {path} cannot be read as TOML") from None
+    known = {parameter.name for parameter in context.command.params} - {"config", "demo"}
+    foreign = sorted(set(options) - known)
+    if foreign:
+        raise InvalidParameter(
+            f"--config {path} has {foreign[0]!r}, which is no option; there are "
+            f"{', '.join(sorted(name for name in known if name))}"
+        )
+    context.default_map = {**(context.default_map or {}), **options}
+    return path
+
+
+@app.command(context_settings={"auto_envvar_prefix": "TOPSECRET_SERVE"})
 def serve(
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="The port; 0 takes a free one.")] = 8000,
@@ -46,11 +67,23 @@ def serve(
     https: Annotated[
         bool, typer.Option("--https", help="Browsers come by HTTPS, through a proxy.")
     ] = False,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            help="A TOML file with any of these options by name: port = 8000.",
+            metavar="FILE",
+            callback=_from_file,
+            is_eager=True,
+        ),
+    ] = None,
     demo: Annotated[
         bool, typer.Option("--demo", help="Try it out with made-up data in ./demo.")
     ] = False,
 ) -> None:
     """Serve private top lists to a team, with accounts, budgets and a page to ask from.
+
+    Every option may also come by the environment, --tick as TOPSECRET_SERVE_TICK, or from a file
+    that --config names. The command line comes first, then the environment, then the file.
 
     topsecret serve --files /srv/events
 

@@ -14,7 +14,7 @@ from topsecret.ledger.account import what_is_left
 from topsecret.ledger.amounts import as_text
 from topsecret.service import shapes
 from topsecret.service.auth.accounts import User
-from topsecret.service.auth.dependencies import limited, user
+from topsecret.service.auth.dependencies import asker, limited, reader, user
 from topsecret.service.datasets import Dataset
 from topsecret.service.jobs.queue import ANSWERED, IN_DOUBT, Asked, Job
 from topsecret.service.middleware import API
@@ -24,11 +24,13 @@ from topsecret.service.state import Parts, blocking, parts
 
 api = APIRouter(prefix=API, responses=RESPONSES)
 Person = Annotated[User, Depends(user)]
+Reader = Annotated[User, Depends(reader)]
+Asker = Annotated[User, Depends(asker)]
 
 
 # First: routes are tried in their order, and this one is asked by everybody who waits.
 @api.get("/answers/{answer}", response_model=shapes.AnswerShape, tags=["answers"])
-async def get_answer(request: Request, person: Person, answer: shapes.Identity) -> Response:
+async def get_answer(request: Request, person: Reader, answer: shapes.Identity) -> Response:
     """A question and, once it has one, its answer."""
     remembered = parts(request).remembered.get(answer)
     if remembered is not None and (person.owns or remembered[0] == person.name):
@@ -45,20 +47,20 @@ async def health(request: Request) -> dict[str, str]:
 
 
 @api.get("/me", response_model=shapes.MeShape, tags=["account"])
-async def me(person: Person) -> dict[str, str]:
+async def me(person: Reader) -> dict[str, str]:
     """Who is asking."""
     return {"name": person.name, "role": person.role}
 
 
 @api.get("/datasets", response_model=list[shapes.DatasetShape], tags=["asking"])
-async def list_datasets(request: Request, person: Person) -> list[dict[str, Any]]:
+async def list_datasets(request: Request, person: Reader) -> list[dict[str, Any]]:
     """The data sets that the account may ask."""
     return await blocking(partial(_described, parts(request), person.name))
 
 
 @api.post("/datasets/{dataset}/plan", response_model=shapes.PreviewShape, tags=["asking"])
 async def plan(
-    request: Request, person: Person, dataset: shapes.DatasetName, question: shapes.QuestionShape
+    request: Request, person: Reader, dataset: shapes.DatasetName, question: shapes.QuestionShape
 ) -> dict[str, object]:
     """What a question would buy and cost. Free: no data are read."""
     limited(request, "plan", person.name)
@@ -73,7 +75,7 @@ async def plan(
     tags=["asking"],
 )
 async def ask(
-    request: Request, person: Person, dataset: shapes.DatasetName, question: shapes.AskShape
+    request: Request, person: Asker, dataset: shapes.DatasetName, question: shapes.AskShape
 ) -> Response:
     """Ask, once for each request id: the job that answers, to be looked at under /answers."""
     job, new = await asked(request, person.name, dataset, asked_of(question), question.request_id)
@@ -81,14 +83,14 @@ async def ask(
 
 
 @api.get("/answers", response_model=list[shapes.AnswerShape], tags=["answers"])
-async def list_answers(request: Request, person: Person) -> list[dict[str, object]]:
+async def list_answers(request: Request, person: Reader) -> list[dict[str, object]]:
     """The account's latest hundred questions, newest first."""
     jobs = await blocking(partial(parts(request).jobs.history, person.name))
     return [job.to_dict() for job in jobs]
 
 
 @api.get("/answers/{answer}/csv", response_class=Response, tags=["answers"])
-async def get_csv(request: Request, person: Person, answer: shapes.Identity) -> Response:
+async def get_csv(request: Request, person: Reader, answer: shapes.Identity) -> Response:
     """The answer's items as CSV."""
     job = await found(request, person, answer)
     if job.release is None:
@@ -98,24 +100,23 @@ async def get_csv(request: Request, person: Person, answer: shapes.Identity) -> 
 
 @api.get("/datasets/{dataset}/budget", response_model=shapes.BudgetShape, tags=["asking"])
 async def budget(
-    request: Request, person: Person, dataset: shapes.DatasetName
+    request: Request, person: Reader, dataset: shapes.DatasetName
 ) -> dict[str, object]:
     """What is left for the account; the end of a question moves it at a tick."""
     return await blocking(partial(_budget, parts(request), person.name, dataset))
 
 
 @api.get("/keys", response_model=list[shapes.KeyShape], tags=["account"])
-async def list_keys(request: Request, person: Person) -> list[dict[str, str]]:
+async def list_keys(request: Request, person: Person) -> list[dict[str, Any]]:
     """The account's API keys, without their secrets."""
-    keys = await blocking(partial(parts(request).accounts.keys, person.name))
-    return [{"id": key.id, "label": key.label} for key in keys]
+    return await blocking(partial(keys_of, parts(request), person.name))
 
 
 @api.post("/keys", response_model=shapes.MadeKeyShape, status_code=201, tags=["account"])
 async def make_key(request: Request, person: Person, new: shapes.NewKeyShape) -> dict[str, str]:
-    """A new API key, shown this once."""
-    accounts = parts(request).accounts
-    return {"key": await blocking(partial(accounts.new_key, person.name, new.label))}
+    """A new API key, shown this once. It ends with a new password and with the key that made it."""
+    make = partial(parts(request).accounts.new_key, person.name, new.label, new.scope, new.days)
+    return {"key": await blocking(partial(make, person))}
 
 
 @api.delete("/keys/{key}", response_model=shapes.DoneShape, tags=["account"])
@@ -124,6 +125,14 @@ async def revoke_key(request: Request, person: Person, key: shapes.Identity) -> 
     if not await blocking(partial(parts(request).accounts.revoke_key, person.name, key)):
         raise Problem(404, "not_found", "There is no such key of yours.")
     return {"done": True}
+
+
+def keys_of(service: Parts, name: str) -> list[dict[str, Any]]:
+    """An account's keys, as its person and the owners may see them."""
+    return [
+        {"id": key.id, "label": key.label, "scope": key.scope, "expires": key.until}
+        for key in service.accounts.keys(name)
+    ]
 
 
 def asked_of(question: shapes.QuestionShape) -> Asked:

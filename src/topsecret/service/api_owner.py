@@ -8,21 +8,23 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Request, Response
 
 from topsecret.service import shapes
+from topsecret.service.api import keys_of
 from topsecret.service.auth.accounts import User
 from topsecret.service.auth.credentials import new_password
-from topsecret.service.auth.dependencies import owner
+from topsecret.service.auth.dependencies import owner, scraper
 from topsecret.service.datasets import NewDataset
 from topsecret.service.middleware import API
-from topsecret.service.problems import RESPONSES
+from topsecret.service.problems import RESPONSES, Problem
 from topsecret.service.state import Parts, blocking, parts
 
 owner_api = APIRouter(responses=RESPONSES, tags=["owner"])
 Owner = Annotated[User, Depends(owner)]
+Scraper = Annotated[User, Depends(scraper)]
 
 
 @owner_api.get("/metrics", response_class=Response, tags=["running"])
-async def metrics(request: Request, person: Owner) -> Response:
-    """Numbers in Prometheus' format; scrape with an API key of the owner's."""
+async def metrics(request: Request, person: Scraper) -> Response:
+    """Numbers in Prometheus' format; scrape with an owner's API key of scope ``metrics``."""
     numbers = parts(request).metrics
     return Response(await blocking(numbers.text), headers={"content-type": numbers.content_type})
 
@@ -77,10 +79,28 @@ async def list_analysts(request: Request, person: Owner) -> list[dict[str, str]]
 async def add_analyst(
     request: Request, person: Owner, new: shapes.NewAnalystShape
 ) -> dict[str, str]:
-    """Let an analyst in, with a first password that is shown this once."""
+    """Let an analyst or another owner in, with a first password that is shown this once."""
     password = new_password()
-    await blocking(partial(parts(request).accounts.add, new.name, "analyst", password))
+    await blocking(partial(parts(request).accounts.add, new.name, new.role, password))
     return {"name": new.name, "password": password}
+
+
+@owner_api.get(API + "/analysts/{name}/keys", response_model=list[shapes.KeyShape])
+async def list_keys_of(
+    request: Request, person: Owner, name: shapes.AccountName
+) -> list[dict[str, Any]]:
+    """The API keys of an account, without their secrets."""
+    return await blocking(partial(keys_of, parts(request), name))
+
+
+@owner_api.delete(API + "/analysts/{name}/keys/{key}", response_model=shapes.DoneShape)
+async def revoke_key_of(
+    request: Request, person: Owner, name: shapes.AccountName, key: shapes.Identity
+) -> dict[str, bool]:
+    """End a key of an account, and the keys that it made."""
+    if not await blocking(partial(parts(request).accounts.revoke_key, name, key)):
+        raise Problem(404, "not_found", "The account has no such key.")
+    return {"done": True}
 
 
 @owner_api.get(API + "/in-doubt", response_model=list[shapes.InDoubtShape])

@@ -23,13 +23,14 @@ from topsecret.ledger.store import Store
 from topsecret.service.databases import Databases
 from topsecret.service.problems import Problem
 from topsecret.service.schema import DATASETS
+from topsecret.service.shares import delta_rate, part_of, question_delta
 from topsecret.sources.schema import columns_of
 
 SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet")
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 _MOST_FILES = 500
 QUESTIONS = 100
-"""Each question may fail with this part of the total delta."""
+"""At a fixed price, what stands for each question's part of the total delta."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +46,17 @@ class Dataset:
     """The columns that may be asked."""
     cap: int | None
     delta: float
-    """The probability of failure of one question."""
+    """The probability of failure of one question, where it does not depend on its epsilon."""
     table: str | None = field(default=None, repr=False)
     """Where the source is a database."""
+    delta_rate: float | None = None
+    """The probability of failure of a question of epsilon 1."""
+
+    def delta_of(self, epsilon: float | None) -> float:
+        """The probability of failure of a question of this epsilon."""
+        if self.delta_rate is None or epsilon is None:
+            return self.delta
+        return question_delta(self.delta_rate, epsilon)
 
     @property
     def place(self) -> str:
@@ -152,6 +161,7 @@ class Datasets:
             "cap": new.cap,
             "delta": float(f"{new.delta / QUESTIONS:.3g}"),
             "created": time.time(),
+            "delta_rate": delta_rate(budget) if isinstance(budget, Flexible) else None,
         }
         self._open(new.name, budget, new.person)
         try:
@@ -199,7 +209,7 @@ class Datasets:
 
     def allow(self, dataset: str, analyst: str, terms: Mapping[str, float | None]) -> None:
         """Give an analyst a share of a data set's budget."""
-        self.get(dataset)
+        known = self.get(dataset)
         budget = self._ledger.account(dataset).budget
         if isinstance(budget, Metered):
             queries, picks = terms.get("queries"), terms.get("picks")
@@ -210,8 +220,14 @@ class Datasets:
             epsilon, delta = terms.get("epsilon"), terms.get("delta")
             if epsilon is None:
                 raise InvalidParameter("a share of this budget states an epsilon")
-            share = float(budget.delta) if delta is None else delta
-            limits = dict(Flexible.of(epsilon=epsilon, delta=share).limits)
+            whole = budget.delta if delta is None else delta
+            limits = dict(Flexible.of(epsilon=epsilon, delta=whole).limits)
+            if delta is None:
+                limits = dict(part_of(budget, limits))
+            if known.delta_rate is None:  # of old: one question at least, whatever its epsilon
+                part = min(Fraction(1), Fraction(epsilon) / budget.epsilon)
+                one = max(part * budget.failures, Fraction(known.delta))
+                limits["delta"], limits["slack"] = one, budget.slack
         self._ledger.allow(dataset, analyst, limits)
 
     # Everybody
@@ -282,4 +298,5 @@ def _dataset(row: RowMapping) -> Dataset:
         row["cap"],
         row["delta"],
         row["table"],
+        row["delta_rate"],
     )

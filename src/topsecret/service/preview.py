@@ -52,7 +52,7 @@ def preview(
 ) -> Preview:
     """The preview of one question."""
     budget = account.budget
-    seen = _seen(budget, k, epsilon, dataset.delta, dataset.cap)
+    seen = _seen(budget, k, epsilon, dataset.delta_of(epsilon), dataset.cap)
     if isinstance(budget, Metered):
         worst = {"picks": Fraction(0 if k == "auto" else k), "queries": Fraction(1)}
     else:
@@ -119,8 +119,8 @@ def _takes(fits: bool, cost: float, again: int) -> str:
         if cost > 2:
             share = f"up to {math.ceil(cost):,} times the whole"
         return f"It would take {share} of your allowance: more than is left. Choose less."
-    many = "this is the last" if again == 1 else f"{min(again, 9999):,} like it fit"
-    return f"It takes {share} of your allowance; {many}."
+    last = "; this is the last one" if again == 1 else ""
+    return f"It takes {share} of your allowance{last}."
 
 
 def _part(value: Fraction, whole: Fraction) -> Fraction:

@@ -40,8 +40,12 @@ KEYS = Table(
     Column("hash", Text, nullable=False),
     Column("revoked", Integer, nullable=False),
     Column("created", Float, nullable=False),
+    Column("scope", Text, nullable=True),
+    Column("expires", Float, nullable=True),
+    Column("parent", Text, nullable=True),
 )
-"""API keys of machines, as argon2id hashes."""
+"""API keys of machines, as argon2id hashes. Without a ``scope`` a key may do all that its account
+may; ``parent`` is the key that made it, with which it ends."""
 
 SESSIONS = Table(
     "service_sessions",
@@ -63,9 +67,11 @@ DATASETS = Table(
     Column("delta", Float, nullable=False),
     Column("created", Float, nullable=False),
     Column("table", Text, nullable=True),
+    Column("delta_rate", Float, nullable=True),
 )
 """What the owner registered; the budget itself is the ledger's. ``source`` is a file's path or,
-where there is a ``table``, the name of a database that the service was started with."""
+where there is a ``table``, the name of a database that the service was started with. Data sets
+without a ``delta_rate`` give each question the same ``delta``, as the first services did."""
 
 JOBS = Table(
     "service_jobs",
@@ -113,11 +119,15 @@ def create(store: Store) -> None:
         if not store.sqlite:
             connection.execute(text(f"SELECT pg_advisory_xact_lock({CREATION_LOCK})"))
         METADATA.create_all(connection)
-        _add_table(connection)
+        _add_columns(connection)
 
 
-def _add_table(connection: Connection) -> None:
-    """The column that the first services did not have; their data sets were all files."""
-    columns = {column["name"] for column in inspect(connection).get_columns(DATASETS.name)}
-    if "table" not in columns:
-        connection.execute(text(f'ALTER TABLE {DATASETS.name} ADD COLUMN "table" TEXT'))
+def _add_columns(connection: Connection) -> None:
+    """The columns that earlier services did not have, all of which may be empty."""
+    for table in METADATA.sorted_tables:
+        known = {column["name"] for column in inspect(connection).get_columns(table.name)}
+        for column in table.columns:
+            if column.name not in known:
+                kind = column.type.compile(connection.dialect)
+                added = f'ALTER TABLE {table.name} ADD COLUMN "{column.name}" {kind}'
+                connection.execute(text(added))

@@ -44,7 +44,7 @@ class Settings:
     plans_per_minute: int = 240
     """Previewed by each account."""
     tries_per_minute: int = 10
-    """Failed log-ins from one address, and for one account."""
+    """Failed log-ins from one address; for one account, from wherever, five times as many."""
 
     def __post_init__(self) -> None:
         if not 0 < self.tick <= LONGEST_TICK:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from fastapi import Path
 from pydantic import BaseModel, ConfigDict, Field
 
+from topsecret.service.auth.accounts import Role, Scope
 from topsecret.service.preview import LARGEST_K
 
 DATASET = r"^[a-z0-9][a-z0-9_-]{0,39}$"
@@ -15,6 +16,7 @@ REQUEST_ID = r"^[A-Za-z0-9._:-]{1,100}$"
 
 DatasetName = Annotated[str, Path(pattern=DATASET, description="A data set's name.")]
 SourceName = Annotated[str, Path(pattern=DATASET, description="A database's name.")]
+AccountName = Annotated[str, Path(pattern=NAME, description="An account's name.")]
 Identity = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,40}$")]
 Epsilon = Annotated[float, Field(ge=0.001, le=20, allow_inf_nan=False)]
 Delta = Annotated[float, Field(ge=1e-12, le=0.01, allow_inf_nan=False)]
@@ -106,7 +108,7 @@ class MeShape(BaseModel):
     """Who is logged in."""
 
     name: str
-    role: Literal["owner", "analyst"]
+    role: Role
 
 
 class KeyShape(BaseModel):
@@ -114,12 +116,18 @@ class KeyShape(BaseModel):
 
     id: str
     label: str
+    scope: Scope
+    expires: str | None = Field(description="The day on which it ends.")
 
 
 class NewKeyShape(Strict):
     """A key to be made."""
 
     label: str = Field(min_length=1, max_length=60, pattern=r"^[A-Za-z0-9 ._-]+$")
+    scope: Scope = Field(default="all", description="What it may do: ask includes reading.")
+    days: Annotated[int, Field(strict=True, ge=1, le=3650)] | None = Field(
+        default=None, description="How long it lasts; for good when left out."
+    )
 
 
 class MadeKeyShape(BaseModel):
@@ -168,13 +176,14 @@ class AllowShape(Strict):
 
 
 class NewAnalystShape(Strict):
-    """An analyst to be let in."""
+    """Somebody to be let in."""
 
     name: str = Field(pattern=NAME)
+    role: Role = "analyst"
 
 
 class MadeAnalystShape(BaseModel):
-    """An analyst with a first password, shown this once."""
+    """Somebody with a first password, shown this once."""
 
     name: str
     password: str

@@ -68,6 +68,8 @@ class Parts:
                 "question": settings.questions_per_minute,
                 "plan": settings.plans_per_minute,
                 "try": settings.tries_per_minute,
+                # More than one address may try: nobody alone keeps another's name from coming in.
+                "name": 5 * settings.tries_per_minute,
             }
         )
         self.desk = Desk(

@@ -1,13 +1,15 @@
-"""Who may come in: the owner, the analysts, their sessions and their machines' keys."""
+"""Who may come in: owners, analysts, their sessions and their machines' keys."""
 
 from __future__ import annotations
 
 import re
 import time
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Literal
+from datetime import UTC, datetime
+from typing import Literal, get_args
 
-from sqlalchemy import RowMapping, delete, func, select, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, delete, func, or_, select, update
 
 from topsecret.errors import InvalidParameter, Taken
 from topsecret.ledger.store import Store
@@ -15,6 +17,9 @@ from topsecret.service.auth import credentials
 from topsecret.service.schema import KEYS, NOTES, SESSIONS, USERS
 
 Role = Literal["owner", "analyst"]
+Scope = Literal["all", "ask", "read", "metrics"]
+"""What a key may do: all that its account may; ask and read; read; fetch the metrics alone."""
+SCOPES: tuple[Scope, ...] = get_args(Scope)
 
 SESSION_SECONDS = 12 * 3600.0
 RECENT = 5.0
@@ -22,6 +27,7 @@ RECENT = 5.0
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
 _SET_UP = "set-up token"
+_DEVICES = "device secret"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +36,15 @@ class User:
 
     name: str
     role: Role
+    scope: Scope = "all"
+    key: str = ""
+    """The id of the key by which a machine was recognised."""
+    ends: float | None = None
+    """When that key ends."""
 
     @property
     def owns(self) -> bool:
-        """Whether this is the owner."""
+        """Whether this is an owner."""
         return self.role == "owner"
 
 
@@ -44,6 +55,15 @@ class Key:
     id: str
     label: str
     created: float
+    scope: Scope = "all"
+    expires: float | None = None
+
+    @property
+    def until(self) -> str | None:
+        """The day on which it ends."""
+        if self.expires is None:
+            return None
+        return datetime.fromtimestamp(self.expires, UTC).date().isoformat()
 
 
 class Accounts:
@@ -109,7 +129,7 @@ class Accounts:
             return [_user(row) for row in connection.execute(query).mappings()]
 
     def set_password(self, name: str, password: str) -> None:
-        """Change a password; all sessions of the account end."""
+        """Change a password; all sessions and keys of the account end."""
         hashed = credentials.hash_password(password)
         with self._store.writing() as connection:
             changed = connection.execute(
@@ -117,20 +137,22 @@ class Accounts:
             )
             if changed.rowcount != 1:
                 raise InvalidParameter(f"there is no account {name!r}")
-            connection.execute(delete(SESSIONS).where(SESSIONS.c.user == name))
+            _end_all(connection, name)
         self._recent.clear()
 
     def deactivate(self, name: str) -> None:
-        """Let an analyst in no more; what was asked stays."""
+        """Let somebody in no more; what was asked stays. One owner remains."""
+        active = USERS.c.active == 1
         with self._store.writing() as connection:
             done = connection.execute(
-                update(USERS)
-                .where(USERS.c.name == name, USERS.c.role == "analyst", USERS.c.active == 1)
-                .values(active=0)
+                update(USERS).where(USERS.c.name == name, active).values(active=0)
             )
             if done.rowcount != 1:
-                raise InvalidParameter(f"there is no analyst {name!r}")
-            connection.execute(delete(SESSIONS).where(SESSIONS.c.user == name))
+                raise InvalidParameter(f"there is no account {name!r}")
+            owners = select(USERS.c.name).where(USERS.c.role == "owner", active)
+            if connection.execute(owners.limit(1)).first() is None:
+                raise InvalidParameter("the last owner stays; make another owner first")
+            _end_all(connection, name)
         self._recent.clear()
 
     # Sessions
@@ -156,6 +178,30 @@ class Accounts:
             connection.execute(delete(SESSIONS).where(SESSIONS.c.expires < now))
             connection.execute(SESSIONS.insert().values(values))
         return token
+
+    def device(self, name: str) -> str:
+        """What a browser keeps from which somebody came in: others' tries do not stop it."""
+        drawn = credentials.token()
+        return f"{drawn}.{credentials.signature(self._secret(), f'{name} {drawn}')}"
+
+    def knows(self, device: str, name: str) -> bool:
+        """Whether the person of this name came in from the browser before."""
+        drawn, _, signed = device[:200].partition(".")
+        return credentials.same(signed, credentials.signature(self._secret(), f"{name} {drawn}"))
+
+    def _secret(self) -> str:
+        """The service's own secret, made when it is first needed."""
+        query = select(NOTES.c.value).where(NOTES.c.name == _DEVICES)
+        with suppress(Taken), self._store.writing() as connection:
+            if connection.execute(query).first() is None:
+                row = {"name": _DEVICES, "value": credentials.token()}
+                connection.execute(NOTES.insert().values(row))
+        with self._store.reading() as connection:
+            return str(connection.execute(query).scalar_one())
+
+    def owners(self) -> list[str]:
+        """Everybody who owns."""
+        return [one.name for one in self.users() if one.owns]
 
     def log_out(self, token: str) -> None:
         """End a session."""
@@ -187,28 +233,54 @@ class Accounts:
 
     # Machines
 
-    def new_key(self, user: str, label: str) -> str:
-        """A key for a machine that asks in the user's name; shown this once."""
+    def new_key(
+        self,
+        user: str,
+        label: str,
+        scope: Scope = "all",
+        days: int | None = None,
+        maker: User | None = None,
+    ) -> str:
+        """A key for a machine that asks in the user's name; shown this once.
+
+        A key that another key made ends with it, at the latest.
+        """
         if not 0 < len(label) <= 60 or not label.isprintable():
             raise InvalidParameter("a key needs a label of 1 to 60 printable characters")
+        if scope not in SCOPES:
+            raise InvalidParameter(f"a key's scope is one of {', '.join(SCOPES)}")
         identity, key, hashed = credentials.new_key()
-        values = {"id": identity, "user": user, "label": label, "hash": hashed}
+        now = time.time()
+        ends = [now + 86400 * days] if days is not None else []
+        if maker is not None and maker.ends is not None:
+            ends.append(maker.ends)
+        values: dict[str, object] = {"id": identity, "user": user, "label": label, "hash": hashed}
+        values |= {"scope": scope, "expires": min(ends, default=None)}
+        values |= {"parent": maker.key if maker is not None and maker.key else None}
         with self._store.writing() as connection:
-            connection.execute(KEYS.insert().values(**values, revoked=0, created=time.time()))
+            connection.execute(KEYS.insert().values(**values, revoked=0, created=now))
         return key
 
     def keys(self, user: str) -> list[Key]:
         """The user's keys that still open the door."""
-        query = select(KEYS).where(KEYS.c.user == user, KEYS.c.revoked == 0).order_by("created")
+        query = select(KEYS).where(KEYS.c.user == user, *_stands()).order_by("created")
         with self._store.reading() as connection:
             rows = connection.execute(query).mappings()
-            return [Key(row["id"], row["label"], row["created"]) for row in rows]
+            return [
+                Key(row["id"], row["label"], row["created"], row["scope"] or "all", row["expires"])
+                for row in rows
+            ]
 
     def revoke_key(self, user: str, identity: str) -> bool:
-        """End a key of the user's; False when there is no such key."""
+        """End a key of the user's and those that it made; False when there is no such key."""
         mine = (KEYS.c.id == identity, KEYS.c.user == user, KEYS.c.revoked == 0)
         with self._store.writing() as connection:
             done = connection.execute(update(KEYS).where(*mine).values(revoked=1))
+            ended = {identity} if done.rowcount == 1 else set()
+            while ended:
+                made = select(KEYS.c.id).where(KEYS.c.parent.in_(ended), KEYS.c.revoked == 0)
+                ended = set(connection.execute(made).scalars())
+                connection.execute(update(KEYS).where(KEYS.c.id.in_(ended)).values(revoked=1))
         self._recent.clear()
         return done.rowcount == 1
 
@@ -221,9 +293,9 @@ class Accounts:
         identity, secret = credentials.parse_key(key)
         with self._store.reading() as connection:
             query = (
-                select(USERS.c.name, USERS.c.role, KEYS.c.hash)
+                select(USERS.c.name, USERS.c.role, KEYS.c.hash, KEYS.c.scope, KEYS.c.expires)
                 .join(KEYS, KEYS.c.user == USERS.c.name)
-                .where(KEYS.c.id == identity, KEYS.c.revoked == 0, USERS.c.active == 1)
+                .where(KEYS.c.id == identity, *_stands(), USERS.c.active == 1)
             )
             row = connection.execute(query).mappings().one_or_none()
         # The slow hash once per key and process; afterwards whether the key still stands.
@@ -236,13 +308,26 @@ class Accounts:
         if len(self._verified) > 10_000:
             self._verified.clear()
         self._verified[credentials.fingerprint(key)] = row["hash"]
-        return self._remember(key, _user(row))
+        scope: Scope = row["scope"] or "all"
+        who = User(row["name"], row["role"], scope, identity, row["expires"])
+        return self._remember(key, who)
 
     def _remember(self, secret: str, user: User) -> User:
         if len(self._recent) > 10_000:
             self._recent.clear()
         self._recent[credentials.fingerprint(secret)] = user, time.monotonic() + RECENT
         return user
+
+
+def _stands() -> tuple[ColumnElement[bool], ...]:
+    """The keys that were not revoked and have not ended."""
+    return KEYS.c.revoked == 0, or_(KEYS.c.expires.is_(None), KEYS.c.expires > time.time())
+
+
+def _end_all(connection: Connection, user: str) -> None:
+    """Nothing that opened the door to the account opens it any more."""
+    connection.execute(delete(SESSIONS).where(SESSIONS.c.user == user))
+    connection.execute(update(KEYS).where(KEYS.c.user == user).values(revoked=1))
 
 
 def _user(row: RowMapping) -> User:

@@ -90,6 +90,11 @@ def csrf_token(session: str) -> str:
     return hmac.new(session.encode(), b"topsecret form", hashlib.sha256).hexdigest()
 
 
+def signature(secret: str, text: str) -> str:
+    """What only who has the secret can compute of a text."""
+    return hmac.new(secret.encode(), text.encode(), hashlib.sha256).hexdigest()
+
+
 def same(one: str, other: str) -> bool:
     """Whether two texts are equal, in constant time."""
     return hmac.compare_digest(one.encode(), other.encode())

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
+from ipaddress import ip_network
 from urllib.parse import urlsplit
 
 from starlette.requests import Request
 
 from topsecret.service.auth import credentials
-from topsecret.service.auth.accounts import User
+from topsecret.service.auth.accounts import Scope, User
 from topsecret.service.auth.rate_limits import Limits
 from topsecret.service.problems import Problem
 from topsecret.service.state import Parts, blocking, parts
 
 SESSION = "topsecret_session"
 VISIT = "topsecret_visit"
+DEVICE = "topsecret_device"
 CSRF_HEADER = "x-csrf-token"
 SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
 
@@ -37,7 +40,22 @@ async def known(request: Request) -> User | None:
 
 
 async def user(request: Request) -> User:
-    """The account behind a request; a person's changes carry the page's token."""
+    """The account behind a request, by a session or by a key without limits."""
+    return await _scoped(request, ())
+
+
+async def reader(request: Request) -> User:
+    """The account behind a request that changes nothing."""
+    return await _scoped(request, ("read", "ask"))
+
+
+async def asker(request: Request) -> User:
+    """The account behind a question."""
+    return await _scoped(request, ("ask",))
+
+
+async def _scoped(request: Request, scopes: Sequence[Scope]) -> User:
+    """Who asks, with a key of one of these scopes; a person's changes carry the page's token."""
     found = await known(request)
     if found is None:
         raise Problem(
@@ -54,6 +72,8 @@ async def user(request: Request) -> User:
             sent = str(form.get("csrf") or "")
         if not credentials.same(sent, credentials.csrf_token(request.cookies[SESSION])):
             raise Problem(403, "form_expired", "This page is out of date: load it again.")
+    if found.scope not in ("all", *scopes):
+        raise Problem(403, "scope", f"This key is for {found.scope!r} alone.")
     limited(request, "request", found.name)
     return found
 
@@ -63,10 +83,24 @@ _FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 
 async def owner(request: Request) -> User:
     """The owner behind a request."""
-    found = await user(request)
+    return _owning(await user(request))
+
+
+async def scraper(request: Request) -> User:
+    """The owner behind a request for metrics, whose key may be for them alone."""
+    return _owning(await _scoped(request, ("metrics",)))
+
+
+def _owning(found: User) -> User:
     if not found.owns:
-        raise Problem(403, "owner_only", "Only the owner may do this.")
+        raise Problem(403, "owner_only", "Only an owner may do this.")
     return found
+
+
+async def visitor(request: Request) -> User | None:
+    """Who looks at a page that is open to all."""
+    found = await known(request)
+    return found if found is not None and found.scope == "all" else None
 
 
 def check_origin(request: Request) -> None:
@@ -95,29 +129,33 @@ def too_many(seconds: int) -> Problem:
 
 
 def address(request: Request) -> str:
-    """Where a request comes from, for limits alone."""
-    return request.client.host if request.client is not None else "-"
+    """Where a request comes from, for limits alone; of IPv6 the network, which one person has."""
+    host = request.client.host if request.client is not None else "-"
+    if ":" in host:
+        with suppress(ValueError):
+            return str(ip_network(f"{host.partition('%')[0]}/64", strict=False))
+    return host
 
 
-def take_all(limits: Limits, kind: str, whose: Sequence[str]) -> None:
-    """Take a token of each, or none and refuse."""
+def take_all(limits: Limits, whose: Sequence[tuple[str, str]]) -> None:
+    """Take a token of each kind and person, or none and refuse."""
     for number, who in enumerate(whose):
-        if seconds := limits.wait(kind, who):
+        if seconds := limits.wait(*who):
             for taken in whose[:number]:
-                limits.give_back(kind, taken)
+                limits.give_back(*taken)
             raise too_many(seconds)
 
 
 async def _by_key(request: Request, service: Parts, key: str) -> User | None:
     if service.accounts.verified(key):  # no guess: whether it still stands is all that is asked
         return await blocking(lambda: service.accounts.by_key(key))
-    where = (f"key from {address(request)}",)
+    where = "try", f"key from {address(request)}"
     # One after the other: a program that begins with many requests at once has one new key.
     async with service.new_keys:
         if service.accounts.verified(key):
             return await blocking(lambda: service.accounts.by_key(key))
-        take_all(service.limits, "try", where)
+        take_all(service.limits, [where])
         found = await blocking(lambda: service.accounts.by_key(key))
         if found is not None:
-            service.limits.give_back("try", *where)
+            service.limits.give_back(*where)
         return found

@@ -41,6 +41,7 @@ from topsecret.service.jobs.release_schedule import Turn, Turns
 from topsecret.service.preview import Length
 from topsecret.service.problems import Problem
 from topsecret.service.schema import JOBS
+from topsecret.service.shares import refusal
 
 WORKING, ANSWERED, REFUSED, FAILED, IN_DOUBT = (
     "working",
@@ -216,7 +217,7 @@ class Jobs:
             source, table = self._datasets.events(dataset)
             more: dict[str, Any] = {"max_items": dataset.cap, "table": table}
             if asked.epsilon is not None:
-                more |= {"epsilon": asked.epsilon, "delta": dataset.delta}
+                more |= {"epsilon": asked.epsilon, "delta": dataset.delta_of(asked.epsilon)}
             release = top_k(
                 source,
                 item=asked.column,
@@ -229,7 +230,10 @@ class Jobs:
                 **more,
             )
         except BudgetExceeded as error:
-            return _without(REFUSED, "budget_exceeded", str(error))
+            account = self._ledger.account(row["dataset"])
+            share = self._datasets.allowance(row["dataset"], row["user"])
+            words = refusal(error, account, share, asked.epsilon)
+            return _without(REFUSED, "budget_exceeded", words)
         except InDoubt:
             return _without(
                 IN_DOUBT,

@@ -10,8 +10,9 @@ from fastapi.responses import RedirectResponse
 
 from topsecret.errors import InvalidParameter
 from topsecret.service.auth import credentials
-from topsecret.service.auth.accounts import SESSION_SECONDS, User
+from topsecret.service.auth.accounts import SESSION_SECONDS, Scope, User
 from topsecret.service.auth.dependencies import (
+    DEVICE,
     SESSION,
     VISIT,
     address,
@@ -27,6 +28,7 @@ from topsecret.service.web.rendering import render
 account_pages = APIRouter(include_in_schema=False)
 Person = Annotated[User, Depends(user)]
 Text = Annotated[str, Form(max_length=300)]
+DEVICE_SECONDS = 400 * 86400
 
 
 @account_pages.get("/login")
@@ -43,18 +45,30 @@ async def log_in(request: Request, name: Text, password: Text, visit: Text = "")
     service = parts(request)
     _check_visit(request, visit)
     name = name.strip().lower()
-    tries = (f"log-in from {address(request)}", f"log-in of {name}")
-    # Every try is counted before the slow look at the password, and forgotten if it was right.
-    take_all(service.limits, "try", tries)
+    # Every try is counted before the slow look at the password, and forgotten if it was right. A
+    # browser from which the person came in before has tries of its own, whatever others do.
+    device = request.cookies.get(DEVICE, "")
+    came_before = await blocking(lambda: bool(device) and service.accounts.knows(device, name))
+    if came_before:
+        tries = [("try", f"log-in on {device[:20]}")]
+    else:
+        tries = [("try", f"log-in from {address(request)}"), ("name", f"log-in of {name}")]
+    take_all(service.limits, tries)
     token = await blocking(partial(service.accounts.log_in, name, password))
     service.metrics.log_in("accepted" if token else "refused")
     if token is not None:
         for who in tries:
-            service.limits.give_back("try", who)
+            service.limits.give_back(*who)
     else:
         wrong = "Name and password do not match. Please try again."
         return _door(request, "login.html", 401, wrong=wrong, name=name)
-    return _inside(request, token)
+    inside = _inside(request, token)
+    made = await blocking(partial(service.accounts.device, name))
+    secure = service.settings.https
+    inside.set_cookie(
+        DEVICE, made, max_age=DEVICE_SECONDS, httponly=True, samesite="strict", secure=secure
+    )
+    return inside
 
 
 @account_pages.post("/logout")
@@ -110,7 +124,7 @@ async def account(request: Request, person: Person) -> Response:
 async def change_password(request: Request, person: Person, old: Text, new: Text) -> Response:
     """Change the password; every session ends, and a new one begins here."""
     service = parts(request)
-    limited(request, "try", f"log-in of {person.name}")
+    limited(request, "try", f"password of {person.name}")
     if not await blocking(partial(service.accounts.check_password, person.name, old)):
         return await _account(request, person, 400, wrong="The old password is not right.")
     try:
@@ -122,10 +136,19 @@ async def change_password(request: Request, person: Person, old: Text, new: Text
 
 
 @account_pages.post("/account/keys")
-async def make_key(request: Request, person: Person, label: Text) -> Response:
-    """A new key, shown on the page that answers and never again."""
+async def make_key(
+    request: Request,
+    person: Person,
+    label: Text,
+    scope: Annotated[Scope, Form()] = "ask",
+    days: Annotated[int, Form(ge=0, le=3650)] = 90,
+) -> Response:
+    """A new key, shown on the page that answers and never again; 0 days are for good."""
+    make = parts(request).accounts.new_key
     try:
-        key = await blocking(partial(parts(request).accounts.new_key, person.name, label.strip()))
+        key = await blocking(
+            partial(make, person.name, label.strip(), scope, days or None, maker=person)
+        )
     except InvalidParameter as error:
         return await _account(request, person, 400, wrong=f"{error}.")
     return await _account(request, person, made=key)

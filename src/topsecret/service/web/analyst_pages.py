@@ -13,7 +13,7 @@ from fastapi.responses import RedirectResponse
 from topsecret.service import shapes
 from topsecret.service.api import asked, found, metered
 from topsecret.service.auth.accounts import User
-from topsecret.service.auth.dependencies import known, user
+from topsecret.service.auth.dependencies import user, visitor
 from topsecret.service.jobs.queue import Asked
 from topsecret.service.preview import EPSILONS, LARGEST_K, Length
 from topsecret.service.problems import Problem
@@ -27,7 +27,7 @@ Person = Annotated[User, Depends(user)]
 @pages.get("/")
 async def home(request: Request) -> Response:
     """The data sets that the visitor may ask."""
-    service, person = parts(request), await known(request)
+    service, person = parts(request), await visitor(request)
     if person is None:
         empty = await blocking(lambda: service.accounts.empty)
         return RedirectResponse("/setup" if empty else "/login", 303)
@@ -106,7 +106,7 @@ async def download(
 @pages.get("/docs")
 async def docs(request: Request) -> Response:
     """The API's description for people, made from its OpenAPI schema."""
-    person, schema = await known(request), request.app.openapi()
+    person, schema = await visitor(request), request.app.openapi()
     groups: dict[str, list[dict[str, Any]]] = {}
     for path, methods in schema["paths"].items():
         for method, operation in methods.items():

@@ -14,7 +14,7 @@ from topsecret.ledger import Metered
 from topsecret.ledger.account import what_is_left
 from topsecret.service import shapes
 from topsecret.service.api_owner import allowed, closed, in_doubt
-from topsecret.service.auth.accounts import User
+from topsecret.service.auth.accounts import Role, User
 from topsecret.service.auth.credentials import new_password
 from topsecret.service.auth.dependencies import owner
 from topsecret.service.datasets import NewDataset
@@ -160,11 +160,13 @@ async def analysts(request: Request, person: Owner) -> Response:
 
 
 @owner_pages.post("/analysts")
-async def add_analyst(request: Request, person: Owner, name: Text) -> Response:
-    """Let an analyst in; the first password is on the page that answers and nowhere else."""
+async def add_analyst(
+    request: Request, person: Owner, name: Text, role: Annotated[Role, Form()] = "analyst"
+) -> Response:
+    """Let somebody in; the first password is on the page that answers and nowhere else."""
     password, known = new_password(), name.strip().lower()
     try:
-        await blocking(partial(parts(request).accounts.add, known, "analyst", password))
+        await blocking(partial(parts(request).accounts.add, known, role, password))
     except InvalidParameter as error:
         return await _analysts(
             request, person, 400, wrong=f"{str(error)[:1].upper()}{str(error)[1:]}."
@@ -183,7 +185,19 @@ async def reset(request: Request, person: Owner, name: Text) -> Response:
 @owner_pages.post("/analysts/remove")
 async def remove(request: Request, person: Owner, name: Text) -> Response:
     """Let somebody in no more."""
-    await blocking(partial(parts(request).accounts.deactivate, name))
+    try:
+        await blocking(partial(parts(request).accounts.deactivate, name))
+    except InvalidParameter as error:
+        return await _analysts(
+            request, person, 400, wrong=f"{str(error)[:1].upper()}{str(error)[1:]}."
+        )
+    return RedirectResponse("/owner/analysts", 303)
+
+
+@owner_pages.post("/analysts/revoke")
+async def revoke(request: Request, person: Owner, name: Text, key: Text) -> Response:
+    """End a key of somebody's."""
+    await blocking(partial(parts(request).accounts.revoke_key, name, key))
     return RedirectResponse("/owner/analysts", 303)
 
 
@@ -282,8 +296,12 @@ async def _analysts(
     wrong: str = "",
     made: tuple[str, str] | None = None,
 ) -> Response:
-    users = await blocking(parts(request).accounts.users)
-    return render(request, "analysts.html", person, status, users=users, wrong=wrong, made=made)
+    accounts = parts(request).accounts
+    users = await blocking(accounts.users)
+    keys = {one.name: await blocking(partial(accounts.keys, one.name)) for one in users}
+    return render(
+        request, "analysts.html", person, status, users=users, keys=keys, wrong=wrong, made=made
+    )
 
 
 def _cards(service: Parts) -> list[dict[str, Any]]:

@@ -16,7 +16,7 @@ from topsecret.ledger.amounts import Amounts
 from topsecret.results.export import printable
 from topsecret.service.auth import credentials
 from topsecret.service.auth.accounts import User
-from topsecret.service.auth.dependencies import SESSION, known
+from topsecret.service.auth.dependencies import SESSION, visitor
 from topsecret.service.jobs.queue import Job
 from topsecret.service.problems import Problem
 
@@ -33,6 +33,14 @@ STATES = {
     "refused": "Refused",
     "failed": "Failed",
     "in-doubt": "In doubt",
+}
+
+
+SCOPES = {
+    "ask": "ask and read",
+    "read": "read answers",
+    "metrics": "fetch metrics",
+    "all": "do all that you may",
 }
 
 
@@ -87,6 +95,7 @@ def render(
         path=request.url.path,
         version=__version__,
         states=STATES,
+        scopes=SCOPES,
         **values,
     )
     return HTMLResponse(text, status)
@@ -94,7 +103,7 @@ def render(
 
 async def refused(request: Request, problem: Problem) -> HTMLResponse:
     """A problem as a page."""
-    person = None if problem.status >= 500 else await known(request)
+    person = None if problem.status >= 500 else await visitor(request)
     page = render(
         request,
         "problem.html",

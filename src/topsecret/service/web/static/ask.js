@@ -37,6 +37,7 @@
 
   const draw = (plan) => {
     for (const name of ["answer", "buys", "protects", "takes"]) show(name).textContent = plan[name];
+    show("again").textContent = `${plan.again.toLocaleString("en")} like this one`;
     const lead = show("lead");
     lead.hidden = plan.lead === null;
     if (plan.lead !== null) lead.querySelector("b").textContent = plan.lead.toLocaleString("en");
@@ -71,7 +72,7 @@
         prepare(step, mine);
       } else {
         show("answer").textContent = body.message;
-        for (const name of ["buys", "protects", "takes"]) show(name).textContent = "–";
+        for (const name of ["buys", "protects", "takes", "again"]) show(name).textContent = "–";
         show("lead").hidden = true;
       }
     } catch {
