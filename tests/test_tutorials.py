@@ -20,7 +20,15 @@ FIRST = {
 @pytest.mark.filterwarnings("ignore")  # of the kernel's client; the notebook's are errors
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 @pytest.mark.parametrize("first", FIRST.values(), ids=FIRST)
-def test_a_notebook_runs(path: Path, first: str, tmp_path: Path) -> None:
+def test_a_notebook_runs(
+    path: Path,
+    first: str,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if path.stem == "postgres-shop" and "import ipywidgets" in first:  # else on SQLite
+        monkeypatch.setenv("SHOP_URL", request.getfixturevalue("postgres_url"))
     notebook = nbformat.read(path, as_version=4)
     notebook.cells.insert(0, nbformat.v4.new_code_cell(first))
     place = {"metadata": {"path": str(tmp_path)}}
