@@ -61,6 +61,8 @@ class Entry:
     """Whether it names k items, or can be told to."""
     measures: bool = False
     """Whether it ranks by rows and sums, too: scores that a person moves by more than one."""
+    least: bool = False
+    """Whether it can name the items with the least."""
 
 
 _ENTRIES: dict[str, Entry] = {
@@ -78,12 +80,22 @@ _ENTRIES: dict[str, Entry] = {
     "stable-fixed-k": Entry(stability.stable_fixed_k, ordered=False),
     "stable": Entry(stability.stable, chooses_k=True, ordered=False),
     "pruned": Entry(public_domain.pruned, needs_domain=True, fills=True, measures=True),
-    "gumbel": Entry(public_domain.gumbel, needs_domain=True, fills=True, measures=True),
+    "gumbel": Entry(public_domain.gumbel, needs_domain=True, fills=True, measures=True, least=True),
     "permute-and-flip": Entry(
-        public_domain.permute_and_flip, needs_domain=True, pure=True, fills=True, measures=True
+        public_domain.permute_and_flip,
+        needs_domain=True,
+        pure=True,
+        fills=True,
+        measures=True,
+        least=True,
     ),
     "oneshot-exponential": Entry(
-        public_domain.oneshot_exponential, needs_domain=True, pure=True, fills=True, measures=True
+        public_domain.oneshot_exponential,
+        needs_domain=True,
+        pure=True,
+        fills=True,
+        measures=True,
+        least=True,
     ),
     "oneshot-laplace": Entry(
         public_domain.oneshot_laplace, needs_domain=True, pure=True, ordered=False, fills=True
@@ -184,6 +196,8 @@ def refusal(name: str, question: Question) -> InvalidParameter | None:
     entry = _entry(name)
     if question.scores is not None and not entry.measures:
         return _not_measured(name, question)
+    if question.least and not (entry.least and question.domain_size):
+        return _not_least(name, question)
     if question.delta == 0 and not entry.pure:
         return _without_delta(name, question)
     if question.ordered and not entry.ordered:
@@ -253,6 +267,19 @@ def _not_measured(name: str, question: Question) -> InvalidParameter:
     known = ", ".join(known for known, entry in _ENTRIES.items() if entry.measures)
     return InvalidParameter(
         f"mechanism={name!r} ranks by persons alone; leave measure out, or use one of: {known}"
+    )
+
+
+def _not_least(name: str, question: Question) -> InvalidParameter:
+    """Why a mechanism cannot name the items with the least."""
+    if question.domain_size is None:
+        return DomainRequired(
+            "order='least' needs a public domain: of items that were only seen in the data, those "
+            "with the least are those of single persons; give the domain"
+        )
+    known = ", ".join(known for known, entry in _ENTRIES.items() if entry.least)
+    return InvalidParameter(
+        f"mechanism={name!r} names the items with the most; leave order out, or use one of: {known}"
     )
 
 

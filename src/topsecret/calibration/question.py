@@ -69,6 +69,8 @@ class Question:
     """Whether an answer of fewer than k items is completed at random from the public domain."""
     scores: Scores | None = None
     """What the items are ranked by; None for distinct persons."""
+    least: bool = False
+    """Whether the items with the least are asked for, of a public domain."""
 
     @classmethod
     def of(
@@ -119,6 +121,12 @@ class Question:
                 raise InvalidParameter(f"{name}={value!r} must be True or False")
         return replace(self, ordered=ordered, fill=fill) if ordered or fill else self
 
+    def in_order(self, order: str) -> Question:
+        """The same question about the items with the most, or with the least."""
+        if order not in ("most", "least"):
+            raise InvalidParameter(f"order={order!r} must be 'most' or 'least'")
+        return replace(self, least=order == "least")
+
     def ranked_by(self, scores: Scores | None) -> Question:
         """The same question about other scores; None for distinct persons."""
         return self if scores == self.scores else replace(self, scores=scores)
@@ -152,6 +160,7 @@ class Question:
             **({} if self.at_least is None else {"at_least": self.at_least}),
             **({} if self.weighting == "share" else {"weighting": self.weighting}),
             **({} if self.scores is None else {"sensitivity": self.sensitivity}),
+            **({"order": "least"} if self.least else {}),
             **wishes,
         }
 

@@ -16,6 +16,7 @@ from topsecret.cli.file_options import (
 from topsecret.cli.measure_options import (
     MaxPerItemOption,
     MeasureOption,
+    OrderOption,
     SumOption,
     UnitOption,
     measure_asked,
@@ -72,6 +73,7 @@ def top(
     max_items: Annotated[
         int | None, typer.Option(help="Cut each person down to this many items.")
     ] = None,
+    order: OrderOption = "most",
     measure: MeasureOption = "persons",
     sum_column: SumOption = None,
     unit: UnitOption = "1",
@@ -170,6 +172,7 @@ def top(
         "weighting": weighting,
         "measure": measure_asked(measure, sum_column, unit),
         "max_per_item": max_per_item,
+        "order": order,
         "ordered": ordered,
         "fill": fill,
     }

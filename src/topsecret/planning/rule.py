@@ -100,7 +100,8 @@ def recommend(question: Question) -> Recommendation:
 def _without_delta(question: Question) -> tuple[str, ...]:
     """Those that the rule compares where delta is 0."""
     size, k = question.domain_size or 0, question.length
-    if k >= LEAST_LENGTH and size >= LEAST_ITEMS * k and question.scores is None:
+    special = question.scores is not None or question.least
+    if k >= LEAST_LENGTH and size >= LEAST_ITEMS * k and not special:
         if not question.ordered:
             return ("canonical-set",)
         if not question.fill:

@@ -307,7 +307,7 @@ def _released(
 ) -> tuple[Answer, int]:
     """The answer with its receipt, and how many symbols were released."""
     groups = question.groups
-    names = [""] if groups is None else [f"{groups.by} = {value}" for value in groups.values]
+    names = [""] if groups is None else [f"{groups.name} = {value}" for value in groups.values]
     lists = [
         _release(question, plan.each, source, name, histogram, persons)
         for name, histogram in zip(names, histograms, strict=True)
@@ -317,7 +317,7 @@ def _released(
         return lists[0][0], symbols
     composition = "parallel" if groups.disjoint else "sequential"
     shown = {value: release for value, (release, _) in zip(groups.values, lists, strict=True)}
-    return Releases(groups.by, shown, composition, plan.epsilon, plan.delta), symbols
+    return Releases(groups.name, shown, composition, plan.epsilon, plan.delta), symbols
 
 
 def _release(
@@ -359,6 +359,7 @@ def _release(
         where=" and ".join(map(str, counted.where)),
         domain="" if counted.domain is None else counted.domain.described,
         measure="" if counted.measure is None else counted.measure.described,
+        least=question.numbers.least,
         clipping="" if counted.measure is None else counted.measure.clipping,
         assumes=tuple(getattr(source, "assumes", ())),
     )

@@ -62,6 +62,7 @@ def top_k(
     each person, chosen by a secret ``salt``. ``domain`` lists all items where they are public: no
     threshold is needed then. ``measure="rows"`` ranks by rows and ``measure=Sum("price")`` by sums,
     each with a public bound on what one person adds to one item, ``max_per_item``.
+    ``order="least"`` names the items of a public ``domain`` with the least.
     ``counts=True`` adds noisy counts with their intervals, for ``counts_part`` of the budget (0.15,
     or 0.2 below ten items); with ``count_persons=True`` the number of all persons comes along at no
     cost.
@@ -106,7 +107,7 @@ def top_k(
 def top_k_by(
     source: SourceLike,
     *,
-    by: str,
+    by: str | Expression,
     groups: Sequence[Group],
     disjoint: bool = False,
     table: Table | None = None,
@@ -117,7 +118,7 @@ def top_k_by(
     request_id: str | None = None,
     **asked: Unpack[Keywords],
 ) -> Releases:
-    """``top_k`` for each value of the column ``by`` that ``groups`` lists.
+    """``top_k`` for each value of ``by``, a column or an expression, that ``groups`` lists.
 
     The groups are named by the caller, never found in the data: that a group exists may give
     somebody away.

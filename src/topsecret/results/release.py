@@ -6,7 +6,6 @@ shown, stored and passed on: whatever is done with it costs no further privacy.
 
 from __future__ import annotations
 
-import math
 import textwrap
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, fields
@@ -87,6 +86,8 @@ class Release:
     """How many persons each item surely has: all of them hold with 95% probability."""
     measure: str = ""
     """What the items are ranked by, in words; empty for distinct persons."""
+    least: bool = False
+    """Whether the items with the least were asked for."""
     clipping: str = ""
     """How one person's part in a score is bounded, in words; empty for distinct persons."""
 
@@ -99,6 +100,7 @@ class Release:
         """What was asked, in one line."""
         words = {"auto": "Most common values", "all": "All safe values"}
         top = words[self.k] if isinstance(self.k, str) else f"Top {self.k}"
+        top = f"Bottom {self.k}" if self.least else top
         where = "".join(f", where {part}" for part in (self.group, self.where) if part)
         by = self.measure or "number of distinct persons"
         by = "weighted persons" if self.weighted is not None else by
@@ -126,7 +128,7 @@ class Release:
         return (
             ("Protected", f"{self.unit.protected}."),
             ("Compared with", f"{self.unit.neighbours}."),
-            ("Guarantee", _guarantee(self.epsilon, self.delta)),
+            ("Guarantee", export.guarantee(self.epsilon, self.delta)),
             *([("Weak", f"{weak}.")] if (weak := weakness(self.epsilon, self.delta)) else []),
             ("The list", self.ending + ("" if self.ordered else " Its order means nothing.")),
             ("Missing items", f"{self._missing} Missing never means that nobody has it."),
@@ -167,7 +169,8 @@ class Release:
     @property
     def smoothed(self) -> tuple[float, ...] | None:
         """Guesses that use the list's order, nearer to the counts on average. No intervals."""
-        return smoothed(self.counts) if self.ordered and self.counts is not None else None
+        falling = self.ordered and not self.least
+        return smoothed(self.counts) if falling and self.counts is not None else None
 
     def _noisy(self) -> tuple[int, ...]:
         if self.counts is None:
@@ -184,9 +187,10 @@ class Release:
     @property
     def _missing(self) -> str:
         if self.domain:
+            rest = "has more, or as little and was" if self.least else "is rare, or common and"
             return (
-                "all items of the public domain could be named; one that is not listed is rare, "
-                "or common and unlucky with the noise."
+                f"all items of the public domain could be named; one that is not listed {rest} "
+                "unlucky with the noise."
             )
         return (
             "an item that is not listed may be rare, or common and unlucky with the noise, "
@@ -317,6 +321,7 @@ class Release:
             "group": self.group,
             "domain": self.domain,
             **({"measure": self.measure, "clipping": self.clipping} if self.measure else {}),
+            **({"least": True} if self.least else {}),
             "charge": None if self.charge is None else self.charge.to_dict(),
             "receipt": dict(self.receipt),
             "version": self.version,
@@ -374,25 +379,6 @@ class Release:
 
 def _unpickled(values: dict[str, Any]) -> Release:
     return Release(**values | {"parameters": MappingProxyType(values["parameters"])})
-
-
-def without_or_with(epsilon: float, delta: float) -> str:
-    """The two numbers of a guarantee in words; one where there is no delta."""
-    if delta == 0:
-        return f"epsilon = {rounded_up(epsilon)}, without a delta"
-    return f"epsilon = {rounded_up(epsilon)} and delta = {rounded_up(delta)}"
-
-
-def _guarantee(epsilon: float, delta: float) -> str:
-    factor = (
-        rounded_up(math.nextafter(math.exp(epsilon), math.inf), 3) if epsilon < 20 else "e^epsilon"
-    )
-    failing = f", except for a failure of probability at most {rounded_up(delta)} (delta)"
-    return (
-        f"{without_or_with(epsilon, delta)}: with one person more "
-        f"or less, no answer becomes more than {factor} times as likely (e^epsilon)"
-        f"{failing if delta else ''}."
-    )
 
 
 def _items(number: int) -> str:
