@@ -248,6 +248,15 @@ def test_the_loss_keeps_to_the_budget(k, epsilon, delta):
     assert 0.985 * epsilon < mechanism.loss.epsilon(delta) <= epsilon
 
 
+def test_room_for_counts_behind_it_is_kept_and_needed():
+    """Gaussian steps behind it are within the budget when it knows of them, and only then."""
+    after = Fraction(1, 120)
+    knowing, plain = TestedTopK(6, 1.0, 1e-6, behind=after), TestedTopK(6, 1.0, 1e-6)
+    assert 0.99 < knowing.loss.then_gaussian(after).epsilon(1e-6) <= 1
+    assert plain.loss.then_gaussian(after).epsilon(1e-6) > 1.05
+    assert knowing.loss.epsilon(1e-6) < 0.95
+
+
 def test_how_deep_it_looks():
     assert [default_k_bar(k) for k in (1, 80, 100, 150, 600, 1000)] == [
         1600,
@@ -306,6 +315,7 @@ def test_it_outdoes_the_limited_domain_on_long_lists():
         ({"delta": 1}, "delta=1 must lie between 0 and 1"),
         ({"k_bar": 5}, "k_bar=5 must be at least 6 for k=5, which picks 6 before it prunes"),
         ({"lengths": "any"}, "lengths='any' must be 'private' or 'fixed'"),
+        ({"behind": -1}, "behind=-1 must not be negative"),
     ],
 )
 def test_bad_parameters_name_the_rule(arguments, message):
