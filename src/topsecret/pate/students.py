@@ -12,7 +12,9 @@ variance. Cut to yes or no it would lose most of what was paid for.
 
 **From shares to labels.** ``threshold="f1"`` takes the estimated shares for chances and chooses the
 one threshold with the largest expected F1 on the public rows: F(t) = 2·Σ_{q>t} q/(Σ q + #{q > t}).
-Where the answers say little, more labels are named, which is what F1 asks for.
+Where the answers say little, more labels are named, which is what F1 asks for. The estimates
+are those of each row by the other rows: a fit with more features than rows knows its own rows too
+well.
 ``threshold="rates"`` gives each label the threshold at which it is named as often as the teachers
 named it.
 
@@ -59,6 +61,9 @@ class ShareRidge:
         gains = _gains(values, seen, residue, max(noise_variance, 1e-12))
         self.coef_ = right.T @ (gains / np.maximum(values, 1e-300)[:, None] * seen)
         self.intercept_ = level
+        error = residue - left @ (gains * seen)
+        own = 1 / len(rows) + left**2 @ gains  # how much of an estimate is the row's own share
+        self.left_out_ = shares - error / np.maximum(1 - own, 1e-6)
         return self
 
     def predict(self, features: Any) -> Floats:
@@ -107,7 +112,8 @@ class SoftStudent:
         """Learn the shares of these public rows."""
         self.fitted_ = _fitted(self.model, features, shares, noise_variance)
         if isinstance(self.model, ShareRidge):
-            told = self.fitted_.predict(features)
+            known = self.fitted_
+            told = known.left_out_ if self.threshold == "f1" else known.predict(features)
         else:  # another model may have learnt its rows by heart, noise included
             told = _out_of_fold(self.model, features, shares, noise_variance)
         if self.threshold == "f1":

@@ -99,6 +99,8 @@ def checked_plan(
     plan = planned(_numbers(question, source), question, terms, lists)
     if plan.each.weights is not None:
         _refuse_for_weights(question)
+    if terms is not None:
+        _check_schema(source, question)
     return plan
 
 
@@ -261,17 +263,28 @@ def counted(
 def _check_source(source: Source, question: Question) -> None:
     """A source that is no engine of ours says itself what it applies: no receipt may say more."""
     counted = question.counted
-    if counted.max_items is None and not counted.where:
+    if counted.max_items is None and not counted.where and counted.measure is None:
         return
     from topsecret.sources.session import Engine
 
-    does = {"max_items", "where"} if isinstance(source, Engine) else getattr(source, "does", ())
-    for name, asked in (("max_items", counted.max_items), ("where", counted.where)):
-        if asked and name not in does:
+    ours = {"max_items", "where", "measure"}
+    does = ours if isinstance(source, Engine) else getattr(source, "does", ())
+    for name in ("max_items", "where", "measure"):
+        if getattr(counted, name) and name not in does:
             raise InvalidParameter(
                 f"{source.name} does not declare that it applies {name}; leave {name} out, or let "
                 f"the source say does = {{'{name}'}}"
             )
+
+
+def _check_schema(source: Source, question: Question) -> None:
+    """What the columns' types show to be wrong is refused before it is paid for."""
+    from topsecret.sources.session import Engine, check_before_paying
+
+    asked = question.counted
+    plain = all(isinstance(part, str) for part in asked.item_columns) and not asked.where
+    if isinstance(source, Engine) and not (plain and question.groups is None):
+        check_before_paying(source, question.queries(1))
 
 
 def _engine(source: Source) -> Engine:
@@ -345,6 +358,8 @@ def _release(
         group=group,
         where=" and ".join(map(str, counted.where)),
         domain="" if counted.domain is None else counted.domain.described,
+        measure="" if counted.measure is None else counted.measure.described,
+        clipping="" if counted.measure is None else counted.measure.clipping,
         assumes=tuple(getattr(source, "assumes", ())),
     )
     return release, drawn.symbols

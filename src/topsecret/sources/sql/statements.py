@@ -28,7 +28,8 @@ LIMIT 3
 One step may stand between the distinct pairs and the counting, a function of one person's own
 pairs and the salt: the *cap* keeps at most Δ items of each person, those that come first in the
 order of ``md5(salt, length of person, person, length of item, item)``. Groups are in
-``sql.groups``.
+``sql.groups``. With another measure than persons each pair carries an *amount*, which is clipped
+there and summed in place of the count (``sql.amounts``); the score is called "persons" then, too.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ from sqlglot import exp
 from topsecret.errors import DataIndependentFailure, InvalidParameter
 from topsecret.sources.domains.domain import Interval
 from topsecret.sources.source import Columns, CountQuery, Schema
+from topsecret.sources.sql.amounts import clipped, row_amount, total_of
 from topsecret.sources.sql.conditions import Expression
 from topsecret.sources.sql.dialects import (
     ascending,
@@ -94,7 +96,7 @@ def leading_counts(
     persons = exp.to_identifier("persons", quoted=True)
     items = [column(name, source) for name in item_names(query)]
     counts.set("order", exp.Order(expressions=ranking(persons, items, dialect)))
-    return counts.limit(query.rows)
+    return counts.limit(query.rows, copy=False)
 
 
 def ranking(
@@ -129,12 +131,15 @@ def counted_pairs(
     ``more`` are columns that the person decides, which the counts are told apart by, too.
     """
     names = [*more, *item_names(query)]
+    measured = query.measure is not None
     if query.max_items is None:
-        return _grouped(kept, names, "pairs")
+        return _grouped(kept, names, "pairs", measured)
+    more = [*more, "amount"] if measured else more
     within = exp.LTE(
         this=column("choice", "choices"), expression=exp.Literal.number(query.max_items)
     )
-    return _grouped(_numbered(kept, query, schema, dialect, more), names, "choices").where(within)
+    numbered = _numbered(kept, query, schema, dialect, more)
+    return _grouped(numbered, names, "choices", measured).where(within, copy=False)
 
 
 def person_items(
@@ -146,7 +151,10 @@ def person_items(
 ) -> exp.Select:
     """The distinct pairs (item, …, person) that count, before any cap."""
     kept = pairs(events, query, schema, dialect)
-    return kept if members is None else members_only(kept, item_names(query), members)
+    if members is None:
+        return kept
+    more = [] if query.measure is None else ["amount"]
+    return members_only(kept, item_names(query), members, more)
 
 
 def number_of_persons(
@@ -165,29 +173,53 @@ def number_of_persons(
 
 
 def derived(select: exp.Select, name: str) -> Any:  # sqlglot's own classes differ by version
-    """A select as a table of this name."""
-    return exp.alias_(select.subquery(), name, table=True, quoted=True)
+    """A select as a table of this name. The select itself, since copies take most of the time."""
+    return exp.alias_(select.subquery(copy=False), name, table=True, quoted=True, copy=False)
 
 
 def named(value: exp.Expression, name: str) -> Any:
     """``value AS "name"``."""
-    return exp.alias_(value, name, quoted=True)
+    return exp.alias_(value, name, quoted=True, copy=False)
 
 
-def _grouped(rows: exp.Select, names: Sequence[str], source: str) -> exp.Select:
+def _grouped(rows: exp.Select, names: Sequence[str], source: str, measured: bool) -> exp.Select:
     items = [column(name, source) for name in names]
-    persons = named(exp.Count(this=exp.Star()), "persons")
-    return exp.select(*items, persons).from_(derived(rows, source)).group_by(*items)
+    score = total_of(column("amount", source)) if measured else exp.Count(this=exp.Star())
+    persons = named(score, "persons")
+    counts = exp.select(*items, persons, copy=False).from_(derived(rows, source), copy=False)
+    return counts.group_by(*(item.copy() for item in items), copy=False)
 
 
-def pairs(
+def pairs(events: exp.Expression, query: CountQuery, schema: Schema, dialect: str) -> exp.Select:
+    """The distinct pairs of person and item in the rows that count, with what each amounts to."""
+    return per_person(event_rows(events, query, schema, dialect), query)
+
+
+def per_person(rows: exp.Select, query: CountQuery, more: Sequence[str] = ()) -> exp.Select:
+    """The distinct pairs of some rows, told apart by ``more``, too; each with its amount, if any.
+
+    A pair that amounts to nothing is left out: its item was not observed.
+    """
+    if query.measure is None:
+        return rows.distinct(copy=False)
+    names = [column(name, "rows") for name in (*item_names(query), "person", *more)]
+    amount = clipped(query.measure, column("amount", "rows"))
+    kept: Any = exp.select(*names, named(amount, "amount")).from_(derived(rows, "rows"))
+    kept = kept.group_by(*(name.copy() for name in names))
+    if query.measure.column is not None:
+        some = exp.Sum(this=column("amount", "rows"))
+        kept = kept.having(exp.GT(this=some, expression=exp.Literal.number(0)))
+    return kept  # type: ignore[no-any-return]  # sqlglot's own classes differ by version
+
+
+def event_rows(
     events: exp.Expression,
     query: CountQuery,
     schema: Schema,
     dialect: str,
     more: Sequence[exp.Expression] = (),
 ) -> exp.Select:
-    """The distinct pairs of person and item in the rows that count, with ``more`` of each row."""
+    """Item, person and amount of the rows that count, with ``more`` of each row; not distinct."""
     shown, needed = [], []
     for part, name in zip(query.item_columns, item_names(query), strict=True):
         value, required = _value(part, query, schema, dialect)
@@ -196,11 +228,14 @@ def pairs(
     who = column(query.person, EVENTS)
     shown.append(named(person_of(who, query.person, schema, dialect), "person"))
     needed.append(_present(who.copy()))
+    measure = query.measure
+    if measure is not None and measure.column is not None:
+        value = column(measure.column, EVENTS)
+        shown.append(named(row_amount(measure, value, schema, dialect), "amount"))
     return (
-        exp.select(*shown, *more)
-        .distinct()
-        .from_(exp.alias_(events, EVENTS, table=True, quoted=True))
-        .where(*needed, *holds(query.where, schema, dialect))
+        exp.select(*shown, *more, copy=False)
+        .from_(exp.alias_(events, EVENTS, table=True, quoted=True), copy=False)
+        .where(*needed, *holds(query.where, schema, dialect), copy=False)
     )
 
 
@@ -281,7 +316,8 @@ def members_only(
         .from_(exp.alias_(members.copy(), "members", table=True, quoted=True))
         .where(*same)
     )
-    return exp.select(*shown).from_(derived(kept, "pairs")).where(exp.Exists(this=inside))
+    inner = exp.select(*shown, copy=False).from_(derived(kept, "pairs"), copy=False)
+    return inner.where(exp.Exists(this=inside), copy=False)
 
 
 def _numbered(
@@ -299,7 +335,8 @@ def _numbered(
         order=exp.Order(expressions=choice_order(query, schema, dialect)),
     )
     shown = [column(name, "pairs") for name in (*more, *names)]
-    return exp.select(*shown, named(number, "choice")).from_(derived(kept, "pairs"))
+    shown.append(named(number, "choice"))
+    return exp.select(*shown, copy=False).from_(derived(kept, "pairs"), copy=False)
 
 
 def choice_order(query: CountQuery, schema: Schema, dialect: str) -> list[exp.Ordered]:
@@ -321,7 +358,7 @@ def message(
     if dialect == "sqlite" or (isinstance(schema, Columns) and query.person in schema.marked):
         texts[0] = unmarked(texts[0], dialect)
     kinds: list[str] = [schema.get(str(part), "text") for part in query.item_columns]
-    for name, kind in zip(names, kinds if not purpose else ["text"], strict=True):
+    for name, kind in zip(names, kinds if names else [], strict=True):
         value = column(name, "pairs")
         shown = exp.cast(value, exp.DataType.Type.TEXT)
         texts.append(truth_text(value) if kind == "boolean" and dialect == "sqlite" else shown)
