@@ -156,9 +156,7 @@ def choice_spacing(choice: Fraction, reach: Fraction) -> Fraction:
 
 
 @lru_cache(maxsize=1024)
-def branch_profile(
-    branch: Branch, mu_squared: Fraction, reach: Fraction, most: int = CELLS
-) -> Profile:
+def branch_profile(branch: Branch, mu_squared: Fraction, reach: Fraction, most: int) -> Profile:
     """The test last, the steps in front of it, last to first: the recursion.
 
     Why in that order: docs/proofs/accounting.md, section 1.
@@ -175,7 +173,7 @@ def branch_profile(
 @lru_cache(maxsize=64)
 def _test_profile(mu_squared: Fraction, reach: Fraction) -> Profile:
     """The test alone, on a grid so fine that all branches can take theirs from it."""
-    return gaussian_profile(root_up(mu_squared), min(reach / 640, WIDEST_SPACING), reach)
+    return gaussian_profile(root_up(mu_squared), min(reach / 448, WIDEST_SPACING), reach)
 
 
 def reach_of(rho: float, half_decade: int) -> Fraction:

@@ -6,7 +6,6 @@ shown, stored and passed on: whatever is done with it costs no further privacy.
 
 from __future__ import annotations
 
-import math
 import textwrap
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, fields
@@ -21,6 +20,7 @@ from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import rounded_up
 from topsecret.results import export, frames
 from topsecret.results.export import Public, plain, printable
+from topsecret.results.guarantee import guarantee
 from topsecret.results.intervals import Intervals, smoothed
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class Release:
         return (
             ("Protected", f"{self.unit.protected}."),
             ("Compared with", f"{self.unit.neighbours}."),
-            ("Guarantee", _guarantee(self.epsilon, self.delta)),
+            ("Guarantee", guarantee(self.epsilon, self.delta)),
             *([("Weak", f"{weak}.")] if (weak := weakness(self.epsilon, self.delta)) else []),
             ("The list", self.ending + ("" if self.ordered else " Its order means nothing.")),
             ("Missing items", f"{self._missing} Missing never means that nobody has it."),
@@ -391,25 +391,6 @@ class Release:
 
 def _unpickled(values: dict[str, Any]) -> Release:
     return Release(**values | {"parameters": MappingProxyType(values["parameters"])})
-
-
-def without_or_with(epsilon: float, delta: float) -> str:
-    """The two numbers of a guarantee in words; one where there is no delta."""
-    if delta == 0:
-        return f"epsilon = {rounded_up(epsilon)}, without a delta"
-    return f"epsilon = {rounded_up(epsilon)} and delta = {rounded_up(delta)}"
-
-
-def _guarantee(epsilon: float, delta: float) -> str:
-    factor = (
-        rounded_up(math.nextafter(math.exp(epsilon), math.inf), 3) if epsilon < 20 else "e^epsilon"
-    )
-    failing = f", except for a failure of probability at most {rounded_up(delta)} (delta)"
-    return (
-        f"{without_or_with(epsilon, delta)}: with one person more "
-        f"or less, no answer becomes more than {factor} times as likely (e^epsilon)"
-        f"{failing if delta else ''}."
-    )
 
 
 def _items(number: int) -> str:
