@@ -13,12 +13,9 @@ import csv
 import html
 import io
 import json
-import math
 import textwrap
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
-
-from topsecret.exact.rounding import rounded_up
 
 Public = int | float | str | None
 """A public parameter."""
@@ -114,24 +111,4 @@ def html_table(
         f"<table><caption>{html.escape(caption)}</caption><thead><tr>{cells}</tr></thead>"
         f"<tbody>{body}</tbody></table><p>{html.escape(note)}</p>"
         f"<details><summary>Receipt</summary><dl>{terms}</dl></details>"
-    )
-
-
-def without_or_with(epsilon: float, delta: float) -> str:
-    """The two numbers of a guarantee in words; one where there is no delta."""
-    if delta == 0:
-        return f"epsilon = {rounded_up(epsilon)}, without a delta"
-    return f"epsilon = {rounded_up(epsilon)} and delta = {rounded_up(delta)}"
-
-
-def guarantee(epsilon: float, delta: float) -> str:
-    """What is promised, in words."""
-    factor = (
-        rounded_up(math.nextafter(math.exp(epsilon), math.inf), 3) if epsilon < 20 else "e^epsilon"
-    )
-    failing = f", except for a failure of probability at most {rounded_up(delta)} (delta)"
-    return (
-        f"{without_or_with(epsilon, delta)}: with one person more "
-        f"or less, no answer becomes more than {factor} times as likely (e^epsilon)"
-        f"{failing if delta else ''}."
     )
