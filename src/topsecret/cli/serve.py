@@ -48,6 +48,14 @@ def serve(
     database: Annotated[
         str, typer.Option(help="postgresql://… for ledger and accounts.", show_default="SQLite")
     ] = "",
+    witness: Annotated[
+        Path | None,
+        typer.Option(
+            help="A file, kept apart from the database and its backups, that refuses an older one.",
+            metavar="FILE",
+            show_default="witness.json in the home folder",
+        ),
+    ] = None,
     files: Annotated[
         list[Path] | None,
         typer.Option(help="A folder whose files may be registered; repeatable.", metavar="FOLDER"),
@@ -101,6 +109,7 @@ def serve(
     settings = Settings(
         home=(home or default_home()).absolute(),
         database=database,
+        witness=None if witness is None else witness.absolute(),
         files=tuple(folder.absolute() for folder in files or ()),
         sources=named(source or (), os.environ.get(ENVIRONMENT, "")),
         tick=tick,

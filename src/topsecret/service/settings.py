@@ -25,6 +25,8 @@ class Settings:
     """A private folder for the records, unless ``database`` names a PostgreSQL."""
     database: str = field(default="", repr=False)
     """``postgresql://…`` for ledger and records; a SQLite file in ``home`` when empty."""
+    witness: Path | None = None
+    """The file that notes how far the ledger is; one in ``home`` when None."""
     files: tuple[Path, ...] = ()
     """The folders that the files of data sets may lie in."""
     sources: tuple[tuple[str, str], ...] = field(default=(), repr=False)
@@ -58,10 +60,16 @@ class Settings:
         """Where ledger and records are."""
         return self.database or str(self.home / "service.db")
 
+    @property
+    def witness_file(self) -> Path:
+        """Where it is noted how far the ledger is."""
+        return self.witness or self.home / "witness.json"
+
     def to_json(self) -> str:
         """The settings as text for a worker's environment."""
         record = asdict(self)
         record["home"], record["files"] = str(self.home), [str(path) for path in self.files]
+        record["witness"] = None if self.witness is None else str(self.witness)
         return json.dumps(record)
 
     @classmethod
@@ -69,6 +77,7 @@ class Settings:
         """The settings of a worker."""
         record = json.loads(text)
         record["home"] = Path(record["home"])
+        record["witness"] = None if record["witness"] is None else Path(record["witness"])
         record["files"] = tuple(Path(path) for path in record["files"])
         record["sources"] = tuple((name, url) for name, url in record["sources"])
         return cls(**record)

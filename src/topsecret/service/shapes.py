@@ -195,6 +195,12 @@ class DoneShape(BaseModel):
     done: bool = True
 
 
+class RegisteredShape(DoneShape):
+    """It is done, perhaps with a word of warning."""
+
+    warning: str | None = None
+
+
 class InDoubtShape(BaseModel):
     """A reservation without a known end."""
 

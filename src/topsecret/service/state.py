@@ -24,6 +24,7 @@ from topsecret.service.jobs.worker import Desk
 from topsecret.service.logs import log
 from topsecret.service.metrics import Metrics
 from topsecret.service.settings import Settings
+from topsecret.service.witness import Witness
 
 T = TypeVar("T")
 
@@ -72,12 +73,14 @@ class Parts:
                 "name": 5 * settings.tries_per_minute,
             }
         )
+        witness = Witness(settings.witness_file)
         self.desk = Desk(
             self.store,
             self.jobs,
             turns,
             ended=self.metrics.question,
             broke=lambda kind: log("failure", kind=kind, where="desk"),
+            note=lambda: witness.note(self.ledger),
         )
         # Keys that this process has not seen yet are looked at one at a time.
         self.new_keys = asyncio.Lock()

@@ -180,21 +180,21 @@ class Jobs:
 
     def run(self, identity: str) -> str:
         """Answer a job and store what became of it; its state."""
-        with Turn(self._turns) as turn:
-            return self._run(identity, turn)
-
-    def _run(self, identity: str, turn: Turn) -> str:
         with self._store.reading() as connection:
             row = connection.execute(select(JOBS).where(JOBS.c.id == identity)).mappings().one()
         if row["state"] not in (WORKING, IN_DOUBT):
             return str(row["state"])
-        turn.asked = row["asked"]
+        self._turns.begin(row["asked"])
+        with Turn(self._turns, row["asked"]) as turn:
+            return self._run(row, turn)
+
+    def _run(self, row: RowMapping, turn: Turn) -> str:
         ended = self._ended(row, self._ledger.paced(turn))
         ended |= {"shown": turn.shown or self._turns.next_tick(row["asked"])}
         with self._store.writing() as connection:
             connection.execute(
                 update(JOBS)
-                .where(JOBS.c.id == identity, JOBS.c.state.in_((WORKING, IN_DOUBT)))
+                .where(JOBS.c.id == row["id"], JOBS.c.state.in_((WORKING, IN_DOUBT)))
                 .values(ended)
             )
         return str(ended["state"])
@@ -255,7 +255,8 @@ class Jobs:
             return _without(FAILED, "failed", "The question could not be answered.")
         # Where the events are is the ledger's and the owner's business, not the answer's.
         release = replace(_timed(release, row["asked"]), source=dataset.name)
-        return {"state": ANSWERED, "answer": json.dumps(to_record(release))}
+        answer = json.dumps(to_record(release))
+        return {"state": ANSWERED, "answer": answer, "error": None, "message": None}
 
     def _seen(self, row: RowMapping) -> Job:
         ended = row["shown"] is not None and row["shown"] <= time.time()

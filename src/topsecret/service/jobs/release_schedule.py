@@ -1,9 +1,11 @@
 """Turns: who may count now, and when the ledger hears of the end.
 
-A question is checked and reserved in the order of asking, whatever the engines are doing: what it
-waits for until then is public computing. Then it waits for an engine, is counted and drawn, frees
-the engine and waits for its next tick before the ledger is told. So everything that anybody can
-see of a ledger, of what is left and of who is admitted moves when somebody asks, and at ticks.
+All ticks lie on one grid. A question begins at the first tick after it was asked: who asks cannot
+choose how far from a tick it begins, and questions asked one after the other within a tick tell no
+finer times than one. Then it is checked and reserved, whatever the engines are doing: what it waits
+for until then is public computing. It waits for an engine, is counted and drawn, frees the engine
+and waits for the next tick before the ledger is told. So everything that anybody can see of a
+ledger, of what is left and of who is admitted moves at ticks.
 """
 
 from __future__ import annotations
@@ -52,18 +54,26 @@ class Turns:
         # Many may have the same tick: few at a time go to the store, and none is turned away.
         self.settling = _Places(engines, Event())
 
+    def start(self, asked: float) -> float:
+        """The first tick at which a question may begin."""
+        return math.ceil(asked / self.tick) * self.tick
+
+    def begin(self, asked: float) -> None:
+        """Wait for that tick, never longer than one whatever becomes of the clock."""
+        time.sleep(max(0.0, min(self.start(asked) - time.time(), self.tick)))
+
     def next_tick(self, asked: float) -> float:
-        """A whole number of ticks after the question, at least one, and not in the past."""
-        return asked + max(1, math.ceil((time.time() - asked) / self.tick)) * self.tick
+        """A tick, at least one after that at which the question began, and not in the past."""
+        start = self.start(asked)
+        return start + max(1, math.ceil((time.time() - start) / self.tick)) * self.tick
 
 
 class Turn(SettlementTime):
     """One question on its way through: prepared, reserved, counted, held until its tick."""
 
-    def __init__(self, turns: Turns) -> None:
+    def __init__(self, turns: Turns, asked: float) -> None:
         self._turns = turns
-        self.asked = 0.0
-        """When the question was asked; known before anything is reserved."""
+        self.asked = asked
         self._holds: _Places | None = None
         self.longer = turns.tick
         self.shown: float | None = None

@@ -26,9 +26,19 @@ Told = Callable[[str], None]
 class Desk:
     """Runs the jobs of one worker process."""
 
-    def __init__(self, store: Store, jobs: Jobs, turns: Turns, *, ended: Told, broke: Told) -> None:
+    def __init__(
+        self,
+        store: Store,
+        jobs: Jobs,
+        turns: Turns,
+        *,
+        ended: Told,
+        broke: Told,
+        note: Callable[[], None],
+    ) -> None:
         self.worker = secrets.token_hex(8)
         self._store, self._jobs, self._ended, self._broke = store, jobs, ended, broke
+        self._note = note
         self._pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="question")
         self._under_way: set[Future[None]] = set()
         self._again: set[str] = set()
@@ -57,6 +67,7 @@ class Desk:
         try:
             with self._store.writing() as connection:
                 connection.execute(delete(WORKERS).where(WORKERS.c.id == self.worker))
+            self._note()
         except TopSecretError as error:
             self._broke(type(error).__name__)
         return finished
@@ -88,6 +99,7 @@ class Desk:
                 connection.execute(WORKERS.insert().values(id=self.worker, seen=now))
             connection.execute(delete(WORKERS).where(WORKERS.c.seen < now - SILENCE))
             living = set(connection.execute(select(WORKERS.c.id)).scalars())
+        self._note()
         again, self._again = self._again, set()
         for identity in {*again, *self._jobs.take_over(self.worker, living)}:
             self.submit(identity)

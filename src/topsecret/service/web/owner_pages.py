@@ -13,7 +13,7 @@ from topsecret.errors import InvalidParameter, SourceError
 from topsecret.ledger import Metered
 from topsecret.ledger.account import what_is_left
 from topsecret.service import shapes
-from topsecret.service.api_owner import allowed, closed, in_doubt
+from topsecret.service.api_owner import adding_up, allowed, closed, in_doubt
 from topsecret.service.auth.accounts import Role, User
 from topsecret.service.auth.credentials import new_password
 from topsecret.service.auth.dependencies import owner
@@ -263,6 +263,7 @@ async def _one(
     account = await blocking(partial(service.ledger.account, name))
     users = await blocking(service.accounts.users)
     jobs = await blocking(partial(service.jobs.history, None, name, 30))
+    others = await blocking(partial(service.datasets.also, dataset))
     shares = [
         {
             "analyst": share.analyst,
@@ -284,6 +285,7 @@ async def _one(
         shares=shares,
         users=users,
         jobs=jobs,
+        warning=adding_up(others),
         wrong=wrong,
     )
 
