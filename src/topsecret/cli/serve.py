@@ -72,6 +72,9 @@ def serve(
     tick: Annotated[
         float, typer.Option(help="Fresh answers are shown at multiples of this many seconds.")
     ] = 1.0,
+    limit: Annotated[
+        float, typer.Option(help="Seconds that counting one question may take.")
+    ] = 600.0,
     https: Annotated[
         bool, typer.Option("--https", help="Browsers come by HTTPS, through a proxy.")
     ] = False,
@@ -113,6 +116,7 @@ def serve(
         files=tuple(folder.absolute() for folder in files or ()),
         sources=named(source or (), os.environ.get(ENVIRONMENT, "")),
         tick=tick,
+        limit=limit,
         https=https,
     )
     share_memory(workers * settings.engines)

@@ -41,8 +41,8 @@ async def get_answer(request: Request, person: Reader, answer: shapes.Identity) 
 
 @api.get("/health", response_model=shapes.HealthShape, tags=["running"])
 async def health(request: Request) -> dict[str, str]:
-    """Whether the service is up and reaches its ledger. Open to all."""
-    await blocking(parts(request).ledger.datasets)
+    """Whether the service is up and can write to its ledger. Open to all."""
+    await blocking(parts(request).health.check)
     return {"status": "ok"}
 
 
@@ -80,6 +80,14 @@ async def ask(
     """Ask, once for each request id: the job that answers, to be looked at under /answers."""
     job, new = await asked(request, person.name, dataset, asked_of(question), question.request_id)
     return _json(job.to_dict(), 202 if new else 200)
+
+
+@api.post("/answers/{answer}/cancel", response_model=shapes.AnswerShape, tags=["answers"])
+async def cancel(request: Request, person: Asker, answer: shapes.Identity) -> Response:
+    """End a question that is under way. It costs nothing if its data were not read yet."""
+    whose = None if person.owns else person.name
+    job = await blocking(partial(parts(request).jobs.cancel, answer, whose))
+    return _json(job.to_dict())
 
 
 @api.get("/answers", response_model=list[shapes.AnswerShape], tags=["answers"])
@@ -164,7 +172,7 @@ async def asked(
     )
     # Asked again, a question in doubt is looked up anew: it may be settled or written off by now.
     if new or job.state == IN_DOUBT:
-        service.desk.submit(job.id)
+        service.desk.submit(job.id, job.user)
     return job, new
 
 

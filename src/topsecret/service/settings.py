@@ -37,6 +37,8 @@ class Settings:
     """Whether browsers reach the service by HTTPS alone: cookies are then marked so."""
     engines: int = 2
     """How many questions one worker process counts at the same time."""
+    limit: float = 600.0
+    """Seconds that one question may be counted."""
     grace: float = 30.0
     """Seconds that questions under way have to end when the service stops."""
     requests_per_minute: int = 1200
@@ -54,6 +56,9 @@ class Settings:
                 f"tick={self.tick} must be above 0 and at most {LONGEST_TICK:g} seconds; "
                 "1 is the default"
             )
+
+        if not self.limit > 0:
+            raise InvalidParameter(f"limit={self.limit} must be above 0 seconds")
 
     @property
     def place(self) -> str:

@@ -211,6 +211,6 @@ class InDoubtShape(BaseModel):
 
 
 class HealthShape(BaseModel):
-    """The service is up and reaches its ledger."""
+    """The service is up and can write to its ledger."""
 
     status: Literal["ok"]

@@ -18,6 +18,7 @@ from topsecret.service.auth.accounts import Accounts
 from topsecret.service.auth.rate_limits import Limits
 from topsecret.service.databases import Databases
 from topsecret.service.datasets import Datasets
+from topsecret.service.health import Health
 from topsecret.service.jobs.queue import Jobs
 from topsecret.service.jobs.release_schedule import Turns
 from topsecret.service.jobs.worker import Desk
@@ -59,8 +60,10 @@ class Parts:
         self.accounts = Accounts(self.store)
         databases = Databases(settings.sources)
         self.datasets = Datasets(self.store, self.ledger, settings.files, databases)
-        turns = Turns(settings.engines, settings.tick)
+        turns = Turns(settings.engines, settings.tick, settings.limit)
         self.jobs = Jobs(self.store, self.ledger, self.datasets, turns)
+        self.jobs.failed = lambda **what: log("question failed", **what)
+        self.health = Health(self.store)
         self.metrics = Metrics()
         self.remembered = Remembered()
         self.limits = Limits(

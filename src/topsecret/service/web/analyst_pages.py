@@ -83,8 +83,17 @@ async def answer(request: Request, person: Person, answer: shapes.Identity) -> R
         dataset=dataset,
         bars=bars(job),
         tick=f"{service.settings.tick:g}",
+        limit=f"{service.settings.limit:g}",
         left=percent_left(account, share),
     )
+
+
+@pages.post("/answers/{answer}/cancel")
+async def cancel(request: Request, person: Person, answer: shapes.Identity) -> Response:
+    """End a question that is under way."""
+    whose = None if person.owns else person.name
+    await blocking(partial(parts(request).jobs.cancel, answer, whose))
+    return RedirectResponse(f"/answers/{answer}", 303)
 
 
 @pages.get("/answers/{answer}/download.{form}")
@@ -140,6 +149,7 @@ async def _question(request: Request, person: User, name: str) -> Response:
         left=percent_left(account, share),
         epsilons=EPSILONS,
         largest=LARGEST_K,
+        limit=f"{service.settings.limit:g}",
         request_id=secrets.token_hex(12),
     )
 
