@@ -70,7 +70,6 @@ MAY_USE: dict[str, set[str]] = {
         "planning",
         "accounting",
         "sources.demo_data",
-        "sources.interruption",  # a question is ended; how, its engine knows
         "sources.file_form",  # how a file is read, in public words
         "sources.examine_file",  # for the owner of the data
         "sources.relations",  # a privacy file is proposed from a schema, which is public

@@ -34,20 +34,20 @@ Top 3 of 'place' in events.csv, by number of distinct persons
 
     1  Central Station
     2  Café 9
-    –  (the rest is too close to call)
+    –  (the rest is too close together to be named)
 
 Receipt
-  Protected      each person, as told apart by exact values of 'user', with all
+  Protected      each person, identified by the exact value of 'user', with all
                  their rows at once.
   Compared with  the same data with one person more or one person less.
   Guarantee      epsilon = 0.9999 and delta = 1e-06: with one person more or
                  less, no answer becomes more than 2.72 times as likely
                  (e^epsilon), except for a failure of probability at most 1e-06
                  (delta).
-  The list       ended early, with 2 of 3 items: NOTHING came next, which means
-                 that the rest is too close to call.
+  The list       ended early, with 2 of 3 items: the next ones were too close
+                 together to be named safely.
   Missing items  an item that is not listed may be rare, or common and unlucky
-                 with the noise, or common with too few persons to be named
+                 with the noise, or common but with too few people to be named
                  safely. Missing never means that nobody has it.
   Named when     its noisy count beats a noisy threshold.
   Mechanism      limited-domain (k_bar=60, epsilon_per_pick=0.25,
@@ -63,7 +63,7 @@ def test_the_text_is_a_table_and_a_receipt() -> None:
 def test_a_complete_list_says_so() -> None:
     text = str(replace(RELEASE, complete=True, k=2))
     assert "is complete: 2 items asked for, 2 named." in text
-    assert "too close to call" not in text
+    assert "too close" not in text
 
 
 def test_an_unordered_set_has_no_ranks() -> None:

@@ -134,7 +134,7 @@ def test_a_query_that_does_not_fit_reads_nothing(ledger: Ledger) -> None:
         ({"dataset": None}, "a ledger needs the name of a data set; pass dataset='...'"),
         ({"ledger": None}, "dataset='m' needs a ledger; pass ledger=Ledger()"),
         ({"dataset": "none"}, "data set 'none' has no budget; open one with topsecret budget open"),
-        ({"person": "row"}, "the budget of data set 'm' protects persons as told apart by 'user'"),
+        ({"person": "row"}, "the budget of data set 'm' protects persons identified by 'user'"),
         ({"analyst": ""}, "analyst='' must be a printable text of 1 to 200 characters"),
     ],
 )

@@ -40,7 +40,7 @@ def test_a_ranking_is_paid_for_once(tmp_path: Path, games: Path, method: str) ->
     assert spent["rho"] > 0
     assert ask() == first
     assert ledger.account("league").spent == spent
-    with pytest.raises(InvalidParameter, match="protects persons as told apart by 'user'"):
+    with pytest.raises(InvalidParameter, match="protects persons identified by 'user'"):
         ask("persons")
     with pytest.raises(BudgetExceeded):
         ask(epsilon=5.0)

@@ -228,7 +228,7 @@ def test_the_receipt_of_a_tested_list_explains_nothing_and_the_length() -> None:
     assert release.chosen <= 6  # type: ignore[attr-defined]
     assert not release.complete  # type: ignore[attr-defined]
     assert (
-        f"is shorter than asked for: of 10 items a list of {release.chosen} was chosen with noise"  # type: ignore[attr-defined]
+        f"is shorter than asked for: of 10 items a length of {release.chosen} was chosen with noise"  # type: ignore[attr-defined]
         in release.ending  # type: ignore[attr-defined]
     )
     empty = ask(Fixed(), k=10, mechanism="tested", delta=1e-9)

@@ -3,6 +3,7 @@
 Counted for calls alone, once everything is warm: what is remembered is not walked through again.
 """
 
+import gc
 import sys
 from collections.abc import Callable
 from itertools import pairwise
@@ -26,11 +27,14 @@ def modules_called(ask: Callable[[], object]) -> list[str]:
         if event == "call" and frame.f_code.co_filename.startswith(PACKAGE):
             called.append(frame.f_code.co_filename)
 
+    gc.collect()
+    gc.disable()  # what other tests left behind is not closed on the way
     sys.setprofile(note)
     try:
         ask()
     finally:
         sys.setprofile(None)
+        gc.enable()
     return called
 
 

@@ -46,7 +46,7 @@ def test_all_names_everything_safe_best_first(events: Path) -> None:
     assert release.title == "All safe values of 'place' in events.csv, by weighted persons"
     receipt = dict(release.receipt)
     assert receipt["The list"].startswith("holds all items that can be named safely: ")
-    assert receipt["At least"].startswith("so many distinct persons have each item: all numbers")
+    assert receipt["At least"].startswith("so many distinct people have each item: all numbers")
     assert "at least" in str(release)
     assert "at least" in release._repr_html_()
 

@@ -68,8 +68,8 @@ def test_a_short_set_says_so_and_a_filled_one_marks_what_is_random(visits):
     assert not short.complete
     assert short.filled == 0
     assert short.ending == (
-        f"names {short.chosen} of 40 items: the private size step chose {short.chosen} of 40 as "
-        "what the counts can carry."
+        f"names {short.chosen} of 40 items: the size {short.chosen} was chosen privately as what "
+        "the counts can support."
     )
     filled = ask(visits, k=40, epsilon=0.05, fill=True)
     assert filled.chosen is not None

@@ -2,7 +2,7 @@
 
 >>> unit = PrivacyUnit(person="user")
 >>> print(unit.protected)
-each person, as told apart by exact values of 'user', with all their rows at once
+each person, identified by the exact value of 'user', with all their rows at once
 >>> print(unit.neighbours)
 the same data with one person more or one person less
 """
@@ -25,7 +25,7 @@ _NEIGHBOURS: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class PrivacyUnit:
-    """The column that tells persons apart, the neighbouring relation, and the cap on items.
+    """The column that identifies each person, the neighbouring relation, and the cap on items.
 
     *Guarantee.* Two data sets that differ in one unit are neighbours; every epsilon and delta of
     a release speaks about neighbours. ``max_items`` is a promise that the source must enforce by
@@ -54,9 +54,9 @@ class PrivacyUnit:
     def protected(self) -> str:
         """Who is protected, in words."""
         if self.adjacency == "outcomes":
-            return f"how each person, as told apart by {self.person!r}, decided their comparisons"
+            return f"how each person, identified by {self.person!r}, decided their comparisons"
         return (
-            f"each person, as told apart by exact values of {self.person!r}, "
+            f"each person, identified by the exact value of {self.person!r}, "
             "with all their rows at once"
         )
 

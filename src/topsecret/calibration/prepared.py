@@ -136,7 +136,7 @@ def list_ended(question: Question, selection: Selection) -> str:
         return f"is complete: {_items(k)} asked for, {k} named."
     return (
         f"ended early, with {len(selection.items)} of {_items(k)}: "
-        "NOTHING came next, which means that the rest is too close to call."
+        "the next ones were too close together to be named safely."
     )
 
 
@@ -144,11 +144,11 @@ def list_tested(question: Question, selection: Selection) -> str:
     """For the longest of several nested lists that passes one test."""
     k, tried, named = question.length, selection.chosen, len(selection.items)
     if named == k:
-        return f"is complete: {_items(k)} asked for, {k} named; one test covered them all."
-    chosen = f"a list of {tried} was chosen with noise as what the counts can carry"
+        return f"is complete: {_items(k)} asked for, {k} named; all were checked together."
+    chosen = f"a length of {tried} was chosen with noise as what the counts can support"
     if named == 0:
         return (
-            f"is empty: NOTHING was answered. Of {_items(k)} asked for {chosen}, and neither it "
+            f"is empty. Of {_items(k)} asked for {chosen}, and neither it "
             "nor a shorter part of it passed the test; this happens by chance, too. The counts "
             f"are close together at this budget: {EMPTY_ADVICE}."
         )
@@ -169,8 +169,8 @@ def list_weighted(question: Question, selection: Selection) -> str:
     if named == question.length:
         return f"is complete: {_items(named)} asked for, {named} named."
     return (
-        f"has {named} of {_items(question.length)}: NOTHING stands for the others, "
-        "which have too few weighted persons to be named safely."
+        f"has {named} of {_items(question.length)}: the others "
+        "have too few weighted people to be named safely."
         if surely is None
         else f"has {named} of {_items(question.length)}: the others cannot be said to have "
         f"{surely:,} persons."
@@ -182,7 +182,7 @@ def set_ended(question: Question, selection: Selection) -> str:
     k, named = question.length, len(selection.items)
     if named == k:
         return f"is complete: {_items(k)} asked for, {k} named."
-    return f"has {named} of {_items(k)}: NOTHING stands for the others, too close to call."
+    return f"has {named} of {_items(k)}: the others were too close together to be named safely."
 
 
 def set_of_private_size(question: Question, selection: Selection) -> str:
@@ -190,7 +190,7 @@ def set_of_private_size(question: Question, selection: Selection) -> str:
     k, drawn = question.length, selection.chosen
     if drawn == k:
         return f"is complete: {_items(k)} asked for, {k} named; all were drawn at once."
-    chosen = f"the private size step chose {drawn} of {k} as what the counts can carry"
+    chosen = f"the size {drawn} was chosen privately as what the counts can support"
     if question.fill:
         return (
             f"has {k} items, of which the first {drawn} were drawn from the data: {chosen}. The "
@@ -205,8 +205,8 @@ def list_of_private_length(question: Question, selection: Selection) -> str:
     if named == k:
         return f"is complete: {_items(k)} asked for, {k} named."
     return (
-        f"names {named} of {_items(k)}: a private step chose that length as what the counts can "
-        "carry."
+        f"names {named} of {_items(k)}: that length was chosen privately as what the counts can "
+        "support."
     )
 
 
@@ -217,9 +217,7 @@ def set_stable(question: Question, selection: Selection) -> str:
             f"holds {_items(len(selection.items))}; after that the counts drop clearly. "
             "Where to cut was chosen with noise, and the drop there passed a test."
         )
-    return (
-        "is empty: NOTHING was answered. No drop in the counts was wide enough to be shown safely."
-    )
+    return "is empty. No drop in the counts was wide enough to be shown safely."
 
 
 def _items(number: int) -> str:

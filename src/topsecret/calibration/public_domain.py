@@ -24,7 +24,7 @@ from topsecret.mechanisms import (
 )
 from topsecret.results.export import Public
 
-_NEVER = "cannot come: all items of the public domain may be named"
+_NEVER = "cannot occur: every item of the public domain may be named"
 
 
 def gumbel(question: Question) -> Prepared:
@@ -109,7 +109,7 @@ def canonical_set(question: Question) -> Prepared:
         {"domain_size": question.domain_size, "scale": scale, **filling},
         scale,
         f"it is in the set that was drawn as a whole among all sets of its size of the "
-        f"{question.domain_size} items of the public domain: {about(scale)} persons more for its "
+        f"{question.domain_size} items of the public domain: {about(scale)} people more for its "
         "last item make a set e times as likely",
         f"a set of up to {k} items, without order, its size chosen privately{rest}",
         _NEVER,
@@ -131,7 +131,7 @@ def oneshot_private_length(question: Question) -> Prepared:
         scale,
         f"its noisy count is among the largest of the {question.domain_size} items of the public "
         f"domain, as many as a private step chose; the noise of a list of {k} has a scale of "
-        f"{about(scale)} persons, that of a shorter list less",
+        f"{about(scale)} people, that of a shorter list less",
         f"a list of up to {k} items in order, its length chosen privately",
         _NEVER,
         list_of_private_length,
@@ -154,7 +154,7 @@ def _prepared(
         {"domain_size": question.domain_size, **parameters},
         scale,
         f"its noisy count is among the {k} largest of the {question.domain_size} items of the "
-        f"public domain; the noise has a scale of {about(scale)} persons",
+        f"public domain; the noise has a scale of {about(scale)} people",
         f"{k} items {order}",
         _NEVER,
         list_ended,

@@ -26,9 +26,9 @@ from topsecret.mechanisms import (
 )
 from topsecret.mechanisms.tested_schedule import Length, default_k_bar
 
-_NAMED_BY_RACE = "its noisy count beats a noisy threshold of {ahead} persons more than "
-_ENDS_THE_LIST = "ends the list: the rest is too close to call"
-_STANDS_FOR_REST = "stands for the items that are too close to call"
+_NAMED_BY_RACE = "its noisy count exceeds a noisy threshold, {ahead} people above what "
+_ENDS_THE_LIST = "ends the list: the next items are too close together"
+_STANDS_FOR_REST = "stands for the items that are too close together"
 
 
 def limited_domain(question: Question) -> Prepared:
@@ -136,11 +136,11 @@ def tested(question: Question) -> Prepared:
             "test_failure": up(schedule.failure),
         },
         up(1 / longest.price),
-        f"it is among the noisy picks and its list passes one test: the weakest item of a list of "
-        f"{k} needs {_even(longest)} persons more than the item of rank {depth + 1} has for an "
-        f"even chance, that of the shortest list {_even(shortest)}, and each "
-        f"{about(up(longest.test.sigma))} more count as one standard deviation; where no item "
-        "leads by that much, the answer is likely to be empty",
+        f"it is among the noisy picks and its list passes a noisy test. A list of {k} passes half "
+        f"of the time when its last item is {_even(longest)} people ahead of the item ranked "
+        f"{depth + 1}, and 98% of the time when it is {_likely(longest)} ahead; the shortest list "
+        f"that is tried needs {_even(shortest)} for half. If no item is that far ahead, the answer "
+        "is likely to be empty",
         f"a list in order, of a privately chosen length up to {k}, or nothing",
         f"stands for the whole list: no part of it passed the test; {EMPTY_ADVICE}",
         list_tested,
@@ -152,6 +152,11 @@ def tested(question: Question) -> Prepared:
 def _even(length: Length) -> str:
     """The lead at which the test of a list is passed every other time."""
     return about(up(1 + length.test.sigma * length.test.quantile))
+
+
+def _likely(length: Length) -> str:
+    """The lead at which it is passed 98% of the time: 2.054 standard deviations more."""
+    return about(up(1 + length.test.sigma * (length.test.quantile + exact(2.054))))
 
 
 def fixed_threshold(question: Question) -> Prepared:
@@ -175,7 +180,7 @@ def fixed_threshold(question: Question) -> Prepared:
         {"epsilon_per_pick": price, "threshold_delta": share},
         up(1 / exact(price)),
         f"it is among the true top {k} and its noisy count exceeds that of rank {k + 1} by "
-        f"{ahead} persons (1 + ln(1 / (2 threshold_delta)) / epsilon_per_pick)",
+        f"{ahead} people (1 + ln(1 / (2 threshold_delta)) / epsilon_per_pick)",
         f"a set of up to {k} items, without order",
         _STANDS_FOR_REST,
         set_ended,
@@ -200,7 +205,8 @@ def top_stable(question: Question) -> Prepared:
         TopStable(k, k_bar, each, question.delta, each),
         {"k_bar": k_bar, "epsilon_of_the_gaps": each, "epsilon_refine": each},
         up(Fraction(200, 63) / exact(each)),
-        "the counts drop sharply, beyond noise, after a group of leading items that it belongs to",
+        "the counts drop sharply, by more than the noise, after a group of leading items that it "
+        "belongs to",
         f"a set of up to {k} items, without order",
         _STANDS_FOR_REST,
         set_ended,

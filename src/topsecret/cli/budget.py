@@ -27,7 +27,7 @@ Picks = Annotated[int | None, typer.Option(help="How many items in all (metered)
 def open_(
     dataset: Dataset,
     person: Annotated[
-        str, typer.Option(help="The column that tells persons apart.", metavar="COLUMN")
+        str, typer.Option(help="The column that identifies each person.", metavar="COLUMN")
     ],
     epsilon: Annotated[float, typer.Option(help="Total for everything that is ever asked.")],
     delta: Annotated[float, typer.Option(help="Total probability of failure.")] = 1e-6,

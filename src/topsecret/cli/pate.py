@@ -52,7 +52,7 @@ def pate(
     ] = "replace",
     json: Annotated[bool, typer.Option("--json", help="One JSON object per line.")] = False,
 ) -> None:
-    """Answer queries with label sets, or nothing where the teachers are too close to call.
+    """Answer queries with label sets, or nothing where the votes are too close.
 
     topsecret pate votes.npz --epsilon 8
 
@@ -207,7 +207,7 @@ def _plain_lines(aggregator: Aggregator, stored: StoredVotes, asked: int) -> Non
     from topsecret.results.export import printable
 
     for answer in _answers(aggregator, stored, asked):
-        chosen = "nothing: too close to call"
+        chosen = "nothing: the votes are too close"
         if answer.shares is not None:
             pairs = zip(stored.names, answer.shares, strict=True)
             chosen = "  ".join(f"{printable(name)} {share:.2f}" for name, share in pairs)

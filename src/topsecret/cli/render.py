@@ -56,7 +56,9 @@ def _ranking(release: Release) -> RenderableType:
             cells.append(Text(f"{release.at_least[place]:,}"))
         table.add_row(*cells)
     if not release.complete:
-        table.add_row(Text("–"), Text("the rest is too close to call", style="dim italic"))
+        table.add_row(
+            Text("–"), Text("the rest is too close together to be named", style="dim italic")
+        )
     return Padding(table, (0, 0, 0, 2))
 
 

@@ -25,7 +25,9 @@ Source = Annotated[
 Item = Annotated[
     list[str], typer.Option(help="The column to rank; several name a tuple.", metavar="COLUMN")
 ]
-Person = Annotated[str, typer.Option(help="The column that tells persons apart.", metavar="COLUMN")]
+Person = Annotated[
+    str, typer.Option(help="The column that identifies each person.", metavar="COLUMN")
+]
 Time = Annotated[str, typer.Option(help="The column that says when.", metavar="COLUMN")]
 Every = Annotated[str, typer.Option(help="day, week, month, quarter, year, or '2 weeks'.")]
 Start = Annotated[str, typer.Option(help="The first day, such as 2026-01-05.", metavar="DAY")]

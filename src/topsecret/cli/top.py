@@ -29,7 +29,7 @@ def top(
         list[str], typer.Option(help="The column to rank; several name a tuple.", metavar="COLUMN")
     ],
     person: Annotated[
-        str, typer.Option(help="The column that tells persons apart.", metavar="COLUMN")
+        str, typer.Option(help="The column that identifies each person.", metavar="COLUMN")
     ],
     epsilon: Annotated[
         float | None,

@@ -23,7 +23,7 @@ def weighed(row: DatasetRow, request: Request, analyst: str) -> tuple[Amounts, A
         raise InvalidParameter(f"the budget of data set {row.name!r} is closed")
     if (request.unit.person, request.unit.adjacency) != (row.person, row.adjacency):
         raise InvalidParameter(
-            f"the budget of data set {row.name!r} protects persons as told apart by "
+            f"the budget of data set {row.name!r} protects persons identified by "
             f"{row.person!r} under {row.adjacency}; ask with these"
         )
     left = minus(row.budget.limits, row.spent)

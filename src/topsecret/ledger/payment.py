@@ -22,7 +22,7 @@ def paid(ledger: Ledger, request: Request, read_and_draw: Callable[[], Drawn]) -
     | by a failure that no row can influence | given back | none was drawn |
     | by any other failure | charged in full, *failed* | not shown |
     | by a crash before ``settle`` returned | charged in full, *in doubt*, or settled | not shown |
-    | in ``settle`` | as far as the answer went | stored, shown, and shown again for nothing |
+    | in ``settle`` | as far as the answer went | stored, shown, and shown again free of charge |
 
     Between drawing and settling, ``Ledger.paced`` may wait: the ledger then moves at fixed times.
     """

@@ -130,7 +130,7 @@ class Plan:
             )
         best = self[self.recommended]
         found.append(f"Recommended: {self.recommended}; {self.recommendation.why}")
-        found.append(f"It answers {best.answer}. NOTHING {best.nothing}.")
+        found.append(f"It answers {best.answer}. An empty place {best.nothing}.")
         if best.lead_for_any is not None:
             k, rank = self.question.k, best.over_rank
             found.append(

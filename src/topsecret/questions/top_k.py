@@ -128,7 +128,7 @@ def top_k_by(
 
     *Guarantee.* All lists together are (``epsilon``, ``delta``)-differentially private. With
     ``disjoint`` one person more or less changes the counts of a single group, whichever it is
-    (parallel composition, enforced and not believed); otherwise by composition of all groups.
+    (parallel composition, enforced in the query); otherwise by composition of all groups.
     """
     wanted = Groups(by, tuple(groups) if not isinstance(groups, str) else (), disjoint)
     pays = purse_of(ledger, dataset, analyst, request_id)

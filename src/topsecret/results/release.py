@@ -108,7 +108,7 @@ class Release:
             return f"is complete: {self.k} {_items(self.k)} asked for, {self.k} named."
         return (
             f"ended early, with {len(self.items)} of {self.k} items: "
-            "NOTHING came next, which means that the rest is too close to call."
+            "the next ones were too close together to be named safely."
         )
 
     @property
@@ -185,7 +185,7 @@ class Release:
             )
         return (
             "an item that is not listed may be rare, or common and unlucky with the noise, "
-            "or common with too few persons to be named safely."
+            "or common but with too few people to be named safely."
         )
 
     @property
@@ -198,17 +198,17 @@ class Release:
             lines.append(
                 (
                     "Cap",
-                    f"each person was cut down to {self.unit.max_items} "
-                    f"{_items(self.unit.max_items)}, chosen by a secret hash.",
+                    f"at most {self.unit.max_items} {_items(self.unit.max_items)} of each person "
+                    "were counted, chosen with a secret key.",
                 )
             )
-        lines += [("Rests on", f"{said}.") for said in self.assumes]
+        lines += [("Assumes", f"{said}.") for said in self.assumes]
         if self.counts is not None:
             together = "" if self.intervals is None else self.intervals.together
             lines.append(
                 (
                     "Counts",
-                    f"of distinct persons, with noise: each true count lies within "
+                    f"of distinct people, with noise: each true count lies within "
                     f"{self.half_width} of the one shown with 95% probability{together}.",
                 )
             )
@@ -225,7 +225,7 @@ class Release:
             lines.append(
                 (
                     "At least",
-                    "so many distinct persons have each item: all numbers of the list hold "
+                    "so many distinct people have each item: all numbers of the list hold "
                     "together with 95% probability. They come from weighted persons, of which "
                     "those with many items count less, and are no estimates of the counts.",
                 )
@@ -256,7 +256,7 @@ class Release:
             for (rank, item), count in zip(self.ranked(), noisy, strict=True)
         ]
         if not self.complete:
-            lines.append(f"{'–':>5}  (the rest is too close to call)")
+            lines.append(f"{'–':>5}  (the rest is too close together to be named)")
         return export.with_receipt(lines, self.receipt)
 
     def __repr__(self) -> str:

@@ -16,7 +16,7 @@ from topsecret.errors import DataIndependentFailure, InvalidParameter, SourceErr
 from topsecret.sources.schema import check_address, table_columns_of, tables_of
 
 ENVIRONMENT = "TOPSECRET_SOURCES"
-"""Names and addresses, ``NAME=URL``, apart by spaces or line ends."""
+"""Names and addresses, ``NAME=URL``, separated by spaces or newlines."""
 
 NAME = r"[a-z0-9][a-z0-9_-]{0,39}"
 PATIENCE = "10"

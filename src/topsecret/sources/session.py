@@ -142,7 +142,7 @@ def items_of(session: Session, query: CountQuery, rows: Rows) -> LeadingCounts:
 
 
 def check(session: Session, query: CountQuery) -> None:
-    """Refuse, for nothing, what the schema alone shows to be wrong.
+    """Refuse, free of charge, what the schema alone shows to be wrong.
 
     No row is read. Where the schema is not known without rows there is nothing to check.
     """

@@ -1,0 +1,45 @@
+"""Pages for readers: short paragraphs, and words that are explained where they come first."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+MODULE = importlib.util.spec_from_file_location("glossary", ROOT / "docs" / "site" / "glossary.py")
+assert MODULE
+assert MODULE.loader
+glossary = importlib.util.module_from_spec(MODULE)
+MODULE.loader.exec_module(glossary)
+
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+GENERATED = {"commands.md"}
+
+
+@pytest.mark.parametrize("page", glossary.pages(), ids=lambda page: page.stem)
+def test_words_are_linked_where_they_come_first(page: Path) -> None:
+    missing = [anchor for anchor, _, _ in glossary.unlinked(page.read_text("utf-8"))]
+    assert not missing, f"run python docs/site/glossary.py: {page.name} does not link {missing}"
+
+
+def test_a_word_before_its_link_is_found() -> None:
+    text = "Noise hides people. [Noise](glossary.md#noise) is random."
+    assert [anchor for anchor, _, _ in glossary.unlinked(text)] == ["noise"]
+    assert glossary.unlinked(glossary.linked("Noise and a ledger.", "glossary.md")) == []
+
+
+def test_every_word_is_in_the_glossary() -> None:
+    headings = re.findall(r"^### (.*)$", (ROOT / "docs" / "glossary.md").read_text("utf-8"), re.M)
+    anchors = {heading.lower().replace(" ", "-") for heading in headings}
+    assert set(glossary.WORDS) <= anchors
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page.name not in GENERATED], ids=lambda page: page.stem
+)
+def test_no_paragraph_is_long(page: Path) -> None:
+    text = re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.M | re.S)
+    blocks = re.split(r"\n\s*\n|\n(?=\s*(?:[-*|#]|\d+\.) ?)", text)
+    long = [(len(block.split()), block[:60]) for block in blocks if len(block.split()) > 120]
+    assert not [entry for entry in long if not entry[1].lstrip().startswith("|")], long
