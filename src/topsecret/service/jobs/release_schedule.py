@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 import time
 from threading import Event
+from time import monotonic
 
 from topsecret.ledger import SettlementTime
 from topsecret.service.jobs.fair_places import FairPlaces
@@ -78,12 +79,12 @@ class Turn(SettlementTime):
         """Wait for an engine; from then on the time limit runs."""
         self._leave()
         self._take(self._turns.counting)
-        self._counted_since = time.monotonic()
+        self._counted_since = monotonic()
 
     def look_at_the_clock(self) -> None:
         """End what has taken too long, and tell the engine again of what was to end."""
         since, limit = self._counted_since, self._turns.limit
-        if since is not None and time.monotonic() - since > limit:
+        if since is not None and monotonic() - since > limit:
             self.stop.now(TIME_LIMIT)
         elif self.stop.asked.is_set():
             self.stop.now(self.stop.why)
