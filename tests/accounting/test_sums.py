@@ -23,7 +23,7 @@ from topsecret.calibration import Question, prepare
 from topsecret.calibration.counts import CountsBudget, with_counts
 from topsecret.errors import InvalidParameter
 from topsecret.ledger import Metered, Picks, Price
-from topsecret.mechanisms import TestedTopK, WeightedHistogram
+from topsecret.mechanisms import TestedOrWeighted, TestedTopK, WeightedHistogram
 
 DELTA = 2e-6
 
@@ -42,6 +42,7 @@ KINDS = {
     "Rényi": rdp("a curve", curve),
     "tested": TestedTopK(5, 1.0, 1e-6).loss,
     "weighted": WeightedHistogram(None, 1.0, 1e-6).loss,
+    "chosen": TestedOrWeighted(2, 1.0, 1e-6).loss,
     "approximate": approximate(0.5, 1e-7),
     "failure": failure(1e-7),
     "slack": slack(0.1),

@@ -11,6 +11,7 @@ from flint import arb
 
 from topsecret.accounting import classical, renyi
 from topsecret.accounting.absorption import absorbed
+from topsecret.accounting.chosen import ChosenSteps
 from topsecret.accounting.explanation import Bound
 from topsecret.accounting.optimal import (
     MOST_STEPS,
@@ -36,6 +37,9 @@ PURE = "Kairouz, Oh & Viswanathan 2015, Thm 3.3"
 GAUSSIAN = "Balle & Wang 2018, Thm 8"
 JOINT = "noise and threshold of one release together, docs/proofs/weighted-histogram.md"
 ABSORBED = "picks absorbed by Gaussians, in closed form (docs/proofs/absorption.md)"
+
+BRANCHING = TestedSteps | ChosenSteps
+"""Steps after a published choice, which have a zCDP, a closed form and a profile of their own."""
 
 CLOSE = Fraction(3, 1000)
 """The recursion is left out where the closed form's mu² exceeds that of a Gaussian of the same
@@ -82,7 +86,7 @@ def epsilons(loss: Loss, delta: Fraction) -> tuple[Bound, ...]:
             rho = _rho(loss)
         add("zCDP", renyi.renyi_epsilon(lambda alpha: alpha * rho, left), ZCDP)
     if not _empty(loss):
-        add("Rényi", renyi.renyi_epsilon(lambda alpha: _renyi(loss, alpha), left), RENYI)
+        add("Rényi", renyi.renyi_epsilon(renyi_of(loss), left), RENYI)
     if _only_gaussian(loss):
         add("Gaussian", classical.gaussian_epsilon(loss.mu_squared, left), GAUSSIAN)
         return tuple(found)
@@ -126,7 +130,7 @@ def smallest_delta(loss: Loss, epsilon: Fraction) -> float:
         if _known_by_epsilon(loss) and steps.total <= x:
             found.append(0.0)
         elif not _empty(loss):
-            found.append(renyi.renyi_delta(lambda alpha: _renyi(loss, alpha), x))
+            found.append(renyi.renyi_delta(renyi_of(loss), x))
             equal = _equal_steps(steps)
             if _known_by_epsilon(loss) and equal is not None:
                 found.append(classical.optimal_pure_delta(*equal, x))
@@ -158,9 +162,21 @@ def rho_of(loss: Loss) -> float | None:
         return up(_rho(loss))
 
 
-def renyi_of(loss: Loss, alpha: arb) -> arb:
-    """The Rényi curve of the loss at one order, at the current precision."""
-    return _renyi(loss, alpha)
+def renyi_of(loss: Loss) -> renyi.Curve:
+    """The Rényi curve of the loss; each order is evaluated at the precision of the moment."""
+    rho = _gaussian_rho(loss)
+
+    def curve(alpha: arb) -> arb:
+        total = alpha * ball(rho)
+        for n, epsilon in loss.pick_runs:
+            total += n * renyi.bounded_range(epsilon, alpha)
+        for n, epsilon in loss.pure_runs:
+            total += n * renyi.pure_dp(epsilon, alpha)
+        for n, named in loss.curves:
+            total += n * named.curve(alpha)
+        return total
+
+    return curve
 
 
 def pure_total(loss: Loss) -> Fraction | None:
@@ -172,7 +188,7 @@ def _rho(loss: Loss) -> arb:
     rational = _gaussian_rho(loss)
     rational += sum((n * e * e / 8 for n, e in loss.pick_runs), Fraction(0))
     rational += sum(
-        (n * named.curve.rho() for n, named in loss.curves if isinstance(named.curve, TestedSteps)),
+        (n * named.curve.rho() for n, named in loss.curves if isinstance(named.curve, BRANCHING)),
         Fraction(0),
     )
     pures = sum((n * classical.pure_rho(e) for n, e in loss.pure_runs), arb(0))
@@ -183,17 +199,6 @@ def _gaussian_rho(loss: Loss) -> Fraction:
     # Canonne, Kamath & Steinke 2020, Thm 4: a discrete Gaussian has the zCDP of a continuous one.
     discretes = sum((n / (2 * variance) for n, variance in loss.discrete_runs), Fraction(0))
     return loss.zcdp_rho + loss.mu_squared / 2 + discretes
-
-
-def _renyi(loss: Loss, alpha: arb) -> arb:
-    total = alpha * ball(_gaussian_rho(loss))
-    for n, epsilon in loss.pick_runs:
-        total += n * renyi.bounded_range(epsilon, alpha)
-    for n, epsilon in loss.pure_runs:
-        total += n * renyi.pure_dp(epsilon, alpha)
-    for n, named in loss.curves:
-        total += n * named.curve(alpha)
-    return total
 
 
 def _steps(loss: Loss) -> Steps:
@@ -219,7 +224,7 @@ def _has_profile(loss: Loss) -> bool:
 
 
 def _has_rho(loss: Loss) -> bool:
-    return all(isinstance(named.curve, TestedSteps) for _, named in loss.curves)
+    return all(isinstance(named.curve, BRANCHING) for _, named in loss.curves)
 
 
 def _tested_profile(loss: Loss, delta: Fraction) -> Profile | None:
@@ -242,7 +247,7 @@ def _tested_profile(loss: Loss, delta: Fraction) -> Profile | None:
     )
     if copies != 1 or loss != known or not treatable(steps):
         return None
-    if not isinstance(named.curve, TestedSteps):
+    if not isinstance(named.curve, BRANCHING):
         return None
     return in_front(named.curve.profile(delta), steps)
 
@@ -261,7 +266,7 @@ def _absorbed(loss: Loss) -> Fraction | None:
         return None
     total = picked + loss.mu_squared
     for n, named in loss.curves:
-        whole = named.curve.absorbed() if isinstance(named.curve, TestedSteps) else None
+        whole = named.curve.absorbed() if isinstance(named.curve, BRANCHING) else None
         if whole is None:
             return None
         total += n * whole
@@ -271,9 +276,7 @@ def _absorbed(loss: Loss) -> Fraction | None:
 def _variance(loss: Loss) -> Fraction:
     """The mu² of a Gaussian with the losses' largest variance; picks have ε²/4."""
     tested = (
-        n * 2 * named.curve.rho()
-        for n, named in loss.curves
-        if isinstance(named.curve, TestedSteps)
+        n * 2 * named.curve.rho() for n, named in loss.curves if isinstance(named.curve, BRANCHING)
     )
     return sum((n * e * e / 4 for n, e in loss.pick_runs), loss.mu_squared) + sum(
         tested, Fraction(0)

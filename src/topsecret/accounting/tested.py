@@ -67,7 +67,8 @@ class Branch:
 class TestedSteps:
     """A branch chosen by a pick of ``choice`` (0 if there is but one), its steps, then the test.
 
-    It is a Rényi curve (call it with an order) that also has a profile of its own.
+    It is a Rényi curve (call it with an order) that also has a profile of its own. Without branches
+    it is one Gaussian step.
     """
 
     __test__ = False  # not a test case, whatever its name begins with
@@ -82,7 +83,7 @@ class TestedSteps:
 
     def rho(self) -> Fraction:
         """The zCDP of the whole."""
-        worst = max(branch.rho() for branch in self.branches)
+        worst = max((branch.rho() for branch in self.branches), default=Fraction(0))
         return self.choice**2 / 8 + worst + self.mu_squared / 2
 
     def absorbed(self) -> Fraction | None:
@@ -90,24 +91,27 @@ class TestedSteps:
 
         The branch is public, so the largest of theirs holds for all; the choice comes first.
         """
+        if not self.branches:
+            return self.mu_squared
         found = [absorbed(branch.runs, self.mu_squared) for branch in self.branches]
         known = [value for value in found if value is not None]
         return absorbed(((1, self.choice),), max(known)) if len(known) == len(found) else None
 
     def worst_branch(self, delta: Number) -> Profile:
         """F: a bound on every branch with its test, before the choice is charged."""
-        return _worst_branch(self, _half_decade(delta))
+        return _worst_branch(self, half_decade_of(delta))
 
     def profile(self, delta: Number) -> Profile:
         """A bound on the whole for every x, on a grid that serves deltas near ``delta``."""
-        return _profile(self, _half_decade(delta))
+        return _profile(self, half_decade_of(delta))
 
     def delta(self, x: Number, expected: Number) -> float:
         """The bound at x, rounded up, given roughly how large it will be."""
         return self.profile(expected).delta(x)
 
 
-def _half_decade(delta: Number) -> int:
+def half_decade_of(delta: Number) -> int:
+    """Deltas are told apart by half a decade: similar ones share a grid."""
     return math.floor(2 * math.log10(float(exact(delta))))
 
 

@@ -17,6 +17,7 @@ from topsecret.mechanisms.permute_and_flip import PermuteAndFlip
 from topsecret.mechanisms.pruned_top_k import PrunedTopK
 from topsecret.mechanisms.stability import StableTopK
 from topsecret.mechanisms.stable_fixed_k import StableFixedK
+from topsecret.mechanisms.tested_or_weighted import TestedOrWeighted
 from topsecret.mechanisms.tested_top_k import TestedTopK
 from topsecret.mechanisms.top_stable import TopStable
 from topsecret.mechanisms.weighted_histogram import WeightedHistogram
@@ -39,6 +40,7 @@ __all__ = [
     "PrunedTopK",
     "StableFixedK",
     "StableTopK",
+    "TestedOrWeighted",
     "TestedTopK",
     "TopStable",
     "WeightedHistogram",

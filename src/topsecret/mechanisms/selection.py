@@ -40,10 +40,12 @@ class Selection:
     """The noisy weighted persons of each item, in 1/1024, where the mechanism releases them."""
     at_least: tuple[int, ...] | None = None
     """How many persons each item surely has (all of them with probability .95)."""
+    branch: str | None = None
+    """Which of several mechanisms a private choice named, where there was one."""
 
     @property
     def outcome(self) -> Outcome:
-        """The answer as a key of the mechanism's ``distribution``: a chosen number comes first."""
+        """The answer as a key of the mechanism's ``distribution``: what was chosen comes first."""
         ending = () if self.complete else (NOTHING,)
-        first = () if self.chosen is None else (self.chosen,)
+        first = tuple(chosen for chosen in (self.branch, self.chosen) if chosen is not None)
         return (*first, *self.items, *ending)

@@ -1,0 +1,288 @@
+"""`TestedOrWeighted`: tested picks or weighted persons, whichever a private choice prefers.
+
+>>> from topsecret.counts.histogram import Histogram
+>>> holdings = {person: ["tea"] if person % 3 else ["jam"] for person in range(900)}
+>>> drawn = TestedOrWeighted(k=4, epsilon=1.0, delta=1e-6).select(
+...     Histogram.of_holdings(holdings, Weights.share())
+... )
+>>> drawn.branch, drawn.items
+('weighted', ('tea', 'jam'))
+
+Picks win where people hold many items, weights where they hold few, and public numbers do not tell
+which it is. So a twentieth of the budget (as zCDP) asks the data: one pick between the two, each
+scored by about how much of the top k it would find. The answer says which was drawn. The proof is
+the last section of docs/proofs/weighted-histogram.md.
+
+**Scores.** With h the ranked counts, S the ranked sums of weights, T the threshold of the weights
+and L(m) the lead that a tested list of m items needs:
+
+- picks: max over the lengths m of (m/k)·clip((.85·h₍m₎/L(m) − .3)/.9), and a public bonus,
+- weights: .9 times the mean over i ≤ k of clip(S₍i₎/T − ½), clips to [0, 1].
+
+**Statement.** The answer (which of the two, and its list) is (x, δ_c(x) + δ_t)-DP under add-remove
+for every x, δ_c the profile of one ε_a-bounded-range step in front of the larger of the two
+branches' profiles without their failures, δ_t the larger failure. ``loss`` is exactly that.
+
+**Preconditions.** Those of `TestedTopK` for the counts and of `WeightedHistogram` for the sums, of
+the same persons.
+
+**Why each line matters.**
+- *A new person raises both scores*, the first by at most max (m/k)·(.85/.9)/L(m) (no ranked count
+  rises by more than 1), the second by at most .9·max_n min(n, k)·w(n)/(k·T) (the k largest sums
+  grow together by no more than the person adds to k labels). Their difference therefore moves by
+  at most the larger of the two; with the smaller one, or the mean, it would be charged too little.
+- *h₍m₎, not its lead over rank k̄ + 1*: that could fall with a new person while the sums rise.
+- *Every sum, not only those of the labels that are named*: names are not known yet.
+- *The charge is that of the dearer branch, whichever is drawn*: a refund would tell which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+from flint import arb
+
+from topsecret.accounting import Loss, calibrate, failure, gaussian, rdp
+from topsecret.accounting.chosen import ChosenSteps
+from topsecret.accounting.classical import gaussian_epsilon
+from topsecret.accounting.tested import TestedSteps
+from topsecret.counts.histogram import Histogram
+from topsecret.counts.weights import UNIT, Weights
+from topsecret.errors import InvalidParameter
+from topsecret.exact.rounding import Number, ball, down, exact
+from topsecret.mechanisms.plackett_luce import as_floats
+from topsecret.mechanisms.private_choice import PrivateChoice, spread_of, whole_score
+from topsecret.mechanisms.selection import Outcome, Selection
+from topsecret.mechanisms.tested_prices import Target
+from topsecret.mechanisms.tested_schedule import CONSTANTS
+from topsecret.mechanisms.tested_top_k import TestedTopK
+from topsecret.mechanisms.weighted_histogram import WeightedHistogram
+from topsecret.noise.bits import BitSource, SystemBits
+
+if TYPE_CHECKING:
+    from topsecret.mechanisms.chosen_law import BinnedChoice
+
+CHOICE_SHARE = Fraction(1, 20)
+"""The part of the budget (as zCDP) for the choice."""
+TESTED, WEIGHTED = "tested", "weighted"
+"""What the answer calls its branches."""
+_ROOM = Fraction(1004, 1000)
+"""`WeightedHistogram` has this much more noise than the least; see ``weighted_schedule``."""
+_SHRINK = Fraction(998, 1000)
+
+
+@dataclass(frozen=True)
+class TestedOrWeighted:
+    """At most k items in order, by tested picks or by weighted persons; which is chosen privately.
+
+    Guarantee: (epsilon, delta)-DP under add-remove, the choice included.
+    """
+
+    __test__ = False  # not a test case, whatever its name begins with
+
+    k: int
+    epsilon: Number
+    delta: Number
+    k_bar: int | None = None
+    weights: Weights = Weights.share()  # noqa: RUF009  # frozen, and the same for everybody
+
+    def __post_init__(self) -> None:
+        # The other parameters are checked by the two mechanisms, whose they are.
+        TestedTopK(self.k, self.epsilon, self.delta, self.k_bar)
+
+    @property
+    def ordered(self) -> bool:
+        """Both branches publish an order."""
+        return True
+
+    @cached_property
+    def branches(self) -> Branches:
+        """Both mechanisms and the choice between them, from public numbers alone."""
+        return _branches(self.k, exact(self.epsilon), exact(self.delta), self.k_bar, self.weights)
+
+    @property
+    def slots(self) -> int:
+        """k̄ of the picks."""
+        return self.branches.tested.slots
+
+    @property
+    def loss(self) -> Loss:
+        """The choice and the dearer branch, and the larger failure: the same for every answer."""
+        return self.branches.loss
+
+    def select(self, histogram: Histogram, bits: BitSource | None = None) -> Selection:
+        """Draw which of the two, and then its answer."""
+        bits = SystemBits() if bits is None else bits
+        tested, weighted, choice = self.branches.parts
+        leading = histogram.ranked(self.slots + 1)
+        drawn = choice.draw(self._scores(leading, histogram), bits)
+        if drawn == 0:
+            ranked = Histogram.leading(leading, limit=self.slots + 1)
+            return replace(tested.select(ranked, bits), branch=TESTED)
+        return replace(weighted.select(histogram, bits), branch=WEIGHTED)
+
+    def scores(self, histogram: Histogram) -> tuple[int, int]:
+        """The scores of picks and of weights, whole. Secret."""
+        return self._scores(histogram.ranked(self.slots + 1), histogram)
+
+    def _scores(
+        self, leading: Sequence[tuple[object, int]], histogram: Histogram
+    ) -> tuple[int, int]:
+        counts = [count for _, count in leading]
+        sums = _largest(histogram.weighted(self.weights), self.k)
+        return (
+            whole_score(self.branches.picks_score(counts) + bonus(self.k)),
+            whole_score(self.branches.weights_score(sums)),
+        )
+
+    def binned(self, *cuts: int) -> BinnedChoice:
+        """The same release with weighted persons known only as how many ``cuts`` they reach."""
+        from topsecret.mechanisms.chosen_law import BinnedChoice
+
+        return BinnedChoice(self, tuple(cuts))
+
+    def probabilities(self, histogram: Histogram) -> dict[Outcome, arb]:
+        """The exact law; of weighted persons that of the *set* of named labels alone."""
+        return self.binned().probabilities(histogram)
+
+    def distribution(self, histogram: Histogram) -> dict[Outcome, float]:
+        """The law on a small histogram."""
+        return as_floats(self.probabilities(histogram))
+
+    @classmethod
+    def verification_cases(cls) -> tuple[BinnedChoice, ...]:
+        """The parameters that ``topsecret verify`` checks: budgets so large that errors show."""
+        share, cut = Weights("share", 3, 1), Weights("share", 2, 1)
+        return (
+            cls(1, 2.0, 0.2, 2, share).binned(3 * UNIT),
+            cls(2, 3.0, 0.4, 3, share).binned(2 * UNIT),
+            cls(1, 3.0, 0.5, 2, cut).binned(),
+            cls(1, 2.0, 0.3, 2, Weights.cap(2)).binned(3 * UNIT),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Branches:
+    """Two calibrated mechanisms and the choice between them. All public."""
+
+    tested: TestedTopK
+    weighted: WeightedHistogram
+    epsilon: Fraction
+    """ε_a: the price of the choice."""
+
+    @property
+    def parts(self) -> tuple[TestedTopK, WeightedHistogram, PrivateChoice]:
+        """Both mechanisms, and the choice."""
+        return self.tested, self.weighted, self.choice
+
+    @property
+    def choice(self) -> PrivateChoice:
+        """The choice, its spread covering what a person can do to either score."""
+        return PrivateChoice(self.epsilon, spread_of(self.moves))
+
+    @property
+    def moves(self) -> tuple[Fraction, Fraction]:
+        """By how much a new person raises the score of picks, and that of weights, at most."""
+        k, weights, threshold = self.tested.k, self.weighted.weights, self.threshold
+        by_count = max(
+            Fraction(length.size, k) * _PICKS_SLOPE / length.needed_lead
+            for length in self.tested.schedule.lengths
+        )
+        together = max(min(n, k) * w for n, w in enumerate(weights.table, 1))
+        return by_count, _WEIGHTS_FACTOR * Fraction(together, UNIT) / (k * threshold)
+
+    @property
+    def threshold(self) -> Fraction:
+        """T of the weights, in persons."""
+        assert self.weighted.threshold is not None
+        return self.weighted.threshold
+
+    def picks_score(self, counts: Sequence[int]) -> Fraction:
+        """About the share of the top k that picks would find, from the ranked counts. Secret."""
+        found = Fraction(0)
+        for length in self.tested.schedule.lengths:
+            if length.size <= len(counts):
+                place = _PICKS_SLOPE * counts[length.size - 1] / length.needed_lead
+                share = _clip(place - _PICKS_START)
+                found = max(found, Fraction(length.size, self.tested.k) * share)
+        return found
+
+    def weights_score(self, sums: Sequence[int]) -> Fraction:
+        """About the share of the top k that weights would find, from the k largest sums. Secret."""
+        threshold = self.threshold * UNIT
+        total = sum((_clip(total / threshold - Fraction(1, 2)) for total in sums), Fraction(0))
+        return _WEIGHTS_FACTOR * total / self.tested.k
+
+    @property
+    def loss(self) -> Loss:
+        """One pick, then the dearer of the two; the larger failure."""
+        by_weights = self.weighted.loss
+        options = (
+            self.tested.schedule.steps,
+            TestedSteps(Fraction(0), (), by_weights.mu_squared),
+        )
+        fails = max(self.tested.schedule.failure, by_weights.failures)
+        return rdp("choice and branch", ChosenSteps(self.epsilon, options)) + failure(fails)
+
+
+_PICKS_SLOPE = Fraction(85, 90)
+_PICKS_START = Fraction(30, 90)
+_WEIGHTS_FACTOR = Fraction(9, 10)
+
+
+def bonus(k: int) -> Fraction:
+    """What is added to the score of picks: a public number."""
+    return Fraction(1, 10) if k <= 20 else Fraction(1, 50)
+
+
+def _clip(value: Fraction) -> Fraction:
+    return min(max(value, Fraction(0)), Fraction(1))
+
+
+def _largest(sums: Histogram, k: int) -> list[int]:
+    """The k largest sums, fewer where fewer labels were observed."""
+    field = sums.field()
+    found: list[int] = []
+    for group in np.argsort(field.scores)[::-1].tolist():
+        if len(found) >= k or field.scores[group] <= 0:
+            break
+        size = 1 if field.sizes is None else int(field.sizes[group])
+        found += [int(field.scores[group])] * min(size, k - len(found))
+    return found
+
+
+@lru_cache(maxsize=256)
+def _branches(
+    k: int, epsilon: Fraction, delta: Fraction, k_bar: int | None, weights: Weights
+) -> Branches:
+    """Both mechanisms at the largest budgets, or nearly, that the choice leaves.
+
+    *Guarantee.* Choice and branch keep to (epsilon, delta), compared without tolerance.
+    """
+    fails = Fraction(down(delta * CONSTANTS.test_failure))
+    left = delta - fails
+    whole = Fraction(calibrate(gaussian, epsilon, left))
+    choice = Fraction(down(2 * ball(CHOICE_SHARE * whole).sqrt()))
+    if choice == 0:
+        raise InvalidParameter(
+            f"epsilon={float(epsilon)} and delta={float(delta)} leave nothing for a choice; "
+            "raise them"
+        )
+    mu = Fraction(Target(epsilon, left, choice, Fraction(0)).limit)
+    while True:
+        # Each branch may cost what a Gaussian of mu costs; its own (ε, δ) says that to it.
+        within = Fraction(gaussian_epsilon(mu**2, left))
+        noise = Fraction(gaussian_epsilon((_ROOM * mu) ** 2, fails))
+        found = Branches(
+            TestedTopK(k, within, delta, k_bar),
+            WeightedHistogram(k, noise, fails, weights),
+            choice,
+        )
+        if found.loss.keeps_to(epsilon, delta):
+            return found
+        mu *= _SHRINK
