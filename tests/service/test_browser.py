@@ -343,4 +343,4 @@ def test_an_account_has_keys_and_logs_out(
         page.get_by_role("button", name="Log out").click()
         page.wait_for_url("**/login")
         page.goto("/answers")
-        page.wait_for_url("**/login")
+        page.wait_for_url("**/login?to=/answers")
