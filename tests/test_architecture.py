@@ -95,7 +95,8 @@ MAY_USE: dict[str, set[str]] = {
         "",
     },
     "__main__": {"cli"},
-    "": {"counts", "mechanisms.selection", "planning", "questions", "sources.file_form"},
+    "client": {"errors"},  # it asks a service over HTTP, and nothing here
+    "": {"client", "counts", "mechanisms.selection", "planning", "questions", "sources.file_form"},
 }
 ONLY_IN = {
     "duckdb": {"sources"},

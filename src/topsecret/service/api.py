@@ -16,6 +16,7 @@ from topsecret.service import shapes
 from topsecret.service.auth.accounts import User
 from topsecret.service.auth.dependencies import asker, limited, reader, user
 from topsecret.service.datasets import Dataset
+from topsecret.service.filters import conditions
 from topsecret.service.jobs.queue import ANSWERED, IN_DOUBT, Asked, Job
 from topsecret.service.middleware import API
 from topsecret.service.preview import Preview, preview
@@ -145,7 +146,8 @@ def keys_of(service: Parts, name: str) -> list[dict[str, Any]]:
 
 def asked_of(question: shapes.QuestionShape) -> Asked:
     """The question as a value."""
-    return Asked(question.column, question.k, question.epsilon)
+    where = tuple((one.column, one.verb, one.value) for one in question.where)
+    return Asked(question.column, question.k, question.epsilon, where, question.counts)
 
 
 async def previewed(service: Parts, name: str, dataset: str, asked: Asked) -> Preview:
@@ -156,7 +158,7 @@ async def previewed(service: Parts, name: str, dataset: str, asked: Asked) -> Pr
     account = await blocking(partial(service.datasets.account, dataset))
     share = await blocking(partial(service.datasets.allowance, dataset, name))
     assert share is not None  # checked above
-    make = partial(preview, known, account, share, asked.k, asked.epsilon)
+    make = partial(preview, known, account, share, asked.k, asked.epsilon, asked.counts)
     return await blocking(make, service.planning)
 
 
@@ -198,11 +200,15 @@ def _checked(service: Parts, name: str, dataset: str, asked: Asked) -> Dataset:
         raise Problem(
             400, "invalid", f"This column cannot be asked; choose from: {', '.join(known.columns)}"
         )
+    conditions(asked.where, known.filters)
+    if asked.counts and asked.k == "all":
+        raise Problem(400, "invalid", "With all safe values come lower bounds: leave counts out.")
     if metered(service, dataset):
         if asked.epsilon is not None:
             raise Problem(400, "invalid", "The owner fixed the price: leave epsilon out.")
-        if asked.k == "auto":
-            raise Problem(400, "invalid", "At a fixed price k must be a number.")
+        if isinstance(asked.k, str) or asked.counts:
+            words = "At a fixed price k must be a number, and there are no counts."
+            raise Problem(400, "invalid", words)
     elif asked.epsilon is None:
         raise Problem(400, "invalid", "State an epsilon: what to spend on this question.")
     return known
@@ -215,6 +221,7 @@ def _described(service: Parts, person: User) -> list[dict[str, Any]]:
             "name": one.name,
             "title": one.title,
             "columns": list(one.columns),
+            "filters": dict(one.filters),
             "price": "fixed" if metered(service, one.name) else "flexible",
         }
         for one in (datasets.all() if person.owns else datasets.open_to(person.name))

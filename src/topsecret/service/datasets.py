@@ -22,6 +22,7 @@ from topsecret.errors import DataIndependentFailure, InvalidParameter, SourceErr
 from topsecret.ledger import Account, Allowance, Flexible, Ledger, Metered
 from topsecret.ledger.store import Store
 from topsecret.service.databases import Databases
+from topsecret.service.filters import KINDS
 from topsecret.service.problems import Problem
 from topsecret.service.schema import DATASETS
 from topsecret.service.shares import delta_rate, part_of, question_delta
@@ -54,6 +55,9 @@ class Dataset:
     delta_rate: float | None = None
     """The probability of failure of a question of epsilon 1."""
 
+    filters: Mapping[str, str] = field(default_factory=dict)
+    """The columns that rows may be chosen by, with their kinds."""
+
     def delta_of(self, epsilon: float | None) -> float:
         """The probability of failure of a question of this epsilon."""
         if self.delta_rate is None or epsilon is None:
@@ -84,6 +88,7 @@ class NewDataset:
     picks: int | None = None
     source: str = ""
     table: str = ""
+    filters: Mapping[str, str] = field(default_factory=dict)
 
 
 class Datasets:
@@ -142,7 +147,11 @@ class Datasets:
             raise InvalidParameter(
                 "choose at least one column that may be asked, other than the person's"
             )
-        for column in (new.person, *new.columns):
+        if new.person in new.filters or not set(new.filters.values()) <= set(KINDS):
+            raise InvalidParameter(
+                "rows may be chosen by columns of text, number or date, other than the person's"
+            )
+        for column in (new.person, *new.columns, *new.filters):
             if column not in existing:
                 raise InvalidParameter(f"the events have no column {column[:60]!r}")
             if len(column) > LONGEST_COLUMN:
@@ -169,6 +178,7 @@ class Datasets:
             "cap": new.cap,
             "delta": float(f"{new.delta / QUESTIONS:.3g}"),
             "created": time.time(),
+            "filters": json.dumps(dict(new.filters)),
             "delta_rate": delta_rate(budget) if isinstance(budget, Flexible) else None,
         }
         self._open(new.name, budget, new.person)
@@ -328,4 +338,5 @@ def _dataset(row: RowMapping) -> Dataset:
         row["delta"],
         row["table"],
         row["delta_rate"],
+        json.loads(row["filters"] or "{}"),
     )

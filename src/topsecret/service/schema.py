@@ -68,6 +68,7 @@ DATASETS = Table(
     Column("created", Float, nullable=False),
     Column("table", Text, nullable=True),
     Column("delta_rate", Float, nullable=True),
+    Column("filters", Text, nullable=True),
 )
 """What the owner registered; the budget itself is the ledger's. ``source`` is a file's path or,
 where there is a ``table``, the name of a database that the service was started with. Data sets

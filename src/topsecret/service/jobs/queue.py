@@ -38,6 +38,7 @@ from topsecret.questions.top_k import top_k
 from topsecret.results.record import release_from, to_record
 from topsecret.results.release import Release
 from topsecret.service.datasets import Datasets
+from topsecret.service.filters import Filter, conditions, in_words
 from topsecret.service.jobs.release_schedule import CANCELLED, TIME_LIMIT, Turn, Turns
 from topsecret.service.preview import Length
 from topsecret.service.problems import Problem
@@ -51,6 +52,7 @@ WORKING, ANSWERED, REFUSED, FAILED, IN_DOUBT = (
     "failed",
     "in-doubt",
 )
+_PARTS = ("column", "verb", "value")
 _AT_ONCE = 100
 """How many jobs one account may have under way."""
 
@@ -62,12 +64,21 @@ class Asked:
     column: str
     k: Length
     epsilon: float | None
+    where: tuple[Filter, ...] = ()
+    counts: bool = False
 
     @property
     def words(self) -> str:
         """The question in a few words."""
-        what = "Most common values" if self.k == "auto" else f"Top {self.k}"
-        return f"{what} of {self.column}"
+        named = {"auto": "Most common values", "all": "All safe values"}
+        what = named[self.k] if isinstance(self.k, str) else f"Top {self.k}"
+        return f"{what} of {self.column}{in_words(self.where)}"
+
+    def to_text(self) -> str:
+        """As it is stored; what version 0.1 could ask is written as it wrote it."""
+        more: dict[str, object] = {"where": self.where} if self.where else {}
+        more |= {"counts": True} if self.counts else {}
+        return json.dumps([self.column, self.k, self.epsilon, *([more] if more else [])])
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +107,8 @@ class Job:
             "column": self.asked.column,
             "k": self.asked.k,
             "epsilon": self.asked.epsilon,
+            "where": [dict(zip(_PARTS, one, strict=True)) for one in self.asked.where],
+            "counts": self.asked.counts,
             "state": self.state,
             "asked": self.time.isoformat(timespec="seconds"),
             "error": self.error,
@@ -126,7 +139,7 @@ class Jobs:
     ) -> tuple[Job, bool]:
         """The job for a question, and whether it is new."""
         request = request or secrets.token_hex(12)
-        question = json.dumps([asked.column, asked.k, asked.epsilon])
+        question = asked.to_text()
         values = {
             "id": secrets.token_urlsafe(12),
             "user": user,
@@ -262,6 +275,7 @@ class Jobs:
             dataset = self._datasets.get(row["dataset"])
             source, table = self._datasets.events(dataset)
             more: dict[str, Any] = {"max_items": dataset.cap, "table": table}
+            more |= {"where": conditions(asked.where, dataset.filters), "counts": asked.counts}
             if asked.epsilon is not None:
                 more |= {"epsilon": asked.epsilon, "delta": dataset.delta_of(asked.epsilon)}
             release = top_k(
@@ -327,8 +341,10 @@ class Jobs:
 
 
 def _asked(row: RowMapping) -> Asked:
-    column, k, epsilon = json.loads(row["question"])
-    return Asked(column, k, epsilon)
+    column, k, epsilon, *more = json.loads(row["question"])
+    extra = more[0] if more else {}
+    where = tuple((one[0], one[1], one[2]) for one in extra.get("where", ()))
+    return Asked(column, k, epsilon, where, extra.get("counts", False))
 
 
 _UNREAD: dict[str, object] = {
