@@ -94,6 +94,8 @@ MAY_USE: dict[str, set[str]] = {
         "sources.schema",  # for whoever may not see the rows
         "",
     },
+    # Python's database interface over pasted SQL.
+    "dbapi": {"errors", "questions", "results", ""},
     "__main__": {"cli"},
     "client": {"errors"},  # it asks a service over HTTP, and nothing here
     "": {"client", "counts", "mechanisms.selection", "planning", "questions", "sources.file_form"},

@@ -40,6 +40,9 @@ def plan(
     ordered: Annotated[
         bool, typer.Option("--ordered", help="The order must be part of the answer.")
     ] = False,
+    fill: Annotated[
+        bool, typer.Option("--fill", help="A set is completed at random to k items.")
+    ] = False,
     shape: Annotated[
         str | None, typer.Option(help="Simulate recall on an example.", metavar="zipf:EXPONENT")
     ] = None,
@@ -56,6 +59,8 @@ def plan(
     topsecret plan -k 10 --epsilon 1
 
     topsecret plan -k 50 --lead 200
+
+    topsecret plan -k 50 --epsilon 0.4 --delta 0 --domain-size 100000
 
     topsecret plan -k 20 --epsilon 0.5 --shape zipf:1.1 --items 10000 --persons 100000
     """
@@ -77,6 +82,7 @@ def plan(
             max_items=max_items,
             domain_size=domain_size,
             ordered=ordered,
+            fill=fill,
             shape=example,
             runs=runs,
             progress=told,

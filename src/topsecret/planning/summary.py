@@ -14,7 +14,7 @@ from topsecret.accounting import Loss
 from topsecret.calibration import Prepared, Question, prepare, prepare_at
 from topsecret.calibration.calibrated import calibrated
 from topsecret.calibration.counts import CountsBudget
-from topsecret.planning.leads import chance, needed, smallest
+from topsecret.planning.leads import chance, needed_by_one, smallest
 from topsecret.planning.rule import recommend
 
 
@@ -52,7 +52,7 @@ def outlook(
         lead = smallest(lambda lead: chance(both.selection, lead).one)
         seen = _outlook(both.selection, lead)
         return replace(seen, loss=both.loss, epsilon=both.epsilon)
-    return _outlook(prepare(name, question), needed(name, question).one)
+    return _outlook(prepare(name, question), needed_by_one(name, question))
 
 
 def outlook_at(
