@@ -260,8 +260,8 @@ def test_the_data_may_decide_how_many(
         page.get_by_label("How long a list").select_option("auto")
         page.get_by_label("With noisy counts").check()
         page.get_by_role("button", name="Ask").click()
-        page.get_by_text("Counting people").wait_for()  # for a tick at least
-        expect(page.get_by_role("button", name="End this question")).to_be_visible()
+        # For a tick; a slow machine may come to the page after it (test_time.py stops the clock).
+        page.get_by_text("Counting people").or_(page.get_by_text("Receipt")).first.wait_for()
         page.screenshot(path=SCREENSHOTS / "working-desktop-light.png")
         page.get_by_text("Receipt").wait_for()
         shoot(page, "answer-auto")

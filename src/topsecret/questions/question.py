@@ -23,17 +23,21 @@ from topsecret.calibration.counts import CountsBudget
 from topsecret.calibration.from_outside import check_object
 from topsecret.calibration.from_outside import fingerprint as mechanism_fingerprint
 from topsecret.calibration.question import Question as Numbers
+from topsecret.calibration.question import Scores
 from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import Number, down
 from topsecret.mechanisms.mechanism import Mechanism
 from topsecret.sources import (
+    Amount,
     Condition,
     CountQuery,
     DomainLike,
     Expression,
     GroupAssignment,
+    MeasureLike,
     WhereLike,
     domain_of,
+    measure_of,
 )
 from topsecret.sources.fingerprints import Fingerprint
 from topsecret.sources.sql.conditions import conditions
@@ -69,6 +73,8 @@ class Keywords(TypedDict, total=False):
     version: str | None
     at_least: int | None
     weighting: str
+    measure: MeasureLike
+    max_per_item: Amount | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +171,8 @@ class Question:
         version: str | None = None,
         at_least: int | None = None,
         weighting: str = "share",
+        measure: MeasureLike = "persons",
+        max_per_item: Amount | None = None,
     ) -> Question:
         """The question with these keywords, asked under these terms of a budget."""
         named = item if isinstance(item, str | Expression) else tuple(item)
@@ -172,7 +180,9 @@ class Question:
         if not isinstance(mechanism, str):
             check_object(mechanism)
         kept = conditions(where) if where else ()
-        counted = CountQuery(named, person, 1, kept, max_items, public, salt=salt)
+        usual = measure == "persons" and max_per_item is None
+        ranked = None if usual else measure_of(measure, max_per_item)
+        counted = CountQuery(named, person, 1, kept, max_items, public, salt=salt, measure=ranked)
         if terms is not None and terms.kind == "metered":
             if groups is not None:
                 raise InvalidParameter(
@@ -198,6 +208,13 @@ class Question:
             numbers = _numbers.__wrapped__(*given)
         if ordered is not False or fill is not False:
             numbers = numbers.wishing(ordered=ordered, fill=fill)
+        if ranked is not None:
+            numbers = numbers.ranked_by(Scores(ranked.sensitivity, ranked.per_unit, ranked.noun))
+            if counts:
+                raise InvalidParameter(
+                    "counts=True counts persons, and the items are ranked by another measure; "
+                    "leave one of them out"
+                )
         noisy = _counts_budget(counts_part, counts_share) if counts else None
         if count_persons and (not counts or groups is not None):
             raise InvalidParameter(
@@ -238,9 +255,11 @@ class Question:
         version answers it by another rule.
         """
         numbers, named = self.numbers.to_dict(), self.mechanism
+        measure = self.counted.measure
+        rows = measure is not None and measure.column is None
         found: Fingerprint = {
             "form": FORM,
-            "measure": "persons",
+            "measure": "persons" if measure is None else "rows" if rows else "sum",
             "counted": self.counted.fingerprint(),
             "k": numbers["k"],
             "k_bar": numbers["k_bar"],
