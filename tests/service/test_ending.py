@@ -11,9 +11,10 @@ import pytest
 from serving import PATIENCE, PLACES, SHOP, Here, here, write_events, write_table
 from sqlalchemy import create_engine, text
 
-from topsecret.errors import LedgerError, SourceError
+from topsecret.errors import Closing, LedgerError, SourceError
 from topsecret.service.datasets import NewDataset
 from topsecret.service.jobs import worker
+from topsecret.service.jobs.fair_places import FairPlaces
 from topsecret.service.jobs.release_schedule import Turn
 from topsecret.sources.engines.closed_duckdb import closed_engine
 from topsecret.sources.engines.duckdb import DuckSession
@@ -105,6 +106,19 @@ def test_what_was_not_read_is_cancelled_for_nothing(tmp_path: Path) -> None:
         assert service.answered("ann", path, QUESTION | {"k": 3})["state"] == "answered"
 
 
+def test_no_place_is_taken_once_the_service_closes_or_the_question_is_ended() -> None:
+    closing, stopped = threading.Event(), threading.Event()
+    places = FairPlaces(1, closing)
+    stopped.set()
+    with pytest.raises(Closing):
+        places.take("ann", stopped)
+    places.take("bob")  # what ann did not take is there
+    places.leave()
+    closing.set()
+    with pytest.raises(Closing):
+        places.take("bob")
+
+
 def test_people_take_turns(tmp_path: Path) -> None:
     with here(tmp_path, engines=1) as service, pytest.MonkeyPatch.context() as patch:
         turns, ledger = service.parts.jobs._turns, service.parts.ledger
@@ -168,6 +182,8 @@ def test_a_failure_leaves_a_trace_for_the_owner(
     cause = "the file is not there any more"
     assert cause not in service.call("ann", "GET", path).text
     assert cause in service.call("olga", "GET", path).text
+    assert "cause" not in service.call("ann", "GET", f"/api{path}").json()
+    assert cause in service.call("olga", "GET", f"/api{path}").json()["cause"]
     assert cause in service.call("olga", "GET", "/owner/datasets/gone").text
     assert not any(service.parts.ledger.account("gone").spent.values())
     lines = [json.loads(one) for one in capsys.readouterr().err.splitlines() if one[:1] == "{"]

@@ -37,7 +37,7 @@ async def get_answer(request: Request, person: Reader, answer: shapes.Identity) 
     if remembered is not None and (person.owns or remembered[0] == person.name):
         return Response(remembered[1], media_type="application/json")
     job = await found(request, person, answer)
-    return _json(job.to_dict())
+    return _json(job.to_dict() | ({"cause": job.cause} if person.owns else {}))
 
 
 @api.get("/health", response_model=shapes.HealthShape, tags=["running"])

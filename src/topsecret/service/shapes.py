@@ -104,6 +104,7 @@ class AnswerShape(BaseModel):
     asked: str
     error: str | None
     message: str | None
+    cause: str | None = Field(default=None, description="Why data could not be read; for owners.")
     answer: dict[str, Any] | None
 
 

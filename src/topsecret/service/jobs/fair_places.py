@@ -45,12 +45,12 @@ class FairPlaces:
         with self._changed:
             mine = self._enqueued(who)
             self._call()
-            while not mine.called:
-                gone = self._closing.is_set() or (stopped is not None and stopped.is_set())
-                if gone:
-                    self._give_up(who, mine)
-                    raise Closing("the question was ended before the data were read")
+            while not self._closing.is_set() and not (stopped is not None and stopped.is_set()):
+                if mine.called:
+                    return
                 self._changed.wait(_GLANCE)
+            self._give_up(who, mine)
+        raise Closing("the question was ended before the data were read")
 
     def leave(self) -> None:
         """Free a place."""
@@ -69,6 +69,10 @@ class FairPlaces:
         return mine
 
     def _give_up(self, who: str, mine: _Waiting) -> None:
+        if mine.called:
+            self._free += 1
+            self._call()
+            return
         queue = self._queues[who]
         queue.remove(mine)
         if not queue:

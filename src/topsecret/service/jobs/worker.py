@@ -8,6 +8,7 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 
 from sqlalchemy import delete, select, update
 
@@ -68,9 +69,11 @@ class Desk:
         with self._lock:
             while self._waiting and len(self._under_way) < AT_ONCE and not self._closing.is_set():
                 user, queue = next(iter(self._waiting.items()))
-                future = self._pool.submit(self._run, queue.popleft(), user)
-                self._under_way.add(future)
-                future.add_done_callback(self._done)
+                identity = queue.popleft()
+                with suppress(RuntimeError):  # the desk closes: it is left for another
+                    future = self._pool.submit(self._run, identity, user)
+                    self._under_way.add(future)
+                    future.add_done_callback(self._done)
                 if queue:
                     self._waiting.move_to_end(user)
                 else:
