@@ -106,6 +106,25 @@ def test_what_was_not_read_is_cancelled_for_nothing(tmp_path: Path) -> None:
         assert service.answered("ann", path, QUESTION | {"k": 3})["state"] == "answered"
 
 
+def test_a_cancel_after_a_crash_does_not_say_that_it_cost_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with here(tmp_path, engines=1) as service:
+        jobs, ledger = service.parts.jobs, service.parts.ledger
+        jobs._turns.counting.take()  # somebody else's question
+        asked = service.call("ann", "POST", "/api/datasets/events/ask", QUESTION).json()
+        until(lambda: ledger.account("events").pending)
+        # As after a crash: the reservation is there, and another worker takes the job over.
+        under_way, jobs._under_way = jobs._under_way, {}
+        service.call("ann", "POST", f"/api/answers/{asked['id']}/cancel")
+        monkeypatch.setattr("topsecret.ledger.ledger.WAIT", -PATIENCE)
+        assert jobs.run(asked["id"]) == "in-doubt"
+        assert service.ended("ann", asked["id"])["error"] == "in_doubt"
+        assert any(ledger.account("events").spent.values())
+        jobs._under_way = under_way
+        jobs._turns.counting.leave()
+
+
 def test_no_place_is_taken_once_the_service_closes_or_the_question_is_ended() -> None:
     closing, stopped = threading.Event(), threading.Event()
     places = FairPlaces(1, closing)

@@ -293,6 +293,12 @@ class Ledger:
             raise rows.unknown(dataset)
         return found
 
+    def requested(self, dataset: str, analyst: str, request_id: str) -> bool:
+        """Whether a request has a reservation that was not given back: under way, or ended."""
+        key = {"the_dataset": dataset, "the_analyst": analyst, "the_request": request_id}
+        with self._store.reading() as connection:
+            return connection.execute(statements.SAME_REQUEST, key).first() is not None
+
     def reached(self) -> dict[str, tuple[int, str]]:
         """For each data set: how many entries it has, and the hash of the last."""
         query = select(DATASETS.c.name, DATASETS.c.entries, DATASETS.c.head)

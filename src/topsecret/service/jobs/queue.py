@@ -204,7 +204,7 @@ class Jobs:
         if row["state"] not in (WORKING, IN_DOUBT):
             return str(row["state"])
         if row["cancelled"] is not None:
-            return self._store_end(row, _UNREAD | {"shown": self._turns.next_tick(row["asked"])})
+            return self._unread(row)
         self._turns.begin(row["asked"])
         turn = Turn(self._turns, row["asked"], row["user"])
         self._under_way[identity] = turn
@@ -214,9 +214,19 @@ class Jobs:
         except Closing:
             if not turn.stop.asked.is_set():
                 raise
-            return self._store_end(row, _UNREAD | {"shown": self._turns.next_tick(row["asked"])})
+            return self._unread(row)
         finally:
-            del self._under_way[identity]
+            self._under_way.pop(identity, None)
+
+    def _unread(self, row: RowMapping) -> str:
+        """A question that was ended before its data were read, unless an earlier try had begun."""
+        if self._ledger.requested(row["dataset"], row["user"], row["request"]):
+            wanted = update(JOBS).where(JOBS.c.id == row["id"]).values(cancelled=None)
+            with self._store.writing() as connection:
+                connection.execute(wanted)
+            return self.run(row["id"])  # finds whatever the ledger has of it
+        shown = self._turns.next_tick(row["asked"])
+        return self._store_end(row, _UNREAD | {"shown": shown})
 
     def watch(self, cancelled: Collection[str] = ()) -> None:
         """End what has taken too long or is no longer wanted."""
