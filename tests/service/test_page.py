@@ -147,7 +147,7 @@ def test_the_unit_of_the_page_starts_and_stops(tmp_path: Path, program: Path) ->
     options.write_text(f'port = 1\nfiles = ["{tmp_path / "events"}"]\ntick = 0.5\n')
     places = {"/var/lib/topsecret": home, "/etc/topsecret.toml": options}
     words = parsed["Service"]["ExecStart"].split()
-    assert words[0] == "/opt/topsecret/bin/topsecret"
+    assert words[0] == "/usr/local/bin/topsecret"
     command = [str(program / "topsecret"), *(str(places.get(word, word)) for word in words[1:])]
     log = tmp_path / "log"
     # What the environment says comes before the file.
