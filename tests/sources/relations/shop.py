@@ -244,6 +244,10 @@ class Queries:
                 f"{both[0]}, {both[1]} WHERE {by_link}",
                 f"{both[0]} JOIN {both[1]} ON {by_link} JOIN customers z ON z.id = "
                 f"{order}.customer_id",
+                f"products y JOIN {table} {alias} ON y.id = {alias}.order_id JOIN orders {order} "
+                f"ON {by_link}",
+                f"{table} {alias} JOIN products y ON y.id = {alias}.order_id AND person = person "
+                f"JOIN orders {order} ON {by_link} AND person = person",
                 f"shipments y JOIN {table} {alias} ON {alias}.order_id = y.order_id JOIN orders "
                 f"{order} ON {by_link}",
                 f"{both[0]} JOIN {both[1]} ON {by_link} RIGHT JOIN orders x ON x.customer_id = "

@@ -9,7 +9,7 @@ from typing import Any
 from sqlglot import exp
 
 from topsecret.sources.relations.refusal import QueryRefused, quoted
-from topsecret.sources.relations.relation import as_source, owner
+from topsecret.sources.relations.relation import OWN, as_source, owner
 from topsecret.sources.relations.scope import (
     Expressions,
     Found,
@@ -92,11 +92,23 @@ class FromClause:
             if _by_link(source, parent, parts, self._scope):
                 _without_owners(source)
                 return True
-        if before == [self._first] and _by_link(self._first, source, parts, self._scope):
-            _without_owners(self._first)
-            self._scope.own = owner(source.alias)
-            return True
-        return False
+        private = [one for one in before if one.relation.private]
+        if len(private) != 1 or not _by_link(private[0], source, parts, self._scope):
+            return False
+        if self._asks_owner_of(private[0]):
+            return False
+        _without_owners(private[0])
+        self._scope.own = owner(source.alias)
+        return True
+
+    def _asks_owner_of(self, source: Source) -> bool:
+        """Whether a condition of the joins so far names the owner of this source's rows."""
+        conditions = [one for joined in self._joined for one in joined.conditions]
+        return any(
+            held.name == OWN and held.table == source.alias
+            for condition in conditions
+            for held in condition.find_all(exp.Column)
+        )
 
     def _side(self, node: exp.Join, mine: bool, other: bool) -> str:
         known = {"this", "side", "kind", "on", "using"}
