@@ -8,7 +8,7 @@ import pytest
 from topsecret import top_k
 from topsecret.counts.weights import Weights
 from topsecret.errors import InvalidParameter
-from topsecret.ledger import Ledger
+from topsecret.ledger import Flexible, Ledger
 from topsecret.questions.answer import counted
 from topsecret.questions.question import Question
 from topsecret.results.release import Release
@@ -42,16 +42,17 @@ def test_the_receipt_says_what_was_chosen_and_what_the_choice_cost() -> None:
 
 
 def test_the_charge_is_the_same_whatever_was_chosen(tmp_path: Path) -> None:
-    ledger = Ledger(f"sqlite:///{tmp_path / 'ledger.db'}")
+    ledger = Ledger(tmp_path / "ledger.db")
     spent = []
     for name, frame in (("few", FEW), ("many", MANY)):
-        ledger.open_budget(name, kind="flexible", epsilon=4, delta=1e-5)
+        ledger.open_budget(name, Flexible.of(epsilon=4, delta=1e-5), person="person")
         release = ask(frame, ledger=ledger, dataset=name, version="1")
         assert release.charge is not None
         spent.append(release.charge.to_dict() | {"dataset": "", "entry": 0})
         again = ask(frame, ledger=ledger, dataset=name, version="1")
         assert again.items == release.items
     assert spent[0] == spent[1]
+    ledger.close()
 
 
 def test_what_nobody_asked_for_is_not_in_the_fingerprint() -> None:
