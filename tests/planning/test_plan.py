@@ -104,6 +104,13 @@ def test_an_answer_is_seldom_empty_at_the_lead_that_the_plan_names() -> None:
         ({"k": 10, "k_bar": 10}, "limited-domain"),
         ({"k": 10, "max_items": 1}, "limited-domain-laplace"),
         ({"k": 10, "max_items": 20}, "tested"),
+        ({"k": 4, "choose": "private"}, "tested-or-weighted"),
+        ({"k": 3, "choose": "private"}, "limited-domain"),
+        ({"k": 10, "max_items": 20, "choose": "private"}, "tested-or-weighted"),
+        ({"k": 10, "max_items": 3, "choose": "private"}, "weighted"),
+        ({"k": 10, "max_items": 1, "choose": "private"}, "limited-domain-laplace"),
+        ({"k": 10, "domain_size": 1000, "choose": "private"}, "pruned"),
+        ({"k": 10, "epsilon": 50.0, "choose": "private"}, "limited-domain"),
         ({"k": 10, "epsilon": 50.0}, "limited-domain"),
         ({"k": 1, "domain_size": 100}, "permute-and-flip"),
         ({"k": 10, "domain_size": 1000}, "pruned"),
@@ -155,7 +162,7 @@ def test_a_plan_has_no_way_to_be_given_a_private_source() -> None:
     """Every parameter is a number, a word, a made-up shape or counts that are public already."""
     assert set(inspect.signature(plan).parameters) == {
         *("k", "epsilon", "delta", "k_bar", "max_items", "domain_size", "needed_lead"),
-        *("shape", "public_counts", "runs", "progress", "ordered", "fill"),
+        *("shape", "public_counts", "runs", "progress", "ordered", "fill", "choose"),
     }
     for source in (Histogram.of({"a": 3}), "events.csv", {"a": 3}, b"\x00"):
         with pytest.raises(InvalidParameter, match="a private source has no place in a plan"):

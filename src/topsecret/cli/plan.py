@@ -40,6 +40,13 @@ def plan(
     ordered: Annotated[
         bool, typer.Option("--ordered", help="The order must be part of the answer.")
     ] = False,
+    choose: Annotated[
+        str | None,
+        typer.Option(
+            help="How auto chooses: private asks the data, public does not.",
+            show_default="public",
+        ),
+    ] = None,
     shape: Annotated[
         str | None, typer.Option(help="Simulate recall on an example.", metavar="zipf:EXPONENT")
     ] = None,
@@ -77,6 +84,7 @@ def plan(
             max_items=max_items,
             domain_size=domain_size,
             ordered=ordered,
+            choose=choose,
             shape=example,
             runs=runs,
             progress=told,

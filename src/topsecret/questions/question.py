@@ -69,6 +69,7 @@ class Keywords(TypedDict, total=False):
     version: str | None
     at_least: int | None
     weighting: str
+    choose: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +166,7 @@ class Question:
         version: str | None = None,
         at_least: int | None = None,
         weighting: str = "share",
+        choose: str | None = None,
     ) -> Question:
         """The question with these keywords, asked under these terms of a budget."""
         named = item if isinstance(item, str | Expression) else tuple(item)
@@ -198,6 +200,8 @@ class Question:
             numbers = _numbers.__wrapped__(*given)
         if ordered is not False or fill is not False:
             numbers = numbers.wishing(ordered=ordered, fill=fill)
+        if choose is not None:
+            numbers = numbers.choosing(choose)
         noisy = _counts_budget(counts_part, counts_share) if counts else None
         if count_persons and (not counts or groups is not None):
             raise InvalidParameter(
@@ -253,6 +257,9 @@ class Question:
             **{name: numbers[name] for name in ("at_least", "weighting") if name in numbers},
             **{name: True for name in ("ordered", "fill") if name in numbers},
         }
+        # What nobody asked for is left out: an older answer to the same question is found.
+        if named == "auto" and "choose" in numbers:
+            found = found | {"choose": numbers["choose"]}
         if self.count_persons:
             found = found | {"persons": True}
         # With k_bar left out a mechanism may look deeper than the default of 20·k.
