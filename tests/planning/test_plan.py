@@ -241,7 +241,7 @@ def test_progress_is_told() -> None:
         runs=2,
         progress=lambda what, done, total: told.append((what, done, total)),
     )
-    assert ("calibrating limited-domain", 1, 7) in told
+    assert ("calibrating limited-domain", 1, 8) in told
     assert told[-1] == ("simulating stable-fixed-k", 13, 14)
 
 
