@@ -4,6 +4,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 SUDO   := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 LOCKED := --quiet --disable-pip-version-check --constraint constraints.txt --build-constraint constraints.txt
+# What is compiled is kept: the tests start hundreds of processes, and each would compile it anew.
+export PYTHONDONTWRITEBYTECODE :=
 APT    := $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get
 
 .PHONY: release coverage demo demo-service test newest lowest lock bare docs soak bench verify reproduce postgres chromium curl java clean
@@ -97,7 +99,7 @@ bare:
 # New cases and new noise, round after round: each begins with the seed that repeats it
 # (python -m pytest --hypothesis-seed=SEED). A failure found here becomes a fixed @example. Then
 # 10,000 pairs of neighbours on every engine; then 2,000 requests of 64 clients with random kills of workers and of the PostgreSQL server; then 100
-# questions to the service whose workers are killed.
+# questions to the service whose workers are killed, and more requests by its own schema.
 ROUNDS ?= 10
 soak: $(VENV)/.test postgres java
 	for round in $$(seq $(ROUNDS)); do \
@@ -105,7 +107,7 @@ soak: $(VENV)/.test postgres java
 	  $(BIN)/python -m pytest -n auto -m hypothesis --hypothesis-seed=$$seed || exit 1; done
 	$(BIN)/python -m pytest -n auto tests/sources/fuzz_soak.py
 	$(BIN)/python -m pytest tests/ledger/soak.py
-	TOPSECRET_SOAK=1 $(BIN)/python -m pytest tests/service/test_crash.py
+	TOPSECRET_SOAK=1 $(BIN)/python -m pytest tests/service/test_crash.py tests/service/test_schema.py
 
 # The site, in site/: open site/index.html, or serve the folder to have the search. A warning is an error.
 docs: $(VENV)/.test

@@ -42,9 +42,11 @@ class Size:
     teachers: int = 400
     queries: int = 500
     epsilons: tuple[int, ...] = EPSILONS
+    rows: int | None = None
+    """How many rows the teachers learn from, and how many the student is scored on; None: all."""
 
 
-SMALL = Size(50, 20, (16, 64))
+SMALL = Size(50, 20, (16, 64), rows=1000)
 
 
 @dataclass(frozen=True)
@@ -148,8 +150,8 @@ def real(seed: int, size: Size) -> Iterator[list[object]]:
     """One seed of the real run: every method at every epsilon on the same teachers."""
     features, labels, is_test = applied.multilabel("tmc2007-500")
     order = np.random.default_rng(seed).permutation(np.flatnonzero(~is_test))
-    queries, private = order[: size.queries], order[size.queries :]
-    test = (features[is_test], labels[is_test])
+    queries, private = order[: size.queries], order[size.queries :][: size.rows]
+    test = (features[is_test][: size.rows], labels[is_test][: size.rows])
     models = [
         training.train(RidgeClassifier(alpha=3), features[part], labels[part].astype(np.int64))
         for part in np.array_split(private, size.teachers)

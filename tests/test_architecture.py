@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -125,8 +126,14 @@ def parts() -> Iterator[tuple[str, Path]]:
         yield ("" if part == "__init__" else part), path
 
 
+@cache
+def tree(path: Path) -> tuple[ast.AST, ...]:
+    """All that a file says, read once for all tests."""
+    return tuple(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+
+
 def imports(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in tree(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -142,39 +149,8 @@ def target(name: str) -> str:
     return below[0] if exists else ""
 
 
-CASES = [pytest.param(part, path, id=str(path.relative_to(PACKAGE))) for part, path in parts()]
-
-
-@pytest.mark.parametrize(("part", "path"), CASES)
-def test_no_arrow_turns_round(part: str, path: Path) -> None:
-    assert part in MAY_USE, f"place {part!r} in the flow: add it to MAY_USE"
-    for name in imports(path):
-        if name.split(".")[0] == "topsecret":
-            module = ".".join(name.split(".")[1:3])
-            assert {target(name), module} & {part, *MAY_USE[part]}, f"{part} may not use {name}"
-
-
-@pytest.mark.parametrize(("part", "path"), CASES)
-def test_engines_and_terminals_stay_at_the_edges(part: str, path: Path) -> None:
-    for name in imports(path):
-        assert part in ONLY_IN.get(name.split(".")[0], {part}), f"{name} does not belong in {part}"
-
-
-@pytest.mark.parametrize(("part", "path"), CASES)
-def test_randomness_is_cryptographic(part: str, path: Path) -> None:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        insecure = isinstance(node, ast.Attribute) and ast.unparse(node) in {
-            "np.random",
-            "numpy.random",
-        }
-        assert not insecure, "numpy.random belongs in tests and benchmarks"
-
-
-@pytest.mark.parametrize(("part", "path"), CASES)
-def test_a_file_holds_one_idea(part: str, path: Path) -> None:
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= 400
-
-
+# One test for all files, which names every offender: a test for each file costs more than it does.
+FILES = list(parts())
 ASSETS = [
     path
     for folder in ("static", "templates")
@@ -182,9 +158,47 @@ ASSETS = [
 ]
 
 
-@pytest.mark.parametrize("path", ASSETS, ids=lambda path: path.name)
-def test_a_page_holds_one_idea(path: Path) -> None:
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= 400
+def test_no_arrow_turns_round() -> None:
+    assert {part for part, _ in FILES} <= set(MAY_USE), "place the part in the flow: MAY_USE"
+    turned = [
+        f"{path.relative_to(PACKAGE)} may not use {name}"
+        for part, path in FILES
+        for name in imports(path)
+        if name.split(".")[0] == "topsecret"
+        and not {target(name), ".".join(name.split(".")[1:3])} & {part, *MAY_USE[part]}
+    ]
+    assert turned == []
+
+
+def test_engines_and_terminals_stay_at_the_edges() -> None:
+    misplaced = [
+        f"{name} does not belong in {path.relative_to(PACKAGE)}"
+        for part, path in FILES
+        for name in imports(path)
+        if part not in ONLY_IN.get(name.split(".")[0], {part})
+    ]
+    assert misplaced == []
+
+
+def test_randomness_is_cryptographic() -> None:
+    """numpy.random belongs in tests and benchmarks."""
+    insecure = [
+        str(path.relative_to(PACKAGE))
+        for _, path in FILES
+        for node in tree(path)
+        if isinstance(node, ast.Attribute) and node.attr == "random"
+        if ast.unparse(node) in {"np.random", "numpy.random"}
+    ]
+    assert insecure == []
+
+
+def test_a_file_holds_one_idea() -> None:
+    long = [
+        str(path.relative_to(PACKAGE))
+        for path in [*(path for _, path in FILES), *ASSETS]
+        if len(path.read_text(encoding="utf-8").splitlines()) > 400
+    ]
+    assert long == []
 
 
 CHOOSING = {"mechanisms", "calibration", "planning", "pate", "ranking"}

@@ -16,8 +16,6 @@ import pytest
 
 from pages import PAGES, ROOT, commands
 
-pytestmark = pytest.mark.xdist_group("packaging")
-
 
 @pytest.fixture(scope="module")
 def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:

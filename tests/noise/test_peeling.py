@@ -44,10 +44,10 @@ def two_rounds(scores, sizes, scale):
 
 
 def agrees(observed, law, samples):
-    """Each cell within 6.5 deviations of its binomial, or 12 at the least: alarm below 10⁻⁸."""
+    """Each cell within 5 deviations of its binomial, and 6 more: alarm below 10⁻⁶ for a cell."""
     assert set(observed) <= set(law)
     return all(
-        abs(observed[cell] - samples * p) < 6.5 * math.sqrt(samples * p * (1 - p)) + 12
+        abs(observed[cell] - samples * p) < 5 * math.sqrt(samples * p * (1 - p)) + 6
         for cell, p in law.items()
     )
 
@@ -71,9 +71,9 @@ def test_two_rounds_are_permute_and_flip(path, monkeypatch):
     scale = Fraction(2, 3)
     scores, sizes = [2, 1, 1, 0], [1, 2, 1, 2]
     # More than 8·count groups, so that the last path splits; the others win once in 10⁴⁰ rounds.
-    seen = drawn(scores + [-60] * 14, sizes + [1] * 14, scale, 6000)
-    assert agrees(seen, two_rounds(scores, sizes, 2 / 3), 6000)
-    assert not agrees(seen, two_rounds(scores, sizes, 3 / 2), 6000)
+    seen = drawn(scores + [-60] * 14, sizes + [1] * 14, scale, 3000)
+    assert agrees(seen, two_rounds(scores, sizes, 2 / 3), 3000)
+    assert not agrees(seen, two_rounds(scores, sizes, 3 / 2), 3000)
 
 
 def test_late_comers_win_as_often_as_they_should(monkeypatch):
@@ -83,12 +83,12 @@ def test_late_comers_win_as_often_as_they_should(monkeypatch):
     scores, sizes = [1] * 4 + [0] * 6, [1] * 10
     field = ScoreGroups(np.array(scores), np.array(sizes))
     seen = Counter(
-        (peel(field, EXPONENTIAL, Fraction(1), 1, SystemBits())[0] >= 4,) for _ in range(8000)
+        (peel(field, EXPONENTIAL, Fraction(1), 1, SystemBits())[0] >= 4,) for _ in range(4000)
     )
     law = flip_law(scores, sizes, 1.0)
     tail = math.fsum(law[group] for group in range(4, 10))
     assert 0.2 < tail < 0.5
-    assert agrees(seen, {(True,): tail, (False,): 1 - tail}, 8000)
+    assert agrees(seen, {(True,): tail, (False,): 1 - tail}, 4000)
 
 
 @pytest.mark.parametrize("noise", [GUMBEL, EXPONENTIAL, LAPLACE], ids=repr)
@@ -103,10 +103,10 @@ def test_the_bits_alone_decide(noise, monkeypatch):
 def test_gumbel_rounds_have_the_law_of_one_race():
     """For Gumbel noise, and for it alone, fresh noise and one noise are the same (D&R, L. 4.2)."""
     field = ScoreGroups(np.array([2, 1, 0]), np.array([1, 1, 2]))
-    fresh = Counter(tuple(peel(field, GUMBEL, Fraction(1), 2, SystemBits())) for _ in range(6000))
-    once = Counter(tuple(race(field, GUMBEL, Fraction(1), 2, SystemBits())) for _ in range(6000))
+    fresh = Counter(tuple(peel(field, GUMBEL, Fraction(1), 2, SystemBits())) for _ in range(3000))
+    once = Counter(tuple(race(field, GUMBEL, Fraction(1), 2, SystemBits())) for _ in range(3000))
     for cell in set(fresh) | set(once):
-        assert abs(fresh[cell] - once[cell]) < 6.5 * math.sqrt(fresh[cell] + once[cell]) + 15
+        assert abs(fresh[cell] - once[cell]) < 5 * math.sqrt(fresh[cell] + once[cell]) + 6
 
 
 @settings(max_examples=50)

@@ -4,6 +4,7 @@ Every page is checked for script errors and refused resources; screenshots are k
 ``build/screenshots``.
 """
 
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,13 +12,14 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
-from serving import PASSWORD, PLACES, SHOP, Server, write_events, write_table
+from serving import PASSWORD, PATIENCE, PLACES, SHOP, Server, write_events, write_table
 
 from topsecret.accounting import zcdp
 from topsecret.accounting.privacy_unit import PrivacyUnit
 from topsecret.ledger import Ledger, Price, Request
 
-expect.set_options(timeout=30_000)
+expect.set_options(timeout=1000 * PATIENCE)
+EVERY_PICTURE = os.environ.get("TOPSECRET_SCREENSHOTS") == "all"
 SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
 DESKTOP = {"width": 1280, "height": 800}
 PHONE = {"width": 390, "height": 844}
@@ -63,7 +65,7 @@ def visiting(browser: Browser, server: Server, *, allow: tuple[str, ...] = ()) -
     """A visitor of their own, whose page must show no error in the console."""
     with browser.new_context(viewport=DESKTOP, base_url=server.address) as context:
         page = context.new_page()
-        page.set_default_timeout(30_000)
+        page.set_default_timeout(1000 * PATIENCE)
         complaints: list[str] = []
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on(
@@ -77,11 +79,14 @@ def visiting(browser: Browser, server: Server, *, allow: tuple[str, ...] = ()) -
 
 
 def shoot(page: Page, name: str) -> None:
-    """The page on a desktop and a phone, light and dark."""
+    """The page on a desktop and a phone: there it may not scroll sideways, in any colours.
+
+    ``TOPSECRET_SCREENSHOTS=all`` keeps a picture of each in light and in dark, to look at.
+    """
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-    for size, viewport in (("desktop", DESKTOP), ("phone", PHONE)):
+    for size, viewport, usual in (("desktop", DESKTOP, "light"), ("phone", PHONE, "dark")):
         page.set_viewport_size(viewport)  # type: ignore[arg-type]
-        for scheme in ("light", "dark"):
+        for scheme in ("light", "dark") if EVERY_PICTURE else (usual,):
             page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
             path = SCREENSHOTS / f"{name}-{size}-{scheme}.png"
             page.screenshot(path=path, full_page=True, animations="disabled")

@@ -12,7 +12,7 @@ from topsecret.service.datasets import NewDataset
 from topsecret.service.schema import USERS
 from topsecret.service.state import Parts
 
-ANALYSTS = 24
+ANALYSTS = 12
 FIT = 5
 
 
@@ -28,7 +28,7 @@ def populated(folder: Path, place: str) -> tuple[Parts, dict[str, str]]:
     write_events(files / "events.csv", PLACES)
     parts = Parts(settings(folder, database=place))
     names = [f"a{number}" for number in range(ANALYSTS)]
-    with parts.store.writing() as connection:  # nobody logs in: no need to hash 24 passwords
+    with parts.store.writing() as connection:  # nobody logs in: no need to hash passwords
         people = {"role": "analyst", "password": "-", "active": 1, "created": 0.0}
         connection.execute(USERS.insert(), [{"name": name, **people} for name in names])
     columns = ("place", "colour")

@@ -1,4 +1,9 @@
-"""Schemathesis tries the API out by its own OpenAPI schema: no 5xx, no broken promise."""
+"""Schemathesis tries the API out by its own OpenAPI schema: no 5xx, no broken promise.
+
+``TOPSECRET_SOAK=1`` tries more.
+"""
+
+import os
 
 import schemathesis
 from hypothesis import HealthCheck, settings
@@ -10,6 +15,7 @@ from schemathesis.specs.openapi.checks import (
 )
 from serving import Here
 
+EXAMPLES = 50 if os.environ.get("TOPSECRET_SOAK") == "1" else 6
 CHECKS = (
     not_a_server_error,
     status_code_conformance,
@@ -26,7 +32,7 @@ def test_the_api_keeps_to_its_schema(service: Here) -> None:
         for who in ("ann", "olga"):
 
             @settings(
-                max_examples=12,
+                max_examples=EXAMPLES,
                 suppress_health_check=list(HealthCheck),
             )
             @operation_cases(operation)

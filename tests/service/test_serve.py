@@ -13,15 +13,16 @@ import httpx
 import pytest
 from serving import PASSWORD, PATIENCE, SOURCES, Here, Server, settings
 
+import command
 from topsecret.service.auth import rate_limits as limits
 from topsecret.service.serve import share_memory
 from topsecret.service.state import Parts
 
 
 def run(*arguments: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "topsecret", "serve", "--home", str(folder), *arguments]
+    words = [sys.executable, "-m", "topsecret", "serve", "--home", str(folder), *arguments]
     return subprocess.run(
-        command,
+        words,
         capture_output=True,
         text=True,
         timeout=PATIENCE,
@@ -66,7 +67,7 @@ def test_wrong_options_are_one_line(tmp_path: Path) -> None:
         (("--source", "shop=postgresql://ann:hunter2@host:x/db"), "not one that SQLAlchemy"),
         (("--source", "a=sqlite:///hunter2", "--source", "a=sqlite://"), "two sources 'a'"),
     ):
-        done = run("--port", "0", *arguments, folder=tmp_path)
+        done = command.run("serve", "--home", str(tmp_path), "--port", "0", *arguments)
         assert (done.returncode, done.stderr.count("\n")) == (2, 1)
         assert said in done.stderr
         assert "hunter2" not in done.stderr
@@ -107,7 +108,8 @@ def test_engines_share_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_wrong_size_is_found_at_the_start(tmp_path: Path) -> None:
-    done = run("--port", "0", folder=tmp_path, TOPSECRET_MEMORY="0MB")
+    words = ("serve", "--home", str(tmp_path), "--port", "0")
+    done = command.run(*words, TOPSECRET_MEMORY="0MB")
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert "TOPSECRET_MEMORY must be a size such as 500MB or 2GB, at least 16MB" in done.stderr
 

@@ -86,7 +86,7 @@ def epsilons(loss: Loss, delta: Fraction) -> tuple[Bound, ...]:
             rho = _rho(loss)
         add("zCDP", renyi.renyi_epsilon(lambda alpha: alpha * rho, left), ZCDP)
     if not _empty(loss):
-        add("Rényi", renyi.renyi_epsilon(lambda alpha: _renyi(loss, alpha), left), RENYI)
+        add("Rényi", renyi.renyi_epsilon(renyi_of(loss), left), RENYI)
     if _only_gaussian(loss):
         add("Gaussian", classical.gaussian_epsilon(loss.mu_squared, left), GAUSSIAN)
         return tuple(found)
@@ -130,7 +130,7 @@ def smallest_delta(loss: Loss, epsilon: Fraction) -> float:
         if _known_by_epsilon(loss) and steps.total <= x:
             found.append(0.0)
         elif not _empty(loss):
-            found.append(renyi.renyi_delta(lambda alpha: _renyi(loss, alpha), x))
+            found.append(renyi.renyi_delta(renyi_of(loss), x))
             equal = _equal_steps(steps)
             if _known_by_epsilon(loss) and equal is not None:
                 found.append(classical.optimal_pure_delta(*equal, x))
@@ -162,9 +162,21 @@ def rho_of(loss: Loss) -> float | None:
         return up(_rho(loss))
 
 
-def renyi_of(loss: Loss, alpha: arb) -> arb:
-    """The Rényi curve of the loss at one order, at the current precision."""
-    return _renyi(loss, alpha)
+def renyi_of(loss: Loss) -> renyi.Curve:
+    """The Rényi curve of the loss; each order is evaluated at the precision of the moment."""
+    rho = _gaussian_rho(loss)
+
+    def curve(alpha: arb) -> arb:
+        total = alpha * ball(rho)
+        for n, epsilon in loss.pick_runs:
+            total += n * renyi.bounded_range(epsilon, alpha)
+        for n, epsilon in loss.pure_runs:
+            total += n * renyi.pure_dp(epsilon, alpha)
+        for n, named in loss.curves:
+            total += n * named.curve(alpha)
+        return total
+
+    return curve
 
 
 def pure_total(loss: Loss) -> Fraction | None:
@@ -187,17 +199,6 @@ def _gaussian_rho(loss: Loss) -> Fraction:
     # Canonne, Kamath & Steinke 2020, Thm 4: a discrete Gaussian has the zCDP of a continuous one.
     discretes = sum((n / (2 * variance) for n, variance in loss.discrete_runs), Fraction(0))
     return loss.zcdp_rho + loss.mu_squared / 2 + discretes
-
-
-def _renyi(loss: Loss, alpha: arb) -> arb:
-    total = alpha * ball(_gaussian_rho(loss))
-    for n, epsilon in loss.pick_runs:
-        total += n * renyi.bounded_range(epsilon, alpha)
-    for n, epsilon in loss.pure_runs:
-        total += n * renyi.pure_dp(epsilon, alpha)
-    for n, named in loss.curves:
-        total += n * named.curve(alpha)
-    return total
 
 
 def _steps(loss: Loss) -> Steps:

@@ -26,8 +26,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
+from flint import arb
 from numpy.typing import NDArray
 
 from topsecret.accounting import bounds
@@ -54,7 +56,8 @@ class RunningEpsilon:
         self.delta = exact(delta, "delta")
         if not 0 <= self.delta < 1:
             raise InvalidParameter(f"delta={delta} must be at least 0 and below 1")
-        self._curve, self._constant, self._weight = _tables(step)
+        self._curve = _curve_of(step)
+        _, self._constant, self._weight = _of_orders()
 
     def after(self, steps: int) -> float:
         """The epsilon after this many steps; infinite when the failures alone exceed delta."""
@@ -78,16 +81,21 @@ class RunningEpsilon:
         return found
 
 
-def _tables(step: Loss) -> tuple[Floats, Floats, Floats]:
-    curve, constant, weight = [], [], []
+@cache
+def _of_orders() -> tuple[tuple[arb, ...], Floats, Floats]:
+    """What depends on the orders alone: each alpha, constant(alpha) and 1/(alpha − 1)."""
     with precision(_BITS):
-        for order in _ORDERS:
-            alpha = 1 + ball(order)
-            value = up(bounds.renyi_of(step, alpha))
-            curve.append(math.inf if math.isnan(value) else value)
-            constant.append(up((-1 / alpha).log1p() - alpha.log() / (alpha - 1)))
-            weight.append(up(1 / (alpha - 1)))
-    return np.array(curve), np.array(constant), np.array(weight)
+        alphas = tuple(1 + ball(order) for order in _ORDERS)
+        constant = [up((-1 / alpha).log1p() - alpha.log() / (alpha - 1)) for alpha in alphas]
+        weight = [up(1 / (alpha - 1)) for alpha in alphas]
+    return alphas, np.array(constant), np.array(weight)
+
+
+def _curve_of(step: Loss) -> Floats:
+    curve = bounds.renyi_of(step)
+    with precision(_BITS):
+        values = [up(curve(alpha)) for alpha in _of_orders()[0]]
+    return np.array([math.inf if math.isnan(value) else value for value in values])
 
 
 def most_steps(step: Loss, epsilon: Number, delta: Number, limit: int = 10**9) -> int:
