@@ -10,6 +10,7 @@ from experiments.report import write_verdict
 OTHERS = {
     "tested-top-k": "recall of `TestedTopK` beside the others",
     "tested-constants": "how the constants of `TestedTopK` were chosen",
+    "count-intervals": "how often the intervals of noisy counts hold",
     "k-bar": "recall of `LimitedDomain` for other multiples of k than k̄ = 20k",
 }
 """Pages that are no table or figure of a paper."""

@@ -1,5 +1,6 @@
 """Fixtures that every part's tests may use, and which tests share a process."""
 
+import os
 from pathlib import PurePath
 from typing import Any
 
@@ -12,6 +13,12 @@ __all__ = ["postgres_server", "postgres_url", "spark"]
 
 ONE_PROCESS = {"test_packaging"}
 """Files whose tests share what takes long to make."""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """``-n auto`` is one more than there are cores: who starts a service or a notebook waits."""
+    return len(os.sched_getaffinity(0)) + 1
 
 
 @pytest.hookimpl(optionalhook=True)

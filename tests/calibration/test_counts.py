@@ -23,6 +23,7 @@ QUESTIONS = [
     ("pruned", Question.of(k=12, epsilon=1, **PUBLIC)),
     ("stable", Question.of(k="auto", epsilon=1)),
     ("fixed-threshold", Question.of(k=3, epsilon=1)),
+    ("tested", Question.of(k=100, epsilon=1)),
 ]
 NAMES = [f"{name} {question.k}" for name, question in QUESTIONS]
 
@@ -32,6 +33,11 @@ def test_both_together_spend_the_budget_and_not_more(name: str, question: Questi
     _, counts = with_counts(name, question)
     spent = counts.total.epsilon(question.delta)
     assert 0.998 * question.epsilon < spent <= question.epsilon
+
+
+def test_a_mechanism_that_cannot_answer_says_so_with_counts_too() -> None:
+    with pytest.raises(InvalidParameter, match=r"epsilon=20\.0 must lie between 0.0001 and 10"):
+        with_counts("tested", Question.of(k=5, epsilon=20))
 
 
 @pytest.mark.parametrize("part", [0.05, 0.5, 0.9])

@@ -43,6 +43,7 @@ def run(
     kills: int,
     server: Server | None = None,
     server_kills: int = 0,
+    processes: int = PROCESSES,
 ) -> Outcome:
     """Let the crowd ask all requests while workers and server are killed; check; report."""
     ledger = Ledger(place)
@@ -51,7 +52,7 @@ def run(
     rho = Fraction(requests) * Fraction(1, 2**15)
     ledger.open_budget(FLEXIBLE, flexible(rho=min(rho, Fraction(1, 100))), person="user")
     start = time.monotonic()
-    _drive(place, folder, requests, kills, server, server_kills)
+    _drive(place, folder, requests, kills, server, server_kills, processes)
     seconds = time.monotonic() - start
     seen = [line for log in sorted(folder.glob("*.log")) for line in read_log(log)]
     outcome = _checked(ledger, seen, requests, seconds, kills, server_kills)
@@ -60,9 +61,15 @@ def run(
 
 
 def _drive(
-    place: str, folder: Path, requests: int, kills: int, server: Server | None, server_kills: int
+    place: str,
+    folder: Path,
+    requests: int,
+    kills: int,
+    server: Server | None,
+    server_kills: int,
+    processes: int,
 ) -> None:
-    share = -(-requests // PROCESSES)
+    share = -(-requests // processes)
 
     def start(worker: int) -> subprocess.Popen[bytes]:
         first, last = worker * share, min(requests, (worker + 1) * share)
@@ -81,7 +88,7 @@ def _drive(
         logs = folder.glob("*.log")
         return len({seen.number for log in logs for seen in read_log(log) if seen.event in ENDS})
 
-    workers = {worker: start(worker) for worker in range(PROCESSES)}
+    workers = {worker: start(worker) for worker in range(processes)}
     # Spread evenly over the work: the n-th kill comes when so many requests have ended.
     plan = sorted(
         [(requests * (n + 1) // (kills + 2), "worker") for n in range(kills)]

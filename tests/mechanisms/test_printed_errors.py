@@ -31,7 +31,7 @@ def pairs():
         "D&R Alg. 6, argmin of + Gumbel": (
             printed.PrintedAlgorithm6(1, 3, 0.7, 0.01),
             printed.CorrectAlgorithm6(1, 3, 0.7, 0.01),
-            {"items": 3, "max_count": 6},
+            {"items": 3, "max_count": 6, "tall": 8},
         ),
         "D&R Alg. 8, only above the threshold": (
             printed.PrintedAlgorithm8(1, 0.7, 0.2),

@@ -101,22 +101,39 @@ def calibrate_absorbed(
         return Fraction(0)
     most = LARGEST_ABSORBED / max(epsilon for _, epsilon in unit)
 
-    # mu² grows by a little more than weight·price²: this start is too much, by a percent or so.
-    price = min(most, Fraction(math.sqrt(float((limit - after) / weight))))
-    low, step = Fraction(0), price
-    for _ in range(60):
-        found = absorbed(runs_of(price), after)
+    steps = [(n, float(epsilon)) for n, epsilon in reversed(unit)]
+    price = min(float(most), _search(steps, float(after), float(limit)))
+    for _ in range(60):  # floats search; what is returned was checked exactly
+        found = absorbed(runs_of(Fraction(price)), after)
         if found is not None and found <= limit:
-            low = max(low, price)
-            if price == most or limit - found <= limit * Fraction(1, 10**9):
-                break
-        # The excess over ``after`` is nearly proportional to price²: one secant through 0.
-        excess = float((found if found is not None else limit * 2) - after)
-        step = Fraction(float(price) * math.sqrt(float(limit - after) / excess) * (1 - 1e-11))
-        if step == price:
+            return Fraction(price)
+        price *= 1 - 1e-9
+    return Fraction(0)
+
+
+def _search(steps: list[tuple[int, float]], after: float, limit: float) -> float:
+    """About the largest price, a little below it: ``absorbed`` in floats, by secants."""
+    weight = sum(n * epsilon**2 for n, epsilon in steps) / 4
+    # mu² grows by a little more than weight·price²: this start is too much, by a percent or so.
+    price, before, power = math.sqrt((limit - after) / weight), (math.inf, 0.0), 2.0
+    for _ in range(20):
+        mu = math.sqrt(after)
+        for n, unit in steps:
+            square = (price * unit) ** 2
+            gain, least = (1 + square / 20) * square / 8, price * unit / 2
+            for _ in range(n):
+                mu = max(mu, least)
+                mu += gain / mu
+        # The excess over ``after`` is nearly a power of the price, a little above the second.
+        here = math.log(price), math.log(mu * mu - after)
+        if 1e-9 < abs(here[0] - before[0]) < 0.1:
+            power = min(3.0, max(1.0, (here[1] - before[1]) / (here[0] - before[0])))
+        before = here
+        step = (math.log(limit - after) - here[1]) / power
+        price = math.exp(here[0] + step)
+        if abs(step) < 1e-11:
             break
-        price = min(most, step)
-    return low
+    return price * (1 - 1e-10)
 
 
 def delta_after_pick(epsilon: Number, mu_squared: Number, x: Number, cells: int = 64) -> float:

@@ -22,7 +22,7 @@ from topsecret.accounting.optimal import (
     treatable,
 )
 from topsecret.accounting.profile import Profile, gaussian_delta
-from topsecret.accounting.tested import TestedSteps
+from topsecret.accounting.tested import FEW_STEPS, TestedSteps
 from topsecret.exact.rounding import ball, precision, up
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def epsilons(loss: Loss, delta: Fraction) -> tuple[Bound, ...]:
     mu_squared = _absorbed(loss)
     if mu_squared is not None:
         add("absorbed", classical.gaussian_epsilon(mu_squared, left), ABSORBED)
-        if mu_squared <= (1 + CLOSE) * _variance(loss):
+        if _is_close(loss, mu_squared):
             return tuple(found)
     if _has_profile(loss):
         add("optimal", optimal_epsilon(steps, left), OPTIMAL)
@@ -105,20 +105,39 @@ def epsilons(loss: Loss, delta: Fraction) -> tuple[Bound, ...]:
 def is_closed(loss: Loss) -> bool:
     """Whether the closed form is used alone: the recursion would hardly sharpen it."""
     mu_squared = _absorbed(loss)
-    return mu_squared is not None and mu_squared <= (1 + CLOSE) * _variance(loss)
+    return mu_squared is not None and _is_close(loss, mu_squared)
+
+
+def _is_close(loss: Loss, mu_squared: Fraction) -> bool:
+    """A choice and short branches keep their recursion: prices rest on that."""
+    for _, named in loss.curves:
+        if isinstance(named.curve, ChosenSteps):
+            return False
+        branches = named.curve.branches if isinstance(named.curve, TestedSteps) else ()
+        if any(branch.steps <= FEW_STEPS for branch in branches):
+            return False
+    return mu_squared <= (1 + CLOSE) * _variance(loss)
 
 
 def keeps_to(loss: Loss, epsilon: Fraction, delta: Fraction) -> bool | None:
-    """Whether the closed form shows that the loss keeps to (epsilon, delta); None if it does not.
+    """Whether a quick bound shows that the loss keeps to (epsilon, delta); None if none does.
 
-    A few milliseconds, for searches: None says nothing about the other bounds.
+    The closed form, then the profile that a tested selection was certified with. For searches and
+    checks: None says nothing about the other bounds.
     """
-    mu_squared = _absorbed(loss)
-    if mu_squared is None or epsilon < loss.slack:
+    left = delta - loss.failures
+    if epsilon < loss.slack or left <= 0:
         return None
-    with precision(160):
-        spent = up(gaussian_delta(mu_squared, epsilon - loss.slack))
-    return True if Fraction(spent) + loss.failures <= delta else None
+    mu_squared = _absorbed(loss)
+    if mu_squared is not None:
+        with precision(160):
+            spent = up(gaussian_delta(mu_squared, epsilon - loss.slack))
+        if Fraction(spent) <= left:
+            return True
+    tested = _tested_profile(loss, left)
+    if tested is not None and math.isfinite(found := tested.epsilon(left)):
+        return True if Fraction(found) + loss.slack <= epsilon else None
+    return None
 
 
 def smallest_delta(loss: Loss, epsilon: Fraction) -> float:
@@ -142,7 +161,7 @@ def smallest_delta(loss: Loss, epsilon: Fraction) -> float:
         if _empty(loss):
             with precision(96):
                 found.append(up(-ball(x).expm1()))
-        elif mu_squared is not None and mu_squared <= (1 + CLOSE) * _variance(loss):
+        elif mu_squared is not None and _is_close(loss, mu_squared):
             pass  # also a Gaussian loss alone, for which the closed form is exact
         elif _has_profile(loss):
             found.append(optimal_delta(steps, x, min(found)))
@@ -163,8 +182,12 @@ def rho_of(loss: Loss) -> float | None:
 
 
 def renyi_of(loss: Loss) -> renyi.Curve:
-    """The Rényi curve of the loss; each order is evaluated at the precision of the moment."""
-    rho = _gaussian_rho(loss)
+    """The Rényi curve of the loss; each order is evaluated at the precision of the moment.
+
+    What has a rho is added up once, not at every order.
+    """
+    rho = _gaussian_rho(loss) + _branching_rho(loss)
+    others = [(n, one.curve) for n, one in loss.curves if not isinstance(one.curve, BRANCHING)]
 
     def curve(alpha: arb) -> arb:
         total = alpha * ball(rho)
@@ -172,8 +195,8 @@ def renyi_of(loss: Loss) -> renyi.Curve:
             total += n * renyi.bounded_range(epsilon, alpha)
         for n, epsilon in loss.pure_runs:
             total += n * renyi.pure_dp(epsilon, alpha)
-        for n, named in loss.curves:
-            total += n * named.curve(alpha)
+        for n, other in others:
+            total += n * other(alpha)
         return total
 
     return curve
@@ -187,10 +210,7 @@ def pure_total(loss: Loss) -> Fraction | None:
 def _rho(loss: Loss) -> arb:
     rational = _gaussian_rho(loss)
     rational += sum((n * e * e / 8 for n, e in loss.pick_runs), Fraction(0))
-    rational += sum(
-        (n * named.curve.rho() for n, named in loss.curves if isinstance(named.curve, BRANCHING)),
-        Fraction(0),
-    )
+    rational += _branching_rho(loss)
     pures = sum((n * classical.pure_rho(e) for n, e in loss.pure_runs), arb(0))
     return ball(rational) + pures
 
@@ -199,6 +219,14 @@ def _gaussian_rho(loss: Loss) -> Fraction:
     # Canonne, Kamath & Steinke 2020, Thm 4: a discrete Gaussian has the zCDP of a continuous one.
     discretes = sum((n / (2 * variance) for n, variance in loss.discrete_runs), Fraction(0))
     return loss.zcdp_rho + loss.mu_squared / 2 + discretes
+
+
+def _branching_rho(loss: Loss) -> Fraction:
+    """The zCDP of the tested selections among the curves."""
+    return sum(
+        (n * named.curve.rho() for n, named in loss.curves if isinstance(named.curve, BRANCHING)),
+        Fraction(0),
+    )
 
 
 def _steps(loss: Loss) -> Steps:
@@ -275,12 +303,8 @@ def _absorbed(loss: Loss) -> Fraction | None:
 
 def _variance(loss: Loss) -> Fraction:
     """The mu² of a Gaussian with the losses' largest variance; picks have ε²/4."""
-    tested = (
-        n * 2 * named.curve.rho() for n, named in loss.curves if isinstance(named.curve, BRANCHING)
-    )
-    return sum((n * e * e / 4 for n, e in loss.pick_runs), loss.mu_squared) + sum(
-        tested, Fraction(0)
-    )
+    picked = sum((n * e * e / 4 for n, e in loss.pick_runs), loss.mu_squared)
+    return picked + 2 * _branching_rho(loss)
 
 
 def _only_gaussian(loss: Loss) -> bool:

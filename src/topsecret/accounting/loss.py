@@ -149,7 +149,7 @@ class Loss:
         if len(self.curves) == 1 and not self.pick_runs:
             [(copies, known)] = self.curves
             if copies == 1 and isinstance(known.curve, TestedSteps):
-                steps = replace(known.curve, mu_squared=known.curve.mu_squared + last)
+                steps = known.curve.followed_by(last)
                 return replace(self, curves=((1, NamedCurve(known.name, steps)),), joint=None)
         return self + gaussian(last)
 

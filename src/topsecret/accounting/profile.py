@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from itertools import groupby
 
 import numpy as np
 from flint import arb
@@ -67,21 +68,29 @@ class Profile:
         moves to the nearest grid that does, at the price of one more chord; choose a common
         divisor when there is one.
         """
+        runs = [(len(list(run)), epsilon) for epsilon, run in groupby(epsilons)]
+        return self.after_runs([(n, exact(epsilon, "epsilon")) for n, epsilon in runs])
+
+    def after_runs(self, runs: Iterable[tuple[int, Fraction]]) -> Profile:
+        """The same for runs of equal steps: how many, and the epsilon of each."""
         profile = self
-        for epsilon in reversed([exact(value, "epsilon") for value in epsilons]):
-            profile = profile._after(epsilon, self.spacing)
+        for n, epsilon in reversed(list(runs)):
+            profile = profile._after(n, epsilon, self.spacing)
         return profile
 
-    def _after(self, epsilon: Fraction, spacing: Fraction) -> Profile:
+    def _after(self, times: int, epsilon: Fraction, spacing: Fraction) -> Profile:
         if epsilon < 0 or epsilon > LARGEST_PICK:
             raise InvalidParameter(f"epsilon={epsilon} must lie between 0 and {LARGEST_PICK}")
-        if epsilon == 0:
+        if epsilon == 0 or times == 0:
             return self
         cells = max(1, round(epsilon / spacing), math.ceil(epsilon / WIDEST_SPACING))
         profile = self.on_grid(epsilon / cells)
         constants = _step_constants(profile.spacing, cells)
-        mirror = _mirror(profile.spacing, cells)
-        return Profile(profile.spacing, recursion.pick_step(profile.values, constants, mirror))
+        mirror = _mirror(profile.spacing, -(-cells // 16) * 16)
+        values = profile.values
+        for _ in range(times):
+            values = recursion.pick_step(values, constants, mirror)
+        return Profile(profile.spacing, values)
 
     def after_pure(self, epsilon: Number, count: int = 1) -> Profile:
         """``count`` epsilon-DP steps in front: randomized response is the worst of them."""
@@ -198,8 +207,19 @@ def gaussian_delta(mu_squared: Fraction, x: Fraction) -> arb:
 
 @lru_cache(maxsize=16)
 def _gaussian_values(mu_squared: Fraction, spacing: Fraction, size: int) -> Floats:
-    with precision(160):
-        values = [up(gaussian_delta(mu_squared, spacing * i)) for i in range(size)]
+    """``gaussian_delta`` at 0, spacing, ..., rounded up: its constants once, e^x by products."""
+    if mu_squared == 0:
+        return np.zeros(size)
+    values = []
+    with precision(128):
+        mu, root = ball(mu_squared).sqrt(), arb(2).sqrt()
+        place, step = -mu / 2 / root, ball(spacing) / mu / root
+        growth, power, half = ball(spacing).exp(), arb(1), arb(0.5)
+        for i in range(size):
+            move = step * i
+            below = (place + move).erfc() - power * (move - place).erfc()
+            values.append(up(half * below))
+            power *= growth
     return recursion.falling(np.clip(np.array(values), 0.0, 1.0))
 
 

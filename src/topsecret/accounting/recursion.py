@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 from flint import arb
@@ -23,6 +24,7 @@ Floats = NDArray[np.float64]
 UNIT = 2.0**-53  # the relative error of one IEEE operation, rounded to nearest
 TINY = 1e-290  # covers every underflow: 2**-1074 times constants that stay below 1e30
 WIDEST_SPACING = Fraction(1, 2)  # the error bounds below use e^h - 1 <= 0.65
+TOGETHER = 8192  # how many numbers fit into a turn of the loop over cells: those of a fast cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,21 +41,28 @@ class StepConstants:
 
 def step_constants(spacing: Fraction, cells: int) -> StepConstants:
     """The constants for a pick of ``cells * spacing``."""
+    powers, roots = _powers(spacing, -(-cells // 16) * 16)
+    with precision(96):
+        return StepConstants(
+            cells=cells,
+            growth=powers[cells - 1],
+            growth_minus_one=_close((ball(spacing) * cells).expm1()),
+            width=_close(ball(spacing).expm1()),
+            powers=powers[:cells],
+            roots=roots[:cells],
+        )
+
+
+@lru_cache(maxsize=64)
+def _powers(spacing: Fraction, count: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """e^(c h) and e^(c h / 2) for c = 1 .. count; picks of one grid share them."""
     with precision(96):
         half = (ball(spacing) / 2).exp()
         roots, power = [], arb(1)
-        for _ in range(cells):
+        for _ in range(count):
             power *= half
             roots.append(power)
-        powers = [root * root for root in roots]
-        return StepConstants(
-            cells=cells,
-            growth=_close(powers[-1]),
-            growth_minus_one=_close((ball(spacing) * cells).expm1()),
-            width=_close(ball(spacing).expm1()),
-            powers=tuple(_close(value) for value in powers),
-            roots=tuple(_close(value) for value in roots),
-        )
+        return tuple(_close(root * root) for root in roots), tuple(map(_close, roots))
 
 
 def _close(value: arb) -> float:
@@ -128,21 +137,31 @@ def pick_step(values: Floats, constants: StepConstants, mirror: Floats) -> Float
     size = len(values)
     best = np.zeros(size)
     inverse = 1.0 / r
-    for c in range(cells):
-        here = slice(cells - c - 1, cells - c - 1 + size)
-        theta = root[here] * constants.roots[c]
+    roots = np.array(constants.roots)[:, None]
+    shares = (np.array(constants.powers) / constants.growth_minus_one)[:, None]
+    # Several cells at a time where the grid is short: a call costs more than its arithmetic there.
+    together = max(1, TOGETHER // size)
+    for first in range(0, cells, together):
+        turn = slice(first, min(cells, first + together))
+        shape, start = (turn.stop - first, size), 8 * (cells - first - 1)
+
+        def shifted(line: Floats, shape: tuple[int, int] = shape, start: int = start) -> Floats:
+            """Row by row the line from cells − c − 1 on, for the cells c of this turn."""
+            return np.ndarray(shape, np.float64, line, start, (-8, 8))
+
+        theta = shifted(root) * roots[turn]
         theta -= inverse
         np.maximum(theta, 0.0, out=theta)
         np.minimum(theta, 1.0, out=theta)
-        close = near_up[here] - theta * near_drop[here]
-        value = far_up[here] - theta * far_drop[here]
+        close = shifted(near_up) - theta * shifted(near_drop)
+        value = shifted(far_up) - theta * shifted(far_drop)
         theta *= r
         theta += 1.0
-        share = spread - (constants.powers[c] / constants.growth_minus_one) / theta
+        share = spread - shares[turn] / theta
         close -= value
         close *= share
         value += close
-        np.maximum(best, value, out=best)
+        np.maximum(best, value.max(axis=0), out=best)
     return np.minimum(1.0, falling(best + TINY))
 
 

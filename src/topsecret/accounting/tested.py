@@ -13,8 +13,7 @@ True
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 
@@ -26,11 +25,11 @@ from topsecret.accounting.profile import Profile, gaussian_profile, maximum
 from topsecret.accounting.recursion import WIDEST_SPACING
 from topsecret.exact.rounding import Number, ball, exact, root_up
 
-FEW_STEPS = 48
+FEW_STEPS = 32
 """Up to so many steps a branch goes through the recursion."""
 CELLS = 16
 """Grid cells of the recursion for the largest step: the chords cost less than 10⁻³ of epsilon."""
-CHOICE_CELLS = 48
+CHOICE_CELLS = 40
 """Grid cells for the choice of the branch."""
 
 
@@ -97,6 +96,10 @@ class TestedSteps:
         known = [value for value in found if value is not None]
         return absorbed(((1, self.choice),), max(known)) if len(known) == len(found) else None
 
+    def followed_by(self, mu_squared: Fraction) -> TestedSteps:
+        """With further Gaussian steps at the end, say noisy counts of what was released."""
+        return replace(self, mu_squared=self.mu_squared + mu_squared)
+
     def worst_branch(self, delta: Number) -> Profile:
         """F: a bound on every branch with its test, before the choice is charged."""
         return _worst_branch(self, half_decade_of(delta))
@@ -155,20 +158,13 @@ def branch_profile(branch: Branch, mu_squared: Fraction, reach: Fraction) -> Pro
     cells = max(1, round(unit * CELLS / largest), math.ceil(unit / WIDEST_SPACING))
     # Without a common divisor worth the name each step moves to a grid of its own.
     spacing = unit / cells if 64 * CELLS * unit > largest else largest / CELLS
-    profile = _test_profile(mu_squared, reach).on_grid(spacing)
-    for epsilon in _last_to_first(runs):
-        profile = profile.after_pick(epsilon)
-    return profile
+    return _test_profile(mu_squared, reach).on_grid(spacing).after_runs(runs)
 
 
 @lru_cache(maxsize=64)
 def _test_profile(mu_squared: Fraction, reach: Fraction) -> Profile:
     """The test alone, on a grid so fine that all branches can take theirs from it."""
-    return gaussian_profile(root_up(mu_squared), min(reach / 1536, WIDEST_SPACING), reach)
-
-
-def _last_to_first(runs: Iterable[Run]) -> list[Fraction]:
-    return [epsilon for n, epsilon in runs for _ in range(n)][::-1]
+    return gaussian_profile(root_up(mu_squared), min(reach / 640, WIDEST_SPACING), reach)
 
 
 def reach_of(rho: float, half_decade: int) -> Fraction:

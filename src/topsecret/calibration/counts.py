@@ -28,17 +28,17 @@ from topsecret.accounting import (
     slack,
 )
 from topsecret.accounting.classical import Run
-from topsecret.calibration import prepare
+from topsecret.calibration import prepare, refusal
 from topsecret.calibration.prepared import Prepared
 from topsecret.calibration.public_domain import gumbel_at, pruned_at
 from topsecret.calibration.question import Question
 from topsecret.calibration.stability import TEST_SHARE, known_order_rho, stable_at
-from topsecret.calibration.unknown_domain import limited_domain_at
+from topsecret.calibration.unknown_domain import limited_domain_at, tested_before
 from topsecret.calibration.words import too_small
 from topsecret.counts.histogram import Histogram
 from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import Number, down, exact, up
-from topsecret.mechanisms import CorrelatedCounts, StableTopK, TestedTopK
+from topsecret.mechanisms import CorrelatedCounts, StableTopK
 from topsecret.mechanisms.count_noise import CountNoise
 from topsecret.noise.bits import BitSource
 from topsecret.results.intervals import Intervals
@@ -146,6 +146,8 @@ def with_counts(
         raise InvalidParameter(
             "counts=True needs a delta above 0: their noise is Gaussian; pass delta=1e-6"
         )
+    if (reason := refusal(name, question)) is not None:
+        raise reason
     selection, counts = _divided(name, question, budget)
     if not counts.total.epsilon(question.delta) <= question.epsilon:
         raise InvalidParameter(
@@ -197,9 +199,6 @@ def _rest(
     before = _in_order(selection)
 
     def followed(mu_squared: Number) -> Loss:
-        if isinstance(selection.mechanism, TestedTopK):
-            # Its many branches have one profile, behind which the counts would need another.
-            return before + gaussian(mu_squared)
         return before.then_gaussian(mu_squared)
 
     mu = _root_down(
@@ -306,6 +305,14 @@ def _limited_domain(question: Question, part: Fraction) -> tuple[Prepared, Prepa
     return selection, PreparedCounts(mu, question.max_items, loss)
 
 
+def _tested(question: Question, part: Fraction) -> tuple[Prepared, PreparedCounts]:
+    """The prices of the hidden steps leave room for the counts, which come behind the test."""
+    mu = _root_down(_mu_squared(question.epsilon, question.delta) * part)
+    selection = tested_before(question, mu**2)
+    loss = selection.mechanism.loss.then_gaussian(mu**2)
+    return selection, PreparedCounts(mu, question.max_items, loss)
+
+
 def _stable(question: Question, part: Fraction) -> tuple[Prepared, PreparedCounts]:
     """A choice of k, its test and the counts: one pick before two Gaussians, exactly."""
     failing = down(exact(question.delta) / TEST_SHARE)
@@ -327,6 +334,7 @@ _AT_PRICE = {
     "gumbel": _gumbel,
     "pruned": _pruned,
     "limited-domain": _limited_domain,
+    "tested": _tested,
 }
 """Those whose price is calibrated together with the counts behind them."""
 

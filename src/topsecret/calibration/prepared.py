@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from topsecret.calibration.counts import PreparedCounts
 
 EMPTY_ADVICE = (
-    "ask for fewer items, spend more epsilon, or give max_items or a public domain if there is one"
+    "ask for fewer items, spend more epsilon, or ask for k='all', which names every item that "
+    "is safe to name; max_items or a public domain helps, too, if there is one"
 )
 """What to ask instead after an empty list."""
 

@@ -15,7 +15,7 @@ from topsecret.calibration.prepared import (
 )
 from topsecret.calibration.question import Question
 from topsecret.calibration.words import about, too_small
-from topsecret.exact.rounding import ball, down, exact, precision, up
+from topsecret.exact.rounding import Number, ball, down, exact, precision, up
 from topsecret.mechanisms import (
     FixedThreshold,
     LimitedDomain,
@@ -121,9 +121,14 @@ def limited_domain_laplace(question: Question) -> Prepared:
 
 def tested(question: Question) -> Prepared:
     """`TestedTopK` with a private length and, unless k̄ was given, a depth of its own."""
+    return tested_before(question, 0)
+
+
+def tested_before(question: Question, mu_squared: Number) -> Prepared:
+    """`TestedTopK` that leaves room for Gaussian steps of ``mu_squared`` behind it."""
     k = question.length
     depth = question.k_bar if question.k_bar_given else default_k_bar(k)
-    mechanism = TestedTopK(k, question.epsilon, question.delta, depth)
+    mechanism = TestedTopK(k, question.epsilon, question.delta, depth, behind=mu_squared)
     schedule = mechanism.schedule
     longest, shortest = schedule.lengths[0], schedule.lengths[-1]
     return Prepared(
@@ -141,9 +146,10 @@ def tested(question: Question) -> Prepared:
         up(1 / longest.price),
         f"it is among the noisy picks and its list passes a noisy test. A list of {k} passes half "
         f"of the time when its last item is {_even(longest)} people ahead of the item ranked "
-        f"{depth + 1}, and 98% of the time when it is {_likely(longest)} ahead; the shortest list "
-        f"that is tried needs {_even(shortest)} for half. If no item is that far ahead, the answer "
-        "is likely to be empty",
+        f"{depth + 1}, and 98% of the time when it is {_likely(longest)} ahead; otherwise a "
+        f"shorter list is likely. The shortest list that is tried needs {_even(shortest)} "
+        f"for half and {_likely(shortest)} for 98%; if no item is that far ahead, the answer is "
+        "likely to be empty",
         f"a list in order, of a privately chosen length up to {k}, or nothing",
         f"stands for the whole list: no part of it passed the test; {EMPTY_ADVICE}",
         list_tested,

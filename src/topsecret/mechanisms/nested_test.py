@@ -45,6 +45,7 @@ def own_variances(lists: int) -> tuple[Fraction, ...]:
     return tuple(s * s - COMMON for s in spreads(lists)) if lists > 1 else (Fraction(1),)
 
 
+@lru_cache(maxsize=16)
 def spread_cost(lists: int) -> Fraction:
     """κ: the largest vᵀS⁻¹v over v ∈ {0, 1}^J, S = ½·11ᵀ + diag(s_j² − ½).
 

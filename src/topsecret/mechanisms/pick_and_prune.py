@@ -67,7 +67,7 @@ def pick(field: ScoreGroups, levels: Levels, bits: BitSource) -> list[int]:
         here = ScoreGroups(field.scores[running], sizes)
         groups = race(here, GUMBEL, 1 / price, count, bits, opening=opening)
         won = running[groups]
-        np.subtract.at(left, won, 1)
+        left -= np.bincount(won, minlength=len(left))
         picked += won.tolist()
     return picked
 

@@ -12,10 +12,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 from flint import arb
+from numpy.typing import NDArray
 
-from topsecret.accounting import calibrate, gaussian
+from topsecret.accounting import calibrate_gaussian
 from topsecret.accounting.tested import Branch, TestedSteps
 from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import ball, down, precision, root_up, up
@@ -173,26 +175,29 @@ def schedule(
     delta: Fraction,
     private_length: bool,
     constants: Constants = CONSTANTS,
+    behind: Fraction = Fraction(0),
 ) -> Schedule:
     """The schedule that spends (epsilon, delta): every price as large as the budget allows.
 
-    A price depends on its length, epsilon and delta alone, never on k or the other lengths.
+    ``behind`` is the mu² of Gaussian steps that will follow within the same budget. A price depends
+    on its length, epsilon, delta and that alone, never on k or the other lengths.
 
-    *Guarantee.* ``steps`` and the failure keep to (epsilon, delta), compared without tolerance.
+    *Guarantee.* ``steps``, then Gaussian steps of ``behind``, and the failure keep to (epsilon,
+    delta), compared without tolerance.
     """
-    found = planned(k, epsilon, delta, private_length, price_of, constants)
+    found = planned(k, epsilon, delta, private_length, price_of, constants, behind)
     budget = delta - found.failure
     factor = Fraction(1)
     # The search compared every branch with one Gaussian on a grid of its own; what is returned
     # is certified as a whole.
-    while found.steps.profile(budget).epsilon(budget) > epsilon:
+    while found.steps.followed_by(behind).profile(budget).epsilon(budget) > epsilon:
         factor *= Fraction(998, 1000)
         less = factor
 
         def lower(unit: Branch, target: Target, less: Fraction = less) -> Fraction:
             return price_of(unit, target) * less
 
-        found = planned(k, epsilon, delta, private_length, lower, constants)
+        found = planned(k, epsilon, delta, private_length, lower, constants, behind)
     return found
 
 
@@ -203,12 +208,13 @@ def planned(
     private_length: bool,
     pricing: Callable[[Branch, Target], Fraction],
     constants: Constants = CONSTANTS,
+    behind: Fraction = Fraction(0),
 ) -> Schedule:
     """The schedule with these prices, not yet certified."""
     failure = Fraction(down(delta * constants.test_failure))
     budget = delta - failure
-    whole = Fraction(calibrate(gaussian, epsilon, budget))
-    if whole == 0 or delta < SMALLEST_DELTA:
+    whole = Fraction(calibrate_gaussian(epsilon, budget)) - behind
+    if whole <= 0 or delta < SMALLEST_DELTA:
         raise InvalidParameter(
             f"epsilon={float(epsilon)} and delta={float(delta)} leave nothing for a test; "
             "raise them"
@@ -221,7 +227,7 @@ def planned(
     choice = Fraction(0)
     if len(wanted) > 1:
         choice = Fraction(down(2 * ball(constants.length_share * whole).sqrt()))
-    target = Target(epsilon, budget, choice, mu_squared)
+    target = Target(epsilon, budget, choice, mu_squared + behind)
     lengths = []
     for size in wanted:
         test = _test(size, mu_squared, failure, constants)
@@ -251,13 +257,15 @@ def _quantile(failure: Fraction) -> arb:
     return arb(2).sqrt() * (2 * ball(failure)).erfcinv()
 
 
-def length_scores(schedule: Schedule, leads: Sequence[int], sensitivity: int = 1) -> list[int]:
+def length_scores(
+    schedule: Schedule, leads: Sequence[int] | NDArray[Any], sensitivity: int = 1
+) -> list[int]:
     """s(m) for each length, in units of 1/1024; the m-th lead is 0 past the named items.
 
     One person moves each by at most ``sensitivity``.
     """
     comfort = [
-        UNIT * (leads[length.size - 1] if length.size <= len(leads) else 0)
+        UNIT * (int(leads[length.size - 1]) if length.size <= len(leads) else 0)
         - sensitivity * length.offset
         for length in schedule.lengths
     ]

@@ -40,11 +40,11 @@ most c = ``sensitivity``, all in one direction, are taken in units of c: every l
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import repeat, takewhile
+from itertools import repeat
 from typing import Any, Literal
 
 import numpy as np
@@ -80,9 +80,9 @@ from topsecret.noise.screening import ScoreGroups
 class _Slots:
     """The k̄ slots: named items best first, in groups of equal leads, and null slots. Secret."""
 
-    items: list[Hashable]
-    """The named items, best first."""
-    ranked: list[int]
+    rows: list[tuple[Hashable, int]]
+    """The leading rows, best first; the named items come first."""
+    ranked: NDArray[Any]
     """The lead over T of each named item."""
     leads: NDArray[Any]
     """The distinct leads, best first; the last one is 0 and belongs to the null slots."""
@@ -94,13 +94,18 @@ class _Slots:
     def of(cls, rows: list[tuple[Hashable, int]], slots: int) -> _Slots:
         """From the leading k̄ + 1 rows, best first."""
         threshold = rows[slots][1] if len(rows) > slots else 0
-        counts = list(takewhile(threshold.__lt__, (count for _, count in rows)))
-        leads = np.append(_integers(counts) - threshold, 0)
+        counts = _integers([count for _, count in rows])
+        named = int((counts > threshold).sum())  # the rows fall, so these are the first
+        leads = np.append(counts[:named] - threshold, 0)
         starts = np.flatnonzero(np.append(True, leads[1:] != leads[:-1]))
-        sizes = np.diff(np.append(starts, len(counts)))
-        sizes[-1] = slots - len(counts)
-        items = [item for item, _ in rows[: len(counts)]]
-        return cls(items, leads[:-1].tolist(), leads[starts], sizes, starts)
+        sizes = np.diff(np.append(starts, named))
+        sizes[-1] = slots - named
+        return cls(rows, leads[:-1], leads[starts], sizes, starts)
+
+    @property
+    def items(self) -> list[Hashable]:
+        """The named items, best first."""
+        return [item for item, _ in self.rows[: len(self.ranked)]]
 
     @property
     def nulls(self) -> int:
@@ -114,12 +119,14 @@ class _Slots:
             if self.sizes[group] > 1
         }
         zero = repeat(0)
-        return tuple(self.items[self.starts[g] + next(ranks.get(g, zero))] for g in groups)
+        return tuple(self.rows[self.starts[g] + next(ranks.get(g, zero))][0] for g in groups)
 
 
 def _integers(values: list[int]) -> NDArray[Any]:
-    fits = not values or (max(values) < 2**62 and min(values) > -(2**62))
-    return np.array(values, dtype=np.int64 if fits else np.object_)
+    found = np.array(values) if values else np.zeros(0, dtype=np.int64)
+    if found.dtype == np.int64 and -(2**62) < found.min(initial=0) <= found.max(initial=0) < 2**62:
+        return found
+    return np.array(values, dtype=np.object_)
 
 
 @dataclass(frozen=True)
@@ -129,7 +136,9 @@ class TestedTopK:
     Guarantee: (epsilon, delta)-DP under add-remove. ``lengths="private"`` chooses the length of
     the longest list privately and tests up to four nested lists, so that a shorter list can be
     answered where k items are too many; ``"fixed"`` answers k items or ⊥ and spends that part of
-    the budget on the test. ``sensitivity`` is the most that one person moves a score by.
+    the budget on the test. ``sensitivity`` is the most that one person moves a score by. With
+    ``behind`` the budget also covers Gaussian steps of that mu² that follow, such as noisy counts:
+    ``loss.then_gaussian(behind)`` keeps to (epsilon, delta).
     """
 
     __test__ = False  # not a test case, whatever its name begins with
@@ -140,6 +149,7 @@ class TestedTopK:
     k_bar: int | None = None
     lengths: Literal["private", "fixed"] = "private"
     sensitivity: int = 1
+    behind: Number = 0
 
     def __post_init__(self) -> None:
         parameters.whole(self.k, "k")
@@ -148,6 +158,8 @@ class TestedTopK:
         parameters.sensitivity(self.sensitivity)
         if self.lengths not in ("private", "fixed"):
             raise InvalidParameter(f"lengths={self.lengths!r} must be 'private' or 'fixed'")
+        if exact(self.behind, "behind") < 0:
+            raise InvalidParameter(f"behind={self.behind} must not be negative")
         if self.k_bar is not None:
             parameters.whole(self.k_bar, "k_bar")
             needed = self.k + -(-self.k * CONSTANTS.prune.numerator // CONSTANTS.prune.denominator)
@@ -171,7 +183,7 @@ class TestedTopK:
     def schedule(self) -> Schedule:
         """All public numbers, from k, epsilon and delta alone."""
         budget = (self.k, exact(self.epsilon), exact(self.delta))
-        return schedule(*budget, self.lengths == "private")
+        return schedule(*budget, self.lengths == "private", behind=exact(self.behind))
 
     @property
     def loss(self) -> Loss:
@@ -214,7 +226,7 @@ class TestedTopK:
         """The named items by their leads over T, and the null slots that fill up to k̄."""
         return _Slots.of(histogram.ranked(self.slots + 1), self.slots)
 
-    def _draw_length(self, leads: list[int], bits: BitSource) -> Length:
+    def _draw_length(self, leads: Sequence[int] | NDArray[Any], bits: BitSource) -> Length:
         lengths = self.schedule.lengths
         if self.schedule.choice == 0:
             return lengths[0]
@@ -228,7 +240,7 @@ class TestedTopK:
         return tested_law(
             self.schedule,
             slots.items,
-            slots.ranked,
+            slots.ranked.tolist(),
             slots.nulls,
             publish_length=self.lengths == "private",
             sensitivity=self.sensitivity,

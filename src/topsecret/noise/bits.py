@@ -146,7 +146,8 @@ class Uniform:
 
     def complement(self, length: int) -> arb:
         """A ball around one minus the number: the same digits, each turned round."""
-        self._extend(length)
+        if self._length < length:
+            self._extend(length)
         mirrored = (1 << self._length) - 1 - self._prefix
         exponent = fmpz(-self._length - 1)
         return arb((fmpz(2 * mirrored + 1), exponent), (fmpz(1), exponent))

@@ -23,9 +23,9 @@ import heapq
 import math
 from fractions import Fraction
 
-from flint import arb
+from flint import arb, fmpq
 
-from topsecret.exact.rounding import ball, down, precision, up
+from topsecret.exact.rounding import down, precision, up
 from topsecret.noise.bits import BitSource, Uniform
 from topsecret.noise.distributions import Noise
 from topsecret.noise.reals import FIRST_BITS, Real, Shifted
@@ -78,14 +78,18 @@ class HeadStart:
         self._group = group
         self._reference = reference
         self._scale = scale
-        self._value: Fraction | None = None
+        self._value: fmpq | None = None
+
+    def exactly(self) -> fmpq:
+        """The head start itself."""
+        if self._value is None:
+            self._value = self._field.head_start(self._group, self._reference, self._scale)
+        return self._value
 
     def ball(self, bits: int) -> arb:
         """A ball around the head start."""
-        if self._value is None:
-            self._value = (self._field.score(self._group) - self._reference) / self._scale
         with precision(bits):
-            return ball(self._value)
+            return arb(self.exactly())
 
 
 class Runner:
@@ -141,17 +145,14 @@ class Runner:
             bits *= 2
 
 
-def _first_balls(runners: list[Runner], uniforms: list[Uniform], values: list[Fraction]) -> None:
+def _first_balls(runners: list[Runner], starts: list[HeadStart], uniforms: list[Uniform]) -> None:
     """What ``Runner.ball`` would work out from the first bits, for all runners at once."""
     noise = runners[0]._noise
     with precision(FIRST_BITS + 32):
-        complements = [uniform.complement(FIRST_BITS) for uniform in uniforms]
-        times = [-one.log() / run.left for run, one in zip(runners, complements, strict=True)]
-        noises = [noise.ball(time) for time in times]
-        starts = [ball(value) for value in values]
-        for run, time, start, more in zip(runners, times, starts, noises, strict=True):
+        for run, start, uniform in zip(runners, starts, uniforms, strict=True):
+            time = -uniform.complement(FIRST_BITS).log() / run.left
             run._leg._known = (FIRST_BITS, time)
-            run._ball = (FIRST_BITS, start + more)
+            run._ball = (FIRST_BITS, arb(start.exactly()) + noise.ball(time))
 
 
 def race(
@@ -170,17 +171,22 @@ def race(
     for this race and no other.
     """
     reference = field.highest()
-    starts = contenders(field, reference, noise, scale, count, bits, opening)
-    uniforms = [Uniform(bits, start.word, WORD) for start in starts]
+    found = contenders(field, reference, noise, scale, count, bits, opening)
+    if extra is None and (order := found.decided(count)) is not None:
+        return order
+    starts = found.starts()
     runners: list[Runner] = []
-    for start, uniform in zip(starts, uniforms, strict=True):
+    uniforms, heads = [], []
+    for start in starts:
+        uniform = Uniform(bits, start.word, WORD)
         head_start = HeadStart(field, start.group, reference, scale)
         runner = Runner(start.group, head_start, noise, start.size, Leg(uniform, start.size))
         runner.lower, runner.upper = start.lower, start.upper
         runners.append(runner)
+        uniforms.append(uniform)
+        heads.append(head_start)
     if starts and starts[0].upper == math.inf:  # few: no floats were asked, all need their balls
-        scores = [field.score(start.group) for start in starts]
-        _first_balls(runners, uniforms, [(score - reference) / scale for score in scores])
+        _first_balls(runners, heads, uniforms)
     if extra is not None:
         shifted = Shifted(extra, -reference / scale)
         last = Runner(EXTRA, shifted, noise, 1, Leg(Uniform(bits), 1))

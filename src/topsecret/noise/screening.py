@@ -20,7 +20,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from flint import arb
+from flint import arb, fmpq
 from numpy.typing import NDArray
 
 from topsecret.exact.rounding import up
@@ -38,6 +38,7 @@ _HEAD = 4_096
 _ROUND = 2.0**-50  # eight units roundoff: more than the three operations it stands for
 _FLOOR = -1e300
 _LARGEST = float(np.finfo(np.float64).max)
+_LEAST = np.iinfo(np.int64).min
 
 Indices = NDArray[np.int64]
 Words = NDArray[np.uint64]
@@ -61,10 +62,19 @@ class ScoreGroups:
         value = self.scores[group]
         return Fraction(value.item() if isinstance(value, np.generic) else value)
 
+    def head_start(self, group: int, reference: Fraction, scale: Fraction) -> fmpq:
+        """(score − reference)/scale, exactly."""
+        value = self.scores[group]
+        if self.scores.dtype.kind == "f":
+            exact = (Fraction(value.item()) - reference) / scale
+            return fmpq(exact.numerator, exact.denominator)
+        difference = int(value) - reference.numerator  # whole scores, so a whole reference
+        return fmpq(difference * scale.denominator, scale.numerator)
+
     def mirrored(self) -> ScoreGroups:
         """The same groups with their scores negated: the smallest becomes the largest."""
         scores = self.scores
-        if scores.dtype == np.int64 and (scores == np.iinfo(np.int64).min).any():
+        if scores.dtype == np.int64 and scores.min(initial=0) == _LEAST:
             scores = scores.astype(np.object_)  # −(−2⁶³) is no int64
         return ScoreGroups(-scores, self.sizes)
 
@@ -127,6 +137,40 @@ def openings(races: int, field: ScoreGroups, noise: Noise, bits: BitSource) -> l
     return [Opening(drawn.words[cut], drawn.lower[cut], drawn.upper[cut]) for cut in cuts]
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class Contenders:
+    """The groups that may win, their uniforms' first bits and their noisy scores, enclosed."""
+
+    groups: Indices
+    sizes: NDArray[Any] | None
+    words: Words
+    lower: Floats
+    upper: Floats
+
+    def decided(self, count: int) -> list[int] | None:
+        """The groups of the ``count`` largest where the enclosures tell their order; else None.
+
+        They do when each of them lies above all that come later. A winner of several items has
+        a next arrival that the enclosures do not know.
+        """
+        order = np.argsort(-self.lower)
+        first = order[:count]
+        # The largest upper bound of what comes later; −∞ where nothing does.
+        later = np.maximum.accumulate(np.append(self.upper[order], -np.inf)[:0:-1])[::-1]
+        if not (self.lower[first] > later[: len(first)]).all():
+            return None
+        if self.sizes is not None and (self.sizes[first] != 1).any():
+            return None
+        return [int(group) for group in self.groups[first]]
+
+    def starts(self) -> list[Start]:
+        """One by one, for the exact race."""
+        sizes = [1] * len(self.words) if self.sizes is None else self.sizes.tolist()
+        columns = self.groups, self.words, self.lower, self.upper
+        groups, words, lower, upper = (column.tolist() for column in columns)
+        return list(map(Start, groups, sizes, words, lower, upper))
+
+
 def contenders(
     field: ScoreGroups,
     reference: Fraction,
@@ -135,19 +179,19 @@ def contenders(
     count: int,
     bits: BitSource,
     opening: Opening | None = None,
-) -> list[Start]:
+) -> Contenders:
     """All groups that may hold one of the ``count`` largest noisy scores.
 
     Bounds are on (score − reference)/scale + noise. An ``opening`` drawn before is used once.
     """
     total = len(field.scores)
-    if total == 0 or count < 1:
-        return []
-    if (
-        opening is None and total <= _BY_HAND
-    ):  # arrays cost more than they save: let balls decide everything
-        words = draw_words(total, bits)
-        return [Start(i, field.size(i), int(words[i]), -math.inf, math.inf) for i in range(total)]
+    if count < 1:
+        total = 0
+    if opening is None and total <= _BY_HAND:
+        # Arrays cost more than they save: let balls decide everything.
+        everyone, open_ended = np.arange(total), np.full(total, np.inf)
+        sizes = None if field.sizes is None else field.sizes[:total]
+        return Contenders(everyone, sizes, draw_words(total, bits), -open_ended, open_ended)
     screen = Screen(field, reference, noise, scale)
     if opening is not None:
         groups, words = np.arange(total), opening.words
@@ -168,10 +212,9 @@ def contenders(
         lower = np.concatenate([head_bounds[0], rest_bounds[0]])
         upper = np.concatenate([head_bounds[1], rest_bounds[1]])
     keep = np.flatnonzero(upper >= _kth_largest(lower, count))
-    return [
-        Start(group, field.size(group), int(words[i]), float(lower[i]), float(upper[i]))
-        for i, group in zip(keep, groups[keep].tolist(), strict=True)
-    ]
+    kept = groups[keep]
+    sizes = None if field.sizes is None else field.sizes[kept]
+    return Contenders(kept, sizes, words[keep], lower[keep], upper[keep])
 
 
 def draw_words(size: int, bits: BitSource) -> Words:

@@ -9,7 +9,7 @@ from functools import lru_cache
 from topsecret.calibration import PUBLIC_DOMAIN, Prepared, Question, prepare
 from topsecret.mechanisms import TestedOrWeighted, TestedTopK
 from topsecret.planning import chances
-from topsecret.planning.tested import answer_chance
+from topsecret.planning.tested import answer_chance, last_chance
 
 LIKELY = 0.95
 """The probability that a needed lead gives."""
@@ -41,12 +41,23 @@ def needed(name: str, question: Question) -> Leads:
     if isinstance(mechanism, TestedOrWeighted):
         mechanism = mechanism.branches.tested
     return Leads(
-        smallest(lambda lead: chance(prepared, lead).one),
+        needed_by_one(name, question),
         smallest(lambda lead: chance(prepared, lead).every),
         smallest(lambda lead: answer_chance(mechanism.schedule, mechanism.slots, lead))
         if isinstance(mechanism, TestedTopK)
         else None,
     )
+
+
+@lru_cache(maxsize=256)
+def needed_by_one(name: str, question: Question) -> int | None:
+    """The first of the leads alone: all that a choice among mechanisms or a preview looks at."""
+    prepared = prepare(name, question)
+    mechanism = prepared.mechanism
+    if isinstance(mechanism, TestedTopK):  # the other scene takes most of the time
+        k = question.length
+        return smallest(lambda lead: last_chance(mechanism.schedule, mechanism.slots, lead, k))
+    return smallest(lambda lead: chance(prepared, lead).one)
 
 
 def chance(prepared: Prepared, lead: int) -> chances.Chances:

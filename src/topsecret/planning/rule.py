@@ -30,8 +30,8 @@ from topsecret.calibration import PUBLIC_DOMAIN, Question, applicable, prepare, 
 from topsecret.counts.weights import FULL_ITEMS
 from topsecret.errors import InvalidParameter
 from topsecret.mechanisms.tested_schedule import default_k_bar
-from topsecret.planning.leads import LIKELY, needed, smallest
-from topsecret.planning.tested import rough_schedule, tested_chances
+from topsecret.planning.leads import LIKELY, needed_by_one, smallest
+from topsecret.planning.tested import last_chance, rough_schedule
 
 UNKNOWN = ("limited-domain-laplace", "limited-domain", "tested")
 PUBLIC = ("gumbel", "pruned", "permute-and-flip", "oneshot-exponential")
@@ -108,7 +108,7 @@ def recommend(question: Question) -> Recommendation:
         if name == "tested" and best is not None and best <= _least_lead_of_tested(question):
             others.append("tested needs more")
             continue  # its calibration is the slowest, and it cannot win
-        if (lead := needed(name, question).one) is not None:
+        if (lead := needed_by_one(name, question)) is not None:
             leads[name] = lead
     if not leads:
         rivals = PUBLIC if question.domain_size else UNKNOWN
@@ -188,11 +188,11 @@ def _least_lead_of_tested(question: Question) -> int:
 def rough_lead(name: str, question: Question) -> int | None:
     """The needed lead, for a search: ``tested`` without its calibration."""
     if name != "tested":
-        return needed(name, question).one
+        return needed_by_one(name, question)
     schedule = rough_schedule(question.length, question.epsilon, question.delta)
     k = question.length
     slots = question.k_bar if question.k_bar_given else default_k_bar(k)
-    return smallest(lambda lead: tested_chances(schedule, slots, lead, k)[0])
+    return smallest(lambda lead: last_chance(schedule, slots, lead, k))
 
 
 def smallest_epsilon(question: Question, lead: int) -> float:
@@ -218,7 +218,7 @@ def smallest_epsilon(question: Question, lead: int) -> float:
 
 
 def _reached(question: Question, lead: int) -> bool:
-    reached = needed(recommend(question).name, question).one
+    reached = needed_by_one(recommend(question).name, question)
     return reached is not None and reached <= lead
 
 

@@ -12,7 +12,7 @@ from typing import Literal
 
 from topsecret.accounting import Loss
 from topsecret.calibration import Prepared, Question, prepare, prepare_at
-from topsecret.planning.leads import needed
+from topsecret.planning.leads import needed_by_one
 from topsecret.planning.rule import recommend
 
 
@@ -40,7 +40,7 @@ def outlook(
     """For a question that brings its own (ε, δ)."""
     question = Question.of(k=k, epsilon=epsilon, delta=delta, max_items=max_items)
     name = recommend(question).name
-    return _outlook(prepare(name, question), needed(name, question).one)
+    return _outlook(prepare(name, question), needed_by_one(name, question))
 
 
 def outlook_at(

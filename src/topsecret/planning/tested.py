@@ -21,25 +21,34 @@ FAR = 10**9
 """A lead in persons that no noise overcomes."""
 
 
+def last_chance(schedule: Schedule, slots: int, lead: int, k: int) -> float:
+    """That the last item of the top k is named, the others far ahead.
+
+    Only the longest list can have it: in the shorter ones it is pruned before the others.
+    """
+    if lead < 1:
+        return 0.0
+    longest = schedule.lengths[0]
+    prices = [price for count, price in longest.levels for _ in range(count)]
+    strength = float(longest.price) * (lead - 1)
+    kept = last_is_kept(slots - k, prices[k - 1 :], longest.prunes, lead, strength)
+    chosen = _chosen(schedule, [FAR] * (k - 1) + [lead])[0]
+    return chosen * chance_to_pass(longest, lead) * kept
+
+
 def tested_chances(schedule: Schedule, slots: int, lead: int, k: int) -> tuple[float, float]:
     """That the last item of the top k is named, the others far ahead; that all k are, level.
 
     Only the longest list has all k items: it is released when no null slot survived in it and
-    it passes. In the shorter ones the last item is not: it is pruned before the others.
+    it passes.
     """
     if lead < 1:
         return 0.0, 0.0
     longest = schedule.lengths[0]
-    prices = [price for count, price in longest.levels for _ in range(count)]
     strength = float(longest.price) * (lead - 1)
-    passing = chance_to_pass(longest, lead)
-    kept = last_is_kept(slots - k, prices[k - 1 :], longest.prunes, lead, strength)
     left = unwanted_left(k, slots - k, longest.levels, longest.prunes, lead, strength)
-    ahead, level = [FAR] * (k - 1) + [lead], [lead] * k
-    return (
-        _chosen(schedule, ahead)[0] * passing * kept,
-        _chosen(schedule, level)[0] * passing * float(left[0]),
-    )
+    every = _chosen(schedule, [lead] * k)[0] * chance_to_pass(longest, lead) * float(left[0])
+    return last_chance(schedule, slots, lead, k), every
 
 
 def answer_chance(schedule: Schedule, slots: int, lead: int) -> float:
