@@ -242,7 +242,7 @@ def test_progress_is_told() -> None:
         progress=lambda what, done, total: told.append((what, done, total)),
     )
     assert ("calibrating limited-domain", 1, 8) in told
-    assert told[-1] == ("simulating stable-fixed-k", 13, 14)
+    assert told[-1] == ("simulating stable-fixed-k", 15, 16)
 
 
 @pytest.fixture(scope="module")
