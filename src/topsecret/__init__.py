@@ -7,6 +7,7 @@ from topsecret.counts.histogram import Histogram
 from topsecret.mechanisms.selection import NOTHING
 from topsecret.planning import Zipf, plan
 from topsecret.questions.schedule import Schedule
+from topsecret.questions.series import Series
 from topsecret.questions.sql import sql
 from topsecret.questions.top_k import Column, Expression, top_k, top_k_by
 from topsecret.sources.file_form import File
@@ -20,6 +21,7 @@ __all__ = [
     "File",
     "Histogram",
     "Schedule",
+    "Series",
     "Zipf",
     "__version__",
     "plan",

@@ -32,7 +32,7 @@ def votes(tmp_path: Path) -> Path:
 
 
 def test_votes_become_label_sets(votes: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = run(capsys, "pate", str(votes), "--epsilon", "20")
+    code, out, _ = run(capsys, "pate", str(votes), "--epsilon", "20", "--method", "stable")
     assert code == 0
     assert "sun" in out.splitlines()[0]
     assert "20 queries answered with epsilon = " in out
@@ -179,8 +179,27 @@ def test_soft_answers_are_written_with_their_noise(
 
 def test_soft_options_are_checked(votes: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["pate", str(votes), "--epsilon", "20"]
-    assert "go with --soft" in run(capsys, *words, "--output", "x.npz")[2]
+    hard = [*words, "--method", "stable"]
+    assert "go with shares" in run(capsys, *hard, "--output", "x.npz")[2]
+    assert "does not go with --method stable" in run(capsys, *hard, "--soft")[2]
+    assert "method='x' must be 'auto', 'stable'" in run(capsys, *words, "--method", "x")[2]
     assert "must end in .npz or .csv" in run(capsys, *words, "--soft", "--output", "x.txt")[2]
     missing = run(capsys, *words, "--soft", "--output", "/no/such/folder/x.csv")
     assert missing[0] == 2
     assert "cannot be written" in missing[2]
+
+
+def test_shares_are_the_default(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With the cut that ``PateClassifier`` would choose; a file of counts is of whole ballots."""
+    votes = np.zeros((3, 40, 30), dtype=bool)
+    path, counts = tmp_path / "v.npz", tmp_path / "c.npz"
+    np.savez(path, votes=votes)
+    np.savez(counts, counts=votes.sum(axis=1))
+    words = ["--epsilon", "2", "--json"]
+    code, out, _ = run(capsys, "pate", str(path), *words)
+    assert code == 0
+    last = json.loads(out.splitlines()[-1])
+    soft = run(capsys, "pate", str(path), *words, "--soft", "--max-votes", "4")[1]
+    assert last["share_deviation"] == json.loads(soft.splitlines()[-1])["share_deviation"]
+    whole = run(capsys, "pate", str(counts), "--teachers", "40", *words)[1]
+    assert json.loads(whole.splitlines()[-1])["share_deviation"] > last["share_deviation"]

@@ -44,6 +44,16 @@ def test_every_width(columns: str) -> None:
     assert max(len(line) for line in done.stdout.splitlines()) <= int(columns)
 
 
+def test_a_plan_without_a_delta() -> None:
+    words = ["plan", "-k", "10", "--epsilon", "0.4", "--delta", "0", "--domain-size", "1000"]
+    done = run(*words, COLUMNS="200")
+    assert "no delta" in done.stdout
+    assert "canonical-set" in done.stdout
+    done = run(*words, "--fill", COLUMNS="200")
+    assert "completed at random to 10" in done.stdout
+    assert "oneshot-private-length" not in done.stdout
+
+
 def test_a_plan_for_k_auto() -> None:
     done = run("plan", "-k", "auto", "--epsilon", "1")
     assert "Plan for the items that stand out at epsilon = 1" in done.stdout

@@ -6,7 +6,7 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 
 from topsecret.errors import InvalidParameter
-from topsecret.pate import NoisyShares, PateClassifier, plan_answers
+from topsecret.pate import NoisyShares, PateClassifier, plan_answers, students
 from topsecret.pate.plan import MOST, recommended_cut, recommended_queries
 from topsecret.pate.students import ShareRidge, SoftStudent, f1_threshold
 
@@ -62,6 +62,30 @@ def test_the_threshold_of_f1_names_more_where_little_is_known() -> None:
     sure = np.array([[0.95, 0.9, 0.02, 0.01]])
     assert 0.02 < f1_threshold(sure) < 0.9
     assert f1_threshold(np.zeros((2, 2))) == 0.5
+
+
+def test_what_is_left_out_is_the_estimate_of_the_other_rows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def ridge(values: np.ndarray, seen: np.ndarray, *_: object) -> np.ndarray:
+        return np.repeat((values**2 / (values**2 + 5.0))[:, None], seen.shape[1], axis=1)
+
+    monkeypatch.setattr(students, "_gains", ridge)
+    shares = noisy(slice(0, 30), 0.3)
+    told = ShareRidge().fit(X[:30], shares).left_out_
+    for row in (0, 17, 29):
+        others = np.delete(np.arange(30), row)
+        alone = ShareRidge().fit(X[others], shares[others]).predict(X[[row]])[0]
+        assert np.allclose(told[row], alone)
+
+
+def test_all_labels_are_named_where_the_noise_hides_their_rates() -> None:
+    hidden = SoftStudent(ShareRidge(), "f1").fit(X[:50], noisy(slice(0, 50), 3.0), 3.0**2)
+    assert hidden.predict(X[:20]).all()
+    told = SoftStudent(ShareRidge(), "f1").fit(X[:500], noisy(slice(0, 500), 3.0), 3.0**2)
+    assert not told.predict(X[:20]).all()
+    rates = SoftStudent(ShareRidge(), "rates").fit(X[:50], noisy(slice(0, 50), 3.0), 3.0**2)
+    assert not rates.predict(X[:20]).all()
 
 
 def test_sparse_and_constant_features_are_ordinary_inputs() -> None:

@@ -24,7 +24,7 @@ def test_files(tmp_path: Path, suffix: str) -> None:
 def test_duckdb() -> None:
     done = 0
     while done < PAIRS:  # a fresh connection now and then: a catalogue of thousands is slow
-        done += Hunt(worlds.DuckTables(), SEED + done).run(min(500, PAIRS))
+        done += Hunt(worlds.DuckTables(), SEED + done).run(min(200, PAIRS))
 
 
 def test_frames() -> None:
@@ -35,7 +35,7 @@ def test_sqlite(tmp_path: Path) -> None:
     done = 0
     while done < PAIRS:
         world = worlds.sqlite(tmp_path / f"{done}.db")
-        done += Hunt(world, SEED + done).run(min(500, PAIRS))
+        done += Hunt(world, SEED + done).run(min(200, PAIRS))
         world._engines[0].dispose()
 
 

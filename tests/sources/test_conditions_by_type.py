@@ -121,7 +121,7 @@ def test_a_typo_costs_nothing(
         with pytest.raises(InvalidParameter) as caught:
             top_k(sources[engine], ledger=ledger, dataset="x", **asked, **one)
         assert isinstance(caught.value, DataIndependentFailure)
-        assert [entry.event for entry in ledger.history("x")][-1] == "released"
+        assert [entry.event for entry in ledger.history("x")][-1] == "opened"
     ledger.close()
 
 

@@ -10,9 +10,15 @@ import duckdb
 import pytest
 
 from topsecret import top_k, top_k_by
-from topsecret.errors import DataIndependentFailure, NotInSchema, SourceError, UnknownColumn
+from topsecret.errors import (
+    DataIndependentFailure,
+    InvalidParameter,
+    NotInSchema,
+    SourceError,
+    UnknownColumn,
+)
 from topsecret.ledger import Flexible, Ledger
-from topsecret.sources import CountQuery
+from topsecret.sources import CountQuery, Expression
 from topsecret.sources.engines.duckdb import FileSource
 from topsecret.sources.engines.duckdb_tables import OpenConnection
 from topsecret.sources.engines.sqlalchemy import SqlSession
@@ -111,14 +117,18 @@ def test_a_group_after_rows_is_never_free(
     with sqlite3.connect(path) as connection:
         connection.execute("CREATE TABLE t (user TEXT, place TEXT, g TEXT)")
     connection.close()
-    events, asked = SqlSession.events, []
+    events, run, asked = SqlSession.events, SqlSession.run, []
+
+    def counted(self: SqlSession, select: Any) -> Any:
+        asked.append(1)
+        return run(self, select)
 
     def gone(self: SqlSession, columns: Any) -> Any:
-        asked.append(1)
-        if len(asked) == 4:  # the check, the first group, its items; then the second group
+        if asked:  # after the first group's rows
             raise DataIndependentFailure("the table is gone")
         return events(self, columns)
 
+    monkeypatch.setattr(SqlSession, "run", counted)
     monkeypatch.setattr(SqlSession, "events", gone)
     groups = {"by": "g", "groups": ["a", "b"], "table": "t"}
     with pytest.raises(SourceError):
@@ -172,3 +182,29 @@ def test_a_header_is_read_without_the_rows_after_it(tmp_path: Path) -> None:
     path.write_bytes(b"user,pl\xe4ce\nann,tea\n")
     with pytest.raises(SourceError, match="not well-formed CSV"):
         FileSource(path).columns()
+
+
+WRONG: list[dict[str, Any]] = [
+    {"where": [("n", "=", "x")]},
+    {"item": Expression("LOWER(n)")},
+    {"by": "n", "groups": [1, "x"]},
+    {"by": "n", "groups": [1, "x"], "disjoint": True},
+]
+
+
+@pytest.mark.parametrize("asked", WRONG, ids=str)
+def test_what_the_schema_shows_to_be_wrong_is_never_reserved(ledger: Ledger, asked: Any) -> None:
+    ask = top_k_by if "by" in asked else top_k
+    budget: dict[str, Any] = {"ledger": ledger, "dataset": "x"}
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE t AS SELECT 'ann' AS user, 'tea' AS place, 1 AS n")
+        with pytest.raises(InvalidParameter):
+            ask(connection, table="t", **budget, **(ASKED | asked))
+    assert last(ledger) == "opened"
+
+
+def test_another_failure_is_left_to_the_paid_question(ledger: Ledger, tmp_path: Path) -> None:
+    missing = tmp_path / "none.parquet"
+    with pytest.raises(SourceError):
+        top_k(missing, where=[("n", "=", "x")], ledger=ledger, dataset="x", **ASKED)
+    assert last(ledger) in {"opened", "released"}

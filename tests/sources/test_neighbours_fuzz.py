@@ -12,6 +12,7 @@ import duckdb
 import fuzz_worlds as worlds
 import pytest
 from neighbours_fuzz import DOMAIN_OF_EVENTS, TEXTS, Hunt, Row, Violation, refuses_alike
+from sqlglot import exp
 
 from topsecret.sources import CountQuery, GroupAssignment, Source
 from topsecret.sources import session as asking
@@ -92,7 +93,8 @@ def _one_by_one(session: Any, queries: Any) -> Any:
     for query in queries:
         assert query.home is not None
         rows = session.run(asking.statement(session, query))
-        mine = [tuple(row) for home, *row in rows if home == query.home.group]
+        number = groups.numbered(query)[query.home.group]
+        mine = [tuple(row) for home, *row in rows if home == number]
         found.append(query.items(mine))
     return found
 
@@ -152,8 +154,13 @@ def test_finds_files_of_other_types(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_finds_labels_of_raw_values(monkeypatch: pytest.MonkeyPatch) -> None:
-    def raw(home: Any, schema: Any, dialect: str) -> Any:
-        return dialects.as_text(statements.column(home.column, "events"), dialect)
+    def raw(query: Any, schema: Any, dialect: str) -> Any:
+        text = dialects.as_text(statements.column(query.home.column, "events"), dialect)
+        cases = exp.case()
+        for group, number in groups.numbered(query).items():
+            same = exp.EQ(this=text.copy(), expression=exp.Literal.string(str(group)))
+            cases = cases.when(same, exp.Literal.number(number))
+        return cases
 
     def counted() -> Any:
         with duckdb.connect() as connection:
@@ -218,7 +225,7 @@ def test_finds_views_that_mix(view: str, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_finds_the_order_that_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(duckdb_relations, "DUCKDB", {})
+    monkeypatch.delitem(duckdb_relations.DUCKDB, "default_order")
     monkeypatch.setattr(statements, "ascending", lambda value, dialect: value)
     with pytest.raises(Violation):
         Hunt(worlds.DuckTables(), SEED).run(300)

@@ -4,6 +4,7 @@ from topsecret.cli import top  # isort: skip
 from topsecret.cli import sql  # isort: skip
 from topsecret.cli import privacy  # isort: skip
 from topsecret.cli import schedule  # isort: skip
+from topsecret.cli import series  # isort: skip
 from topsecret.cli import plan  # isort: skip
 from topsecret.cli import demo  # isort: skip
 from topsecret.cli import verify  # isort: skip
@@ -31,6 +32,7 @@ __all__ = [
     "rank",
     "reproduce",
     "schedule",
+    "series",
     "serve",
     "service",
     "sql",

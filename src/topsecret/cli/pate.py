@@ -23,17 +23,18 @@ def pate(
     epsilon: Annotated[float, typer.Option(help="Privacy budget of all answers together.")],
     delta: Annotated[float, typer.Option(help="Probability that the guarantee fails.")] = 1e-6,
     soft: Annotated[
-        bool, typer.Option("--soft", help="Noisy shares of the teachers instead of label sets.")
+        bool, typer.Option("--soft", help="Shares of ballots as --max-votes and the like say.")
     ] = False,
     output: Annotated[
-        str | None, typer.Option(help="With --soft: a .npz or .csv file for the shares.")
+        str | None, typer.Option(help="For shares: a .npz or .csv file for them.")
     ] = None,
     plan: Annotated[
         bool, typer.Option("--plan", help="What the budget buys; reads no votes.")
     ] = False,
     method: Annotated[
-        str, typer.Option(help="Of label sets: stable, pate, or pate-tau (with --max-votes).")
-    ] = "stable",
+        str,
+        typer.Option(help="auto: noisy shares. Label sets: stable, pate, pate-tau (--max-votes)."),
+    ] = "auto",
     selection: Annotated[str, typer.Option(help="For stable: gumbel or gaussian.")] = "gumbel",
     max_votes: Annotated[
         int | None, typer.Option(help="For pate-tau and --soft: labels per ballot, at most.")
@@ -52,7 +53,7 @@ def pate(
     ] = "replace",
     json: Annotated[bool, typer.Option("--json", help="One JSON object per line.")] = False,
 ) -> None:
-    """Answer queries with label sets, or nothing where the votes are too close.
+    """Answer queries with the noisy share of the teachers for each label, or with label sets.
 
     topsecret pate votes.npz --epsilon 8
 
@@ -69,23 +70,22 @@ def pate(
     if plan:
         typer.echo(_plan(stored, count, asked, epsilon, delta, adjacency))
         return
-    _check_soft(soft, output, weight_limit)
-    if soft:
+    _check_soft(soft, method, output, weight_limit)
+    budget: dict[str, Any] = {
+        "queries": asked,
+        "epsilon": epsilon,
+        "delta": delta,
+        "adjacency": adjacency,
+    }
+    if soft or method == "auto":
         from topsecret.pate import noisy_shares
 
-        related: Any = adjacency  # checked by the rule
+        cut = max_votes if soft else _cut(max_votes, weight_limit, stored, count, budget)
         rule: Any = noisy_shares(
-            stored.shape[-1],
-            count,
-            queries=asked,
-            epsilon=epsilon,
-            delta=delta,
-            max_votes=max_votes,
-            weight_limit=weight_limit,
-            adjacency=related,
+            stored.shape[-1], count, max_votes=cut, weight_limit=weight_limit, **budget
         )
     else:
-        rule = _rule(method, selection, max_votes, adjacency, stored, count, asked, epsilon, delta)
+        rule = _rule(method, selection, max_votes, stored, count, budget)
     aggregator = Aggregator(rule, epsilon=epsilon, delta=delta, queries=asked)
     if output is not None:
         _write_shares(aggregator, stored, asked, output)
@@ -104,13 +104,32 @@ def _plan(
     return str(plan_answers(labels, teachers, **numbers, adjacency=adjacency))
 
 
-def _check_soft(soft: bool, output: str | None, weight_limit: int | None) -> None:
+def _check_soft(soft: bool, method: str, output: str | None, weight_limit: int | None) -> None:
     from topsecret.errors import InvalidParameter
 
-    if not soft and (output is not None or weight_limit is not None):
-        raise InvalidParameter("--output and --weight-limit go with --soft, and only with it")
+    if method not in ("auto", "stable", "pate", "pate-tau"):
+        raise InvalidParameter(f"method={method!r} must be 'auto', 'stable', 'pate' or 'pate-tau'")
+    if soft and method != "auto":
+        raise InvalidParameter(f"--soft does not go with --method {method}; leave one of them out")
+    if method != "auto" and (output is not None or weight_limit is not None):
+        raise InvalidParameter("--output and --weight-limit go with shares, and only with them")
     if output is not None and not output.endswith((".npz", ".csv")):
         raise InvalidParameter(f"--output {output} must end in .npz or .csv")
+
+
+def _cut(
+    max_votes: int | None,
+    weight_limit: int | None,
+    stored: StoredVotes,
+    teachers: int,
+    budget: dict[str, Any],
+) -> int | None:
+    """The cut of method="auto", as in ``PateClassifier``; counts are of whole ballots."""
+    from topsecret.pate.plan import recommended_cut
+
+    if max_votes is not None or weight_limit is not None or stored.kind != "votes":
+        return max_votes
+    return recommended_cut(stored.shape[-1], teachers, **budget)
 
 
 def _write_shares(aggregator: Aggregator, stored: StoredVotes, asked: int, path: str) -> None:
@@ -142,27 +161,16 @@ def _rule(
     method: str,
     selection: Any,
     max_votes: int | None,
-    adjacency: Any,
     stored: StoredVotes,
     teachers: int,
-    queries: int,
-    epsilon: float,
-    delta: float,
+    budget: dict[str, Any],
 ) -> VoteRule:
     from topsecret.errors import InvalidParameter
     from topsecret.pate import noisy_majority, stable_labels
 
-    if method not in ("stable", "pate", "pate-tau"):
-        raise InvalidParameter(f"method={method!r} must be 'stable', 'pate' or 'pate-tau'")
     if (method == "pate-tau") != (max_votes is not None):
         raise InvalidParameter("--max-votes goes with --method pate-tau, and only with it")
     labels = stored.shape[-1]
-    budget: dict[str, Any] = {
-        "queries": queries,
-        "epsilon": epsilon,
-        "delta": delta,
-        "adjacency": adjacency,
-    }
     if method == "stable":
         return stable_labels(labels, teachers, selection=selection, **budget)
     return noisy_majority(labels, teachers, max_votes=max_votes, **budget)

@@ -40,6 +40,9 @@ def plan(
     ordered: Annotated[
         bool, typer.Option("--ordered", help="The order must be part of the answer.")
     ] = False,
+    fill: Annotated[
+        bool, typer.Option("--fill", help="A set is completed at random to k items.")
+    ] = False,
     choose: Annotated[
         str | None,
         typer.Option(
@@ -64,6 +67,8 @@ def plan(
 
     topsecret plan -k 50 --lead 200
 
+    topsecret plan -k 50 --epsilon 0.4 --delta 0 --domain-size 100000
+
     topsecret plan -k 20 --epsilon 0.5 --shape zipf:1.1 --items 10000 --persons 100000
     """
     from topsecret.cli.length import length
@@ -84,6 +89,7 @@ def plan(
             max_items=max_items,
             domain_size=domain_size,
             ordered=ordered,
+            fill=fill,
             choose=choose,
             shape=example,
             runs=runs,

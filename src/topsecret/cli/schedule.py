@@ -12,6 +12,7 @@ from topsecret.cli.place import LedgerOption, open_ledger
 
 if TYPE_CHECKING:
     from topsecret.questions.schedule_terms import ScheduleTerms
+    from topsecret.results.period_list import PeriodList
 
 schedule = typer.Typer(
     no_args_is_help=True, help="Lists at public times under one budget: plan, start, run, show."
@@ -42,6 +43,17 @@ Window = Annotated[int, typer.Option(help="How many periods a window has.")]
 Mechanism = Annotated[str, typer.Option(help="How to choose; see topsecret top.")]
 Table = Annotated[str | None, typer.Option(help="The table of a database.")]
 Dataset = Annotated[str, typer.Option(help="Pay from this data set's budget.")]
+Now = Annotated[
+    str | None,
+    typer.Option(help="The day that counts as today.", metavar="DAY", show_default="today"),
+]
+WhereOption = Annotated[
+    list[str] | None, typer.Option(help="Count these rows only, an SQL condition.")
+]
+Analyst = Annotated[str | None, typer.Option(help="Pay from this analyst's allowance.")]
+FirstDay = Annotated[
+    str | None, typer.Option(help="The first day.", metavar="DAY", show_default="today")
+]
 Name = Annotated[str, typer.Option(help="The schedule's name in the ledger.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 TrustView = Annotated[
@@ -130,18 +142,14 @@ def begin(
     until: Until,
     epsilon: Epsilon,
     dataset: Dataset,
-    start: Annotated[
-        str | None, typer.Option(help="The first day.", metavar="DAY", show_default="today")
-    ] = None,
+    start: FirstDay = None,
     name: Name = "schedule",
     k: Length = "10",
     delta: Delta = 1e-6,
     kind: KindOption = "cumulative",
     window: Window = 1,
     mechanism: Mechanism = "auto",
-    where: Annotated[
-        list[str] | None, typer.Option(help="Count these rows only, an SQL condition.")
-    ] = None,
+    where: WhereOption = None,
     max_items: Annotated[
         int | None, typer.Option(help="Cut each person down to this many items.")
     ] = None,
@@ -149,7 +157,7 @@ def begin(
     table: Table = None,
     trust_view: TrustView = False,
     ledger: LedgerOption = None,
-    analyst: Annotated[str | None, typer.Option(help="Pay from this analyst's allowance.")] = None,
+    analyst: Analyst = None,
 ) -> None:
     """Begin a schedule: pay for all its lists at once. Nothing is read yet.
 
@@ -191,10 +199,7 @@ def run(
     source: Source,
     dataset: Dataset,
     name: Name = "schedule",
-    now: Annotated[
-        str | None,
-        typer.Option(help="The day that counts as today.", metavar="DAY", show_default="today"),
-    ] = None,
+    now: Now = None,
     table: Table = None,
     trust_view: TrustView = False,
     ledger: LedgerOption = None,
@@ -218,16 +223,7 @@ def run(
         table=table,
         trust_view=trust_view,
     ).run(now)
-    if json:
-        typer.echo(found.to_json())
-    else:
-        from topsecret.cli.render import show, show_together
-
-        typer.echo(found.title)
-        if found.release is not None:
-            typer.echo()
-            show(found.release)
-        show_together(found.together)
+    show_period(found, json)
     if found.cut_short:
         periods = ", ".join(map(str, found.cut_short))
         typer.echo(
@@ -236,6 +232,30 @@ def run(
             err=True,
         )
         raise typer.Exit(1)
+
+
+def show_period(found: PeriodList, json: bool) -> None:
+    """The list of a period on the terminal, or as JSON."""
+    if json:
+        typer.echo(found.to_json())
+        return
+    from topsecret.cli.render import show, show_together
+
+    typer.echo(found.title)
+    if found.release is not None:
+        typer.echo()
+        show(found.release)
+    show_together(found.together)
+
+
+def show_progress(found: dict[str, Any], json: bool) -> None:
+    """How far a publication is."""
+    if json:
+        typer.echo(json_module.dumps(found, indent=2))
+        return
+    typer.echo(f"{found['name']}: {found['periods']} periods, {len(found['lists'])} lists")
+    for one in found["lists"]:
+        typer.echo(f"  period {one['period']:>4}, rows until before {one['end']}: {one['state']}")
 
 
 @schedule.command()
@@ -251,13 +271,7 @@ def status(
     """
     from topsecret.questions.schedule import progress
 
-    found = progress(open_ledger(ledger), dataset, name)
-    if json:
-        typer.echo(json_module.dumps(found, indent=2))
-        return
-    typer.echo(f"{name}: {found['periods']} periods, {len(found['lists'])} lists")
-    for one in found["lists"]:
-        typer.echo(f"  period {one['period']:>4}, rows until before {one['end']}: {one['state']}")
+    show_progress(progress(open_ledger(ledger), dataset, name), json)
 
 
 @schedule.command("write-off")

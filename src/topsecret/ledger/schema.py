@@ -132,6 +132,57 @@ PERIODS = Table(
 )
 """How far each period of a publication got, and the answer that may be shown."""
 
+SEALS = Table(
+    "series_seals",
+    METADATA,
+    Column("reservation", Text, primary_key=True),
+    Column("period", Integer, primary_key=True),
+    Column("nonce", Text, nullable=False),
+    sqlite_with_rowid=False,
+)
+"""Periods of a series whose counts are fixed, each with a random number of its own. Secret."""
+
+SERIES_PERSONS = Table(
+    "series_persons",
+    METADATA,
+    Column("reservation", Text, primary_key=True),
+    Column("person", Text, primary_key=True),
+    Column("counts", Integer, nullable=False),
+    sqlite_with_rowid=False,
+)
+"""How many counts each person, under a keyed hash, has had for life. Secret."""
+
+SERIES_PAIRS = Table(
+    "series_pairs",
+    METADATA,
+    Column("reservation", Text, primary_key=True),
+    Column("pair", Text, primary_key=True),
+    Column("period", Integer, nullable=False),
+    sqlite_with_rowid=False,
+)
+"""In which period each pair of person and item, under a keyed hash, counted last. Secret."""
+
+SERIES_ARRIVALS = Table(
+    "series_arrivals",
+    METADATA,
+    Column("reservation", Text, primary_key=True),
+    Column("period", Integer, primary_key=True),
+    Column("pair", Text, primary_key=True),
+    sqlite_with_rowid=False,
+)
+"""Pairs of recent periods that were found already, where periods are read again. Secret."""
+
+SERIES_SUMS = Table(
+    "series_sums",
+    METADATA,
+    Column("reservation", Text, primary_key=True),
+    Column("period", Integer, primary_key=True),
+    Column("item", Text, primary_key=True),
+    Column("persons", Integer, nullable=False),
+    sqlite_with_rowid=False,
+)
+"""What each period added to an item; period 0 has the sum of all of them. Secret."""
+
 
 def _first_tables(connection: Connection) -> None:
     METADATA.create_all(connection)
@@ -173,11 +224,17 @@ def _publications(connection: Connection) -> None:
         table.create(connection, checkfirst=True)
 
 
+def _series(connection: Connection) -> None:
+    for table in (SEALS, SERIES_PERSONS, SERIES_PAIRS, SERIES_ARRIVALS, SERIES_SUMS):
+        table.create(connection, checkfirst=True)
+
+
 MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     _first_tables,
     _append_only,
     _first_forms,
     _publications,
+    _series,
 )
 """The migration at index n leads from version n to version n + 1."""
 

@@ -120,6 +120,13 @@ class SeriesNumbers:
         with precision(_BITS):
             return up(self._deviation(period))
 
+    def growth_deviation(self, period: int, lag: int) -> float:
+        """That of the difference between a value and the one ``lag`` periods before, rounded up."""
+        a = self.coefficients()[:period]
+        with precision(_BITS):
+            steps = (a[j] - a[j - lag] if j >= lag else a[j] for j in range(period))
+            return up(ball(self.sigma) * sum((one * one for one in steps), arb(0)).sqrt())
+
     def threshold(self, period: int) -> int:
         """τ_t in 1/1024: a label is named if its value, rounded to 1/1024, is larger.
 

@@ -102,6 +102,8 @@ def checked_plan(
     plan = planned(numbers, question, terms, lists)
     if plan.each.weights is not None:
         _refuse_for_weights(question)
+    if terms is not None:
+        _check_schema(source, question)
     return plan
 
 
@@ -283,6 +285,16 @@ def _check_source(source: Source, question: Question) -> None:
                 f"{source.name} does not declare that it applies {name}; leave {name} out, or let "
                 f"the source say does = {{'{name}'}}"
             )
+
+
+def _check_schema(source: Source, question: Question) -> None:
+    """What the columns' types show to be wrong is refused before it is paid for."""
+    from topsecret.sources.session import Engine, check_before_paying
+
+    asked = question.counted
+    plain = all(isinstance(part, str) for part in asked.item_columns) and not asked.where
+    if isinstance(source, Engine) and not (plain and question.groups is None):
+        check_before_paying(source, question.queries(1))
 
 
 def _engine(source: Source) -> Engine:

@@ -89,7 +89,7 @@ class Schedule:
             k=k,
             epsilon=epsilon,
             delta=delta,
-            start=_start(start, ledger, dataset, name),
+            start=first_day(start, ledger, dataset, name),
             kind=kind,
             window=window,
             k_bar=k_bar,
@@ -216,7 +216,7 @@ def _paid(
     return books.open(request, name, record)
 
 
-def _start(
+def first_day(
     start: DayLike | None, ledger: Ledger, dataset: str, name: str
 ) -> DayLike | datetime.date:
     """The day that was given, or that of the schedule as it was begun, or today."""

@@ -68,7 +68,7 @@ class ScheduleTerms:
     def question(self, period: int | None = None) -> Question:
         """What is asked after a period; of no period in particular for the plan."""
         asked = dict(self.asked)
-        where = tuple(_condition(one) for one in asked.pop("where"))
+        where = tuple(condition_from(one) for one in asked.pop("where"))
         if isinstance(asked["item"], list):
             asked["item"] = tuple(asked["item"])
         if period is not None:
@@ -110,7 +110,8 @@ class ScheduleTerms:
         return cls(record["time"], periods, record["kind"], record["window"], record["asked"])
 
 
-def _condition(record: Mapping[str, Any]) -> Condition | Expression:
+def condition_from(record: Mapping[str, Any]) -> Condition | Expression:
+    """A condition as its fingerprint wrote it."""
     if "expression" in record:
         return Expression(record["expression"])
     value = record["value"]

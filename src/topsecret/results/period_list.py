@@ -5,21 +5,23 @@ from __future__ import annotations
 import datetime
 import json
 from dataclasses import dataclass
+from typing import Literal
 
 from topsecret.results.release import Release
 
 
 @dataclass(frozen=True, slots=True)
 class PeriodList:
-    """What a schedule shows for one period.
+    """What a schedule or a series shows for one period.
 
-    *Guarantee.* All lists that a schedule ever shows are together
-    (``epsilon``, ``delta``)-differentially private; a list that is held costs nothing.
+    *Guarantee.* All lists that a schedule or a series ever shows are together
+    (``epsilon``, ``delta``)-differentially private; a list that is held costs nothing. What a
+    series needs for that is in ``caveats``.
     """
 
     name: str
     period: int
-    """Which of the schedule's periods, from 1 on; 0 before the first has ended."""
+    """Which of the periods, from 1 on; 0 before the first has ended."""
     periods: int
     start: datetime.date | None
     end: datetime.date | None
@@ -31,12 +33,22 @@ class PeriodList:
     drawn_until: datetime.date | None
     """The day after that period's last: no later row is in the list."""
     lists: int
-    """How many lists the schedule draws in all."""
+    """How many lists are drawn in all, at most."""
     epsilon: float
     delta: float
-    """Of the whole schedule."""
+    """Of all lists together."""
     cut_short: tuple[int, ...] = ()
     """Periods whose list was due and was cut short; the owner may write them off."""
+    publication: Literal["schedule", "series"] = "schedule"
+    caveats: tuple[str, ...] = ()
+    """What the guarantee rests on, in words."""
+    values: tuple[float, ...] | None = None
+    """Of a series: the items' noisy numbers of counted persons, in the list's order."""
+    deviation: float | None = None
+    """The standard deviation of the values' noise."""
+    growth: tuple[float | None, ...] | None = None
+    """By how much each value has grown since the list before; None for an item new since then."""
+    growth_deviation: float | None = None
 
     @property
     def held(self) -> bool:
@@ -60,6 +72,12 @@ class PeriodList:
     @property
     def together(self) -> str:
         """What all lists cost together, in words."""
+        if self.publication == "series":
+            rows = "; ".join(("The lists were paid for at once, before the first", *self.caveats))
+            return (
+                f"All lists of this series, {self.lists} at most, are together "
+                f"({self.epsilon:.6g}, {self.delta:g})-differentially private. {rows}."
+            )
         return (
             f"The {self.lists} lists of this schedule, and their repetitions, are together "
             f"({self.epsilon:.6g}, {self.delta:g})-differentially private, for rows that may "
@@ -72,7 +90,7 @@ class PeriodList:
 
     def to_dict(self) -> dict[str, object]:
         """Plain values that JSON can hold."""
-        return {
+        shown: dict[str, object] = {
             "name": self.name,
             "period": self.period,
             "periods": self.periods,
@@ -87,6 +105,16 @@ class PeriodList:
             "delta": self.delta,
             "release": None if self.release is None else self.release.to_dict(),
         }
+        if self.publication == "series":
+            shown |= {
+                "publication": self.publication,
+                "caveats": list(self.caveats),
+                "values": None if self.values is None else list(self.values),
+                "deviation": self.deviation,
+                "growth": None if self.growth is None else list(self.growth),
+                "growth_deviation": self.growth_deviation,
+            }
+        return shown
 
     def to_json(self) -> str:
         """The same as text."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
 from sqlglot import exp
@@ -22,7 +23,7 @@ from topsecret.errors import (
 from topsecret.sources.domains.domain import Column, FileColumn
 from topsecret.sources.source import CountQuery, LeadingCounts, Schema
 from topsecret.sources.sql.dialects import check_dialect
-from topsecret.sources.sql.groups import counts_by_group, label, leading_by_group
+from topsecret.sources.sql.groups import counts_by_group, leading_by_group, numbered
 from topsecret.sources.sql.rendering import rendered
 from topsecret.sources.sql.statements import leading_counts as ranking
 from topsecret.sources.sql.statements import number_of_persons
@@ -105,23 +106,25 @@ def leading_counts_of(engine: Engine, queries: Sequence[CountQuery]) -> list[Lea
     """
     found: list[LeadingCounts] = []
     with engine.session(queries[0]) as session:
-        check(session, queries[0])
+        check(session, *queries)
         if queries[0].home is not None:
             return _of_groups(session, queries)
         for query in queries:
             with charged(after_rows=bool(found)):
                 rows = session.run(statement(session, query))
+            with charged(after_rows=True):
                 found.append(items_of(session, query, rows))
     return found
 
 
 def _of_groups(session: Session, queries: Sequence[CountQuery]) -> list[LeadingCounts]:
     rows = session.run(statement(session, queries[0]))
-    lists: dict[str, Rows] = {}
+    numbers = numbered(queries[0])
+    lists: dict[int, Rows] = {}
     for home, *row in rows:
-        lists.setdefault(home, []).append(tuple(row))
+        lists.setdefault(int(home), []).append(tuple(row))
     return [
-        items_of(session, query, lists.get(label(query.home.group), []))
+        items_of(session, query, lists.get(numbers[query.home.group], []))
         for query in queries
         if query.home is not None
     ]
@@ -141,17 +144,39 @@ def items_of(session: Session, query: CountQuery, rows: Rows) -> LeadingCounts:
     return query.items(rows)
 
 
-def check(session: Session, query: CountQuery) -> None:
+def check(session: Session, *queries: CountQuery) -> None:
     """Refuse, free of charge, what the schema alone shows to be wrong.
 
-    No row is read. Where the schema is not known without rows there is nothing to check.
+    No row is read. Where the schema is not known without rows there is nothing to check. Questions
+    about groups that each person is in one of are one statement.
     """
-    schema = session.schema(query.columns)
-    if schema is None:
-        return
-    events, _ = nothing(query.columns)
-    build = ranking if query.home is None else counts_by_group
-    refused_for_schema(lambda: build(events, query, schema, session.dialect))
+    for query in queries[:1] if queries[0].home is not None else queries:
+        schema = session.schema(query.columns)
+        if schema is None:
+            return
+        events, _ = nothing(query.columns)
+        build = ranking if query.home is None else counts_by_group
+        refused_for_schema(partial(build, events, query, schema, session.dialect))
+
+
+def check_before_paying(engine: Engine, queries: Sequence[CountQuery]) -> None:
+    """Refuse what the schema alone shows to be wrong, before a budget is asked.
+
+    Whatever else goes wrong is left to the question itself, which knows what is charged.
+    """
+    with suppress_others(), engine.session(queries[0]) as session:
+        check(session, *queries)
+
+
+@contextmanager
+def suppress_others() -> Iterator[None]:
+    """Let ``WrongForSchema`` pass, and no other failure of a source."""
+    try:
+        yield
+    except WrongForSchema:
+        raise
+    except (SourceError, InvalidParameter):
+        pass
 
 
 def refused_for_schema(build: Callable[[], object]) -> None:

@@ -87,8 +87,8 @@ SALT_BYTES = 16
 class GroupAssignment:
     """One of several public groups of rows, with each person kept in one of them alone.
 
-    A person with rows in several groups stays in the one with the least hash of salt, person and
-    group; so one person more or less changes the counts of one group only.
+    A person with rows in several groups stays in one of them, chosen by the salt and that person
+    alone (``sql.groups``); so one person more or less changes the counts of one group only.
     """
 
     column: str

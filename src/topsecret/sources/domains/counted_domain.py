@@ -20,7 +20,7 @@ from topsecret.sources.domains.domain_items import members
 from topsecret.sources.session import Engine, Session, charged, check, items_of, persons
 from topsecret.sources.source import CountQuery, Item, LeadingCounts
 from topsecret.sources.sql.dialects import ascending
-from topsecret.sources.sql.groups import counts_by_group, label
+from topsecret.sources.sql.groups import counts_by_group, numbered
 from topsecret.sources.sql.statements import (
     column,
     derived,
@@ -182,7 +182,7 @@ def counted_domains(engine: Engine, queries: Sequence[CountQuery]) -> Iterator[l
     """Count the public domain of each query, all in one session."""
     found: list[CountedDomain] = []
     with engine.session(queries[0]) as session:
-        check(session, queries[0])
+        check(session, *queries)
         if queries[0].home is not None:
             yield _counted_groups(session, queries)
             return
@@ -217,13 +217,12 @@ def _counted_groups(session: Session, queries: Sequence[CountQuery]) -> list[Cou
     kept = session.keep(
         counts_by_group(events, query, schema, session.dialect, public, session.once)
     )
-    names = item_names(query)
+    names, numbers = item_names(query), numbered(query)
     found = []
     for one in queries:
         assert one.home is not None
-        mine = exp.EQ(
-            this=column("home", "kept"), expression=exp.Literal.string(label(one.home.group))
-        )
+        number = numbers[one.home.group]
+        mine = exp.EQ(this=column("home", "kept"), expression=_number(number))
         counts: Any = exp.select(*(column(name, "kept") for name in (*names, "persons")))
         counts = counts.from_(exp.alias_(kept.copy(), "kept", table=True, quoted=True)).where(mine)
         scores = counts if public is None else _joined(public, counts.subquery(), names)

@@ -1,26 +1,33 @@
 """Several public groups of rows in one statement, each person in one of them alone.
 
-The rows that count are read once. A person with rows in several groups stays in the one with the
-least ``md5(salt:home:, length of person, person, length of group, group)``. All groups are counted
-from these rows together, so that a relation that gives other rows each time it is read (a sample,
-a file that grows) cannot put one person into two lists.
+The rows that count are read once. A person with rows in several groups stays in one, chosen by
+that person's own hash. All groups are counted from these rows together, so that a relation that
+gives other rows each time it is read (a sample, a file that grows) cannot put one person into two
+lists.
+
+*Which group.* Every group has a number x from 1 to 65,536 of its own, drawn from the salt
+(``numbered``). The first eight digits of ``md5(salt:home:, length of person, person)`` are two
+numbers of the person, a from 1 to 65,536 and b. The person stays in the group with the least
+(a x + b) mod 65,537. That is a prime, so no two groups have the same, and of two groups each is the
+lesser for half of the persons. One hash a person and whole numbers in each row: a hash for each
+person and group took longer than all the rest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from sqlglot import exp
 
 from topsecret.errors import InvalidParameter
 from topsecret.sources.domains.domain import Value
-from topsecret.sources.source import CountQuery, GroupAssignment, Kind, Schema
+from topsecret.sources.source import CountQuery, Kind, Schema
 from topsecret.sources.sql.conditions import Condition
-from topsecret.sources.sql.dialects import as_text, ascending, counted, digest
+from topsecret.sources.sql.dialects import ascending, digest
 from topsecret.sources.sql.filters import holds
 from topsecret.sources.sql.statements import (
-    EVENTS,
     column,
     counted_pairs,
     derived,
@@ -38,17 +45,36 @@ Once = Callable[[exp.Select], exp.Select]
 MATERIALIZED = {"duckdb", "postgres", "sqlite"}
 """Engines that are told to read a part of a statement once."""
 
-HASH = 32
-"""Digits of the hash in front of the group's label."""
+PRIME = 65_537
+"""The numbers that choose a group are taken modulo this."""
+
+DIGITS = "0123456789abcdef"
+FEW = 8
+"""So many groups are compared with a row's one by one; among more, the half is found first."""
 
 
-def label(group: Value) -> str:
-    """A group's name as text, the same on every engine.
+def numbered(query: CountQuery) -> dict[Value, int]:
+    """The groups of a question, each with its number in the statement.
 
-    >>> [label(group) for group in ("DE", 7, True)]
-    ['DE', '7', 'true']
+    >>> from topsecret.sources import GroupAssignment
+    >>> home = GroupAssignment("country", ("DE", "FR"), "DE")
+    >>> numbered(CountQuery("place", "user", 3, home=home, salt=bytes(16)))
+    {'DE': 24077, 'FR': 43546}
     """
-    return str(group).lower() if isinstance(group, bool) else str(group)
+    assert query.home is not None
+    groups = query.home.groups
+    if len(groups) >= PRIME:
+        raise InvalidParameter(f"{len(groups)} groups are too many; ask about {PRIME - 1} at most")
+    found: dict[Value, int] = {}
+    taken: set[int] = set()
+    for group in groups:
+        drawn = hashlib.md5(f"{query.salt.hex()}:group:{group}".encode()).hexdigest()
+        number = int(drawn[:4], 16)
+        while number in taken:
+            number = (number + 1) % (PRIME - 1)
+        taken.add(number)
+        found[group] = number + 1
+    return found
 
 
 def counts_by_group(
@@ -59,9 +85,12 @@ def counts_by_group(
     members: exp.Expression | None = None,
     once: Once = lambda select: select,
 ) -> exp.Select:
-    """Every item of every group with its number of distinct persons: (home, item, …, persons)."""
+    """Every item of every group with its number of distinct persons: (home, item, …, persons).
+
+    ``home`` is the group's number (``numbered``).
+    """
     assert query.home is not None
-    home = named(_home(query.home, schema, dialect), "home")
+    home = named(_home(query, schema, dialect), "home")
     names = item_names(query)
     kept = pairs(events, query, schema, dialect, [home])
     kept.set("distinct", None)  # rows are made distinct once most of them are gone
@@ -69,10 +98,9 @@ def counts_by_group(
     kept = kept.where(*holds((among,), schema, dialect))
     if members is not None:
         kept = members_only(kept, names, members, ["home"])
-    own = exp.Substring(this=column("chosen", "homes"), start=exp.Literal.number(HASH + 1))
     same = exp.and_(
         exp.EQ(this=column("person", "read"), expression=column("person", "homes")),
-        exp.EQ(this=column("home", "read"), expression=own),
+        exp.EQ(this=column("home", "read"), expression=column("chosen", "homes")),
     )
     at_home = (
         exp.select(*(column(name, "read") for name in (*names, "person", "home")))
@@ -107,30 +135,98 @@ def leading_by_group(counts: exp.Expression, query: CountQuery, dialect: str) ->
 
 
 def _homes(query: CountQuery, schema: Schema, dialect: str) -> exp.Select:
-    """Each person with their one group: its hash, then its label."""
-    apart = exp.select(column("person", "read"), column("home", "read"))
-    apart = apart.distinct().from_(_table("read"))
-    hashed = digest(message(query, schema, dialect, ["home"], ":home:"), dialect)
-    key = exp.DPipe(this=hashed, expression=column("home", "pairs"), safe=False)
-    least = exp.Min(this=as_text(key, dialect))
+    """Each person with the number of their one group."""
+    everybody = exp.select(column("person", "read")).distinct().from_(_table("read"))
+    hashed = digest(message(query, schema, dialect, [], ":home:"), dialect)
     person = column("person", "pairs")
-    chosen = exp.select(person, named(least, "chosen"))
-    return chosen.from_(derived(apart, "pairs")).group_by(person.copy())
+    digits = exp.select(person, named(hashed, "digits")).from_(derived(everybody, "pairs"))
+    first = exp.Sub(this=_drawn(1), expression=_number(16**3 + 16**2 + 16))
+    numbers = exp.select(
+        column("person", "hashed"), named(first, "factor"), named(_drawn(5), "shift")
+    ).from_(derived(digits, "hashed"))
+    home = column("home", "read")
+    product = exp.Mul(this=column("factor", "drawn"), expression=home)
+    order = exp.Mod(
+        this=exp.paren(exp.Add(this=product, expression=column("shift", "drawn"))),
+        expression=_number(PRIME),
+    )
+    # The least, with the group's number behind it.
+    least = exp.Min(
+        this=exp.Add(
+            this=exp.Mul(this=exp.paren(order), expression=_number(PRIME)), expression=home.copy()
+        )
+    )
+    who = column("person", "read")
+    same = exp.EQ(this=who.copy(), expression=column("person", "drawn"))
+    chosen = exp.Mod(this=least, expression=_number(PRIME))
+    return (
+        exp.select(who, named(chosen, "chosen"))
+        .from_(_table("read"))
+        .join(derived(numbers, "drawn"), on=same)
+        .group_by(who.copy())
+    )
 
 
-def _home(home: GroupAssignment, schema: Schema, dialect: str) -> exp.Expression:
-    """The label of the row's group, by the same comparison that keeps the row."""
-    kind: Kind = schema[home.column]
-    if len({type(group) for group in home.groups}) > 1:
+def _drawn(start: int) -> exp.Expression:
+    """Four digits of a person's hash, each from 1 to 16, as a number."""
+    total: exp.Expression | None = None
+    for place in range(4):
+        digit = exp.Substring(
+            this=column("digits", "hashed"),
+            start=_number(start + place),
+            length=_number(1),
+        )
+        value = exp.StrPosition(this=exp.Literal.string(DIGITS), substr=digit)
+        part = exp.Mul(this=whole(value), expression=_number(16 ** (3 - place)))
+        total = part if total is None else exp.Add(this=total, expression=part)
+    assert total is not None
+    return exp.paren(total)
+
+
+def _home(query: CountQuery, schema: Schema, dialect: str) -> exp.Expression:
+    """The number of the row's group, by the same comparison that keeps the row."""
+    home = query.home
+    assert home is not None
+    types = {type(group) for group in home.groups}
+    if len(types) > 1:
         raise InvalidParameter("groups must be all text, all whole numbers or all truth values")
-    value = column(home.column, EVENTS)
-    if kind == "text" and isinstance(home.groups[0], str):
-        return counted(value, kind, dialect)
+    numbers = list(numbered(query).items())
+    kind: Kind = schema[home.column]
+    if (kind, types) in (("text", {str}), ("integer", {int})):
+        numbers.sort()  # as the engine compares them: by code point, or by value
+    else:
+        return whole(_cases(home.column, numbers, schema, dialect, len(numbers)))
+    return whole(_cases(home.column, numbers, schema, dialect, FEW))
+
+
+def _cases(
+    name: str, numbers: Sequence[tuple[Value, int]], schema: Schema, dialect: str, few: int
+) -> exp.Expression:
+    """The number that belongs to the value of a column."""
+
+    def is_(operator: str, group: Value) -> exp.Expression:
+        return holds((Condition(name, operator, group),), schema, dialect)[0]
+
     cases = exp.case()
-    for group in home.groups:
-        same = holds((Condition(home.column, "=", group),), schema, dialect)
-        cases = cases.when(same[0], exp.Literal.string(label(group)))
-    return as_text(cases, dialect)
+    if len(numbers) <= few:
+        for group, number in numbers:
+            cases.when(is_("=", group), _number(number), copy=False)
+        return cases
+    half = len(numbers) // 2
+    below, above = (
+        _cases(name, part, schema, dialect, few) for part in (numbers[:half], numbers[half:])
+    )
+    cases.when(is_("<", numbers[half][0]), below, copy=False)
+    return cases.else_(above, copy=False)
+
+
+def whole(value: exp.Expression) -> exp.Expression:
+    """A whole number of 64 bits: products of two of 32 would be too large."""
+    return exp.cast(value, exp.DataType.Type.BIGINT)
+
+
+def _number(value: int) -> Any:
+    return exp.Literal.number(value)
 
 
 def _name(name: str) -> Any:

@@ -94,7 +94,7 @@ def leading_counts(
     persons = exp.to_identifier("persons", quoted=True)
     items = [column(name, source) for name in item_names(query)]
     counts.set("order", exp.Order(expressions=ranking(persons, items, dialect)))
-    return counts.limit(query.rows)
+    return counts.limit(query.rows, copy=False)
 
 
 def ranking(
@@ -134,7 +134,8 @@ def counted_pairs(
     within = exp.LTE(
         this=column("choice", "choices"), expression=exp.Literal.number(query.max_items)
     )
-    return _grouped(_numbered(kept, query, schema, dialect, more), names, "choices").where(within)
+    numbered = _numbered(kept, query, schema, dialect, more)
+    return _grouped(numbered, names, "choices").where(within, copy=False)
 
 
 def person_items(
@@ -165,19 +166,20 @@ def number_of_persons(
 
 
 def derived(select: exp.Select, name: str) -> Any:  # sqlglot's own classes differ by version
-    """A select as a table of this name."""
-    return exp.alias_(select.subquery(), name, table=True, quoted=True)
+    """A select as a table of this name. The select itself, since copies take most of the time."""
+    return exp.alias_(select.subquery(copy=False), name, table=True, quoted=True, copy=False)
 
 
 def named(value: exp.Expression, name: str) -> Any:
     """``value AS "name"``."""
-    return exp.alias_(value, name, quoted=True)
+    return exp.alias_(value, name, quoted=True, copy=False)
 
 
 def _grouped(rows: exp.Select, names: Sequence[str], source: str) -> exp.Select:
     items = [column(name, source) for name in names]
     persons = named(exp.Count(this=exp.Star()), "persons")
-    return exp.select(*items, persons).from_(derived(rows, source)).group_by(*items)
+    counts = exp.select(*items, persons, copy=False).from_(derived(rows, source), copy=False)
+    return counts.group_by(*(item.copy() for item in items), copy=False)
 
 
 def pairs(
@@ -197,10 +199,10 @@ def pairs(
     shown.append(named(person_of(who, query.person, schema, dialect), "person"))
     needed.append(_present(who.copy()))
     return (
-        exp.select(*shown, *more)
-        .distinct()
-        .from_(exp.alias_(events, EVENTS, table=True, quoted=True))
-        .where(*needed, *holds(query.where, schema, dialect))
+        exp.select(*shown, *more, copy=False)
+        .distinct(copy=False)
+        .from_(exp.alias_(events, EVENTS, table=True, quoted=True), copy=False)
+        .where(*needed, *holds(query.where, schema, dialect), copy=False)
     )
 
 
@@ -281,7 +283,8 @@ def members_only(
         .from_(exp.alias_(members.copy(), "members", table=True, quoted=True))
         .where(*same)
     )
-    return exp.select(*shown).from_(derived(kept, "pairs")).where(exp.Exists(this=inside))
+    inner = exp.select(*shown, copy=False).from_(derived(kept, "pairs"), copy=False)
+    return inner.where(exp.Exists(this=inside), copy=False)
 
 
 def _numbered(
@@ -299,7 +302,8 @@ def _numbered(
         order=exp.Order(expressions=choice_order(query, schema, dialect)),
     )
     shown = [column(name, "pairs") for name in (*more, *names)]
-    return exp.select(*shown, named(number, "choice")).from_(derived(kept, "pairs"))
+    shown.append(named(number, "choice"))
+    return exp.select(*shown, copy=False).from_(derived(kept, "pairs"), copy=False)
 
 
 def choice_order(query: CountQuery, schema: Schema, dialect: str) -> list[exp.Ordered]:
@@ -321,7 +325,7 @@ def message(
     if dialect == "sqlite" or (isinstance(schema, Columns) and query.person in schema.marked):
         texts[0] = unmarked(texts[0], dialect)
     kinds: list[str] = [schema.get(str(part), "text") for part in query.item_columns]
-    for name, kind in zip(names, kinds if not purpose else ["text"], strict=True):
+    for name, kind in zip(names, kinds if names else [], strict=True):
         value = column(name, "pairs")
         shown = exp.cast(value, exp.DataType.Type.TEXT)
         texts.append(truth_text(value) if kind == "boolean" and dialect == "sqlite" else shown)
