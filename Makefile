@@ -98,14 +98,14 @@ bare:
 
 # New cases and new noise, round after round: each begins with the seed that repeats it
 # (python -m pytest --hypothesis-seed=SEED). A failure found here becomes a fixed @example. Then
-# 10,000 pairs of neighbours on every engine; then 2,000 requests of 64 clients with random kills of workers and of the PostgreSQL server; then 100
+# 10,000 pairs of neighbours on every engine, and 20,000 of pasted queries; then 2,000 requests of 64 clients with random kills of workers and of the PostgreSQL server; then 100
 # questions to the service whose workers are killed, and more requests by its own schema.
 ROUNDS ?= 10
 soak: $(VENV)/.test postgres java
 	for round in $$(seq $(ROUNDS)); do \
 	  seed=$$($(BIN)/python -c 'import secrets; print(secrets.randbits(64))'); echo "seed $$seed"; \
 	  $(BIN)/python -m pytest -n auto -m hypothesis --hypothesis-seed=$$seed || exit 1; done
-	$(BIN)/python -m pytest -n auto tests/sources/fuzz_soak.py
+	$(BIN)/python -m pytest -n auto tests/sources/fuzz_soak.py tests/sources/relations/owned_rows_soak.py
 	$(BIN)/python -m pytest tests/ledger/soak.py
 	TOPSECRET_SOAK=1 $(BIN)/python -m pytest tests/service/test_crash.py tests/questions/test_series_counts.py tests/service/test_schema.py
 

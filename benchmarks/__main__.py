@@ -18,6 +18,7 @@ MODULES = [
     "selection",
     "pure",
     "query",
+    "pasted_sql",
     "ledger",
     "applications",
     "service",

@@ -93,6 +93,8 @@ MAY_USE: dict[str, set[str]] = {
         "sources.schema",  # for whoever may not see the rows
         "",
     },
+    # Python's database interface over pasted SQL.
+    "dbapi": {"errors", "questions", "results", ""},
     "__main__": {"cli"},
     "": {"counts", "mechanisms.selection", "planning", "questions", "sources.file_form"},
 }

@@ -21,7 +21,15 @@ RUNS.append(pytest.param(ASKING, NO_WIDGETS, id=f"{ASKING.stem}-no widgets"))
 
 @pytest.mark.filterwarnings("ignore")  # of the kernel's client; the notebook's are errors
 @pytest.mark.parametrize(("path", "widgets"), RUNS)
-def test_a_notebook_runs(path: Path, widgets: str, tmp_path: Path) -> None:
+def test_a_notebook_runs(
+    path: Path,
+    widgets: str,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if path.stem == "postgres-shop":
+        monkeypatch.setenv("SHOP_URL", request.getfixturevalue("postgres_url"))
     notebook = nbformat.read(path, as_version=4)
     notebook.cells.insert(0, nbformat.v4.new_code_cell(FIRST + widgets))
     place = {"metadata": {"path": str(tmp_path)}}

@@ -112,7 +112,9 @@ def _keywords(opened: QuerySource, asked: RankedQuery) -> dict[str, Any]:
         "item": items[0] if len(items) == 1 else tuple(items),
         "person": opened.person,
         "k": asked.k,
-        "counts": asked.counts,
+        # All items of at least N persons come with numbers of their own.
+        "counts": asked.counts and asked.k != "all",
+        "at_least": asked.at_least if asked.k == "all" else None,
         "max_items": asked.max_items,
         "domain": opened.domain,
     }

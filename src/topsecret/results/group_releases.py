@@ -6,7 +6,9 @@ import html
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
+from topsecret.results import frames
 from topsecret.results.export import csv_text, json_text, printable
 from topsecret.results.release import Release, without_or_with
 
@@ -96,3 +98,15 @@ class Releases(Mapping[Group, Release]):
         header = next((release.rows()[0] for release in self.values()), [])
         lines = [[group, *line] for group, one in self.items() for line in one.rows()[1:]]
         return csv_text([[self.by, *header], *lines])
+
+    def to_pandas(self) -> Any:
+        """A ``pandas.DataFrame``: rank, items, n, plus_minus; ``attrs`` hold the whole answer."""
+        return frames.to_pandas(self)
+
+    def to_polars(self) -> Any:
+        """The same table of polars, which has no place for a receipt."""
+        return frames.to_polars(self)
+
+    def to_arrow(self) -> Any:
+        """The same ``pyarrow.Table``; its metadata hold the whole answer as JSON."""
+        return frames.to_arrow(self)

@@ -19,7 +19,7 @@ from topsecret.accounting.privacy_unit import PrivacyUnit
 from topsecret.accounting.weak_privacy import weakness
 from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import rounded_up
-from topsecret.results import export
+from topsecret.results import export, frames
 from topsecret.results.export import Public, plain, printable
 from topsecret.results.intervals import Intervals, smoothed
 
@@ -339,6 +339,18 @@ class Release:
     def to_csv(self) -> str:
         """The items as CSV text; the receipt is in ``to_json``."""
         return export.csv_text(self.rows())
+
+    def to_pandas(self) -> Any:
+        """A ``pandas.DataFrame``: rank, items, n, plus_minus; ``attrs`` hold the whole answer."""
+        return frames.to_pandas(self)
+
+    def to_polars(self) -> Any:
+        """The same table of polars, which has no place for a receipt."""
+        return frames.to_polars(self)
+
+    def to_arrow(self) -> Any:
+        """The same ``pyarrow.Table``; its metadata hold the whole answer as JSON."""
+        return frames.to_arrow(self)
 
     def plot(self) -> Figure:
         """Ranked bars, with 95% intervals where there are counts (the extra ``plot``)."""

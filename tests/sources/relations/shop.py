@@ -59,7 +59,7 @@ TEXTS: dict[str, Sequence[str | None]] = {
     "city": ("A", "B"),
     "topic": ("p1", "t"),
 }
-FLOATS = (0.0, -0.0, 1.5, None)
+FLOATS = (0.0, -0.0, 1.5, 0.1, 0.1 + 2**-56, None)
 
 Database = Mapping[str, Sequence[tuple[Any, ...]]]
 
@@ -185,8 +185,9 @@ class Queries:
         relation, person, columns = self._relation(3)
         item = self._chance.choice(columns)
         where = self._where("z", person, columns)
+        measure = self._chance.choice(["*", f"DISTINCT z.{person}", f"DISTINCT z.{person}"])
         return (
-            f"SELECT z.{item}, COUNT(DISTINCT z.{person}) AS n FROM ({relation}) z{where} "
+            f"SELECT z.{item}, COUNT({measure}) AS n FROM ({relation}) z{where} "
             f"GROUP BY z.{item} ORDER BY n DESC LIMIT 3"
         )
 
@@ -208,6 +209,10 @@ class Queries:
                 self._members,
                 self._linked,
                 self._last,
+                self._summed,
+                self._ranked,
+                self._common,
+                self._first_public,
             ]
         return self._chance.choice(makers)(depth - 1)
 
@@ -333,6 +338,62 @@ class Queries:
         )
         return (
             f"SELECT {alias}.{who_a} AS who, {alias}.{key} AS x1 FROM ({a}) {alias} WHERE {test}",
+            "who",
+            ["x1"],
+        )
+
+    def _summed(self, depth: int) -> tuple[str, str, list[str]]:
+        inner, who, columns = self._relation(depth)
+        alias, key = self._alias(), self._chance.choice(columns)
+        made = self._chance.choice(
+            [
+                f"SUM(CASE WHEN {alias}.{key} IS NULL THEN 1 ELSE 2 END)",
+                f"COUNT(DISTINCT {alias}.{key})",
+                f"COUNT(*) FILTER (WHERE {alias}.{key} IS NOT NULL)",
+                f"SUM({alias}.{key})",
+                f"MIN({alias}.{key})",
+            ]
+        )
+        return (
+            f"SELECT {alias}.{who} AS who, {made} AS x1 FROM ({inner}) {alias} "
+            f"GROUP BY {alias}.{who}",
+            "who",
+            ["x1"],
+        )
+
+    def _ranked(self, depth: int) -> tuple[str, str, list[str]]:
+        inner, who, columns = self._relation(depth)
+        alias, key = self._alias(), self._chance.choice(columns)
+        order, part = self._chance.choice(columns), self._chance.choice(columns)
+        number = self._chance.choice(["RANK", "DENSE_RANK", "ROW_NUMBER"])
+        more = self._chance.choice(["", f", {alias}.{part}"])
+        return (
+            f"SELECT {alias}.{who} AS who, {alias}.{key} AS x1 FROM ({inner}) {alias} QUALIFY "
+            f"{number}() OVER (PARTITION BY {alias}.{who}{more} ORDER BY {alias}.{order}) "
+            + self._chance.choice(["= 1", "<= 2"]),
+            "who",
+            ["x1"],
+        )
+
+    def _common(self, depth: int) -> tuple[str, str, list[str]]:
+        inner, who, columns = self._relation(depth)
+        name, key = self._alias(), self._chance.choice(columns)
+        join = self._chance.choice(["JOIN", "LEFT JOIN", "RIGHT JOIN"])
+        return (
+            f"WITH {name} AS (SELECT y.{who} AS who, y.{key} AS x1 FROM ({inner}) y) SELECT who, "
+            f"a.x1, b.x1 AS x2 FROM {name} a {join} {name} b USING (who)",
+            "who",
+            ["x1", "x2"],
+        )
+
+    def _first_public(self, depth: int) -> tuple[str, str, list[str]]:
+        inner, who, columns = self._relation(depth)
+        alias, key = self._alias(), self._chance.choice(columns)
+        negated = self._chance.choice(["", "NOT "])
+        first = "SELECT city, id FROM venues ORDER BY city LIMIT 1"
+        return (
+            f"SELECT {alias}.{who} AS who, {alias}.{key} AS x1 FROM ({inner}) {alias} WHERE "
+            f"{alias}.{key} {negated}IN (SELECT v.id FROM ({first}) v)",
             "who",
             ["x1"],
         )

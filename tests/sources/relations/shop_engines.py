@@ -23,6 +23,8 @@ class Shop(Protocol):
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]: ...
 
+    def close(self) -> None: ...
+
 
 def catalogue(dialect: str, unique: bool, schema_name: str = "main") -> FixedCatalogue:
     """What the engine would say of the shop's tables."""
@@ -71,11 +73,13 @@ class DuckShop:
             self._connection.execute(statement)
 
     def fill(self, data: Database) -> None:
-        for statement in _inserts(data):
-            self._connection.execute(statement)
+        self._connection.execute("BEGIN; " + "; ".join(_inserts(data)) + "; COMMIT")
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         return self._connection.execute(sql).fetchall()
+
+    def close(self) -> None:
+        self._connection.close()
 
 
 class SqliteShop:

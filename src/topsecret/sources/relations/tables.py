@@ -113,7 +113,8 @@ class Tables:
         inner = self._names.alias()
         unique = key in parent_entry.unique and not parent.shared_keys
         keys = owned_keys(as_source(parent, inner), column(KEY, inner), owner(inner))
-        if unique:  # every pair stands once by itself
+        # Every pair stands once by itself; SQLite indexes them only if they are made distinct.
+        if unique and self._dialect != "sqlite":
             keys.set("distinct", None)
         here, there = self._compared(entry, linking), column(KEY, alias)
         joined = projected(source, shown, owner(alias)).join(
