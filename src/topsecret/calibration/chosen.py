@@ -44,7 +44,7 @@ def tested_or_weighted(question: Question) -> Prepared:
         f"{weights.full_items} items count in full, those with n items about "
         f"√({weights.full_items}/n) for each, and at most {weights.most_items} items of a person "
         "count",
-        f"a list in order of up to {k} items; by picks, or by weights where people hold few things",
+        f"up to {k} items in order, by picks or by weights",
         f"stands for items that cannot be named safely by the rule that was chosen; {EMPTY_ADVICE}",
         list_chosen,
         depth + 1,
