@@ -10,7 +10,7 @@ def test_everyone_gets_the_same_file(tmp_path: Path) -> None:
     first = write_checkins(tmp_path / "a").read_bytes()
     assert first == write_checkins(tmp_path / "b").read_bytes()
     lines = first.decode().splitlines()
-    assert lines[0] == "time,user,place"
+    assert lines[0] == "time,user,place,minutes"
     assert len(lines) == ROWS + 1
     assert 0.8 * PERSONS < len({line.split(",")[1] for line in lines[1:]}) <= PERSONS
 

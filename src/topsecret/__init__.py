@@ -9,7 +9,7 @@ from topsecret.planning import Zipf, plan
 from topsecret.questions.schedule import Schedule
 from topsecret.questions.series import Series
 from topsecret.questions.sql import sql
-from topsecret.questions.top_k import Column, Expression, top_k, top_k_by
+from topsecret.questions.top_k import Column, Expression, Sum, top_k, top_k_by
 from topsecret.sources.file_form import File
 
 __version__ = "0.2.0"
@@ -22,6 +22,7 @@ __all__ = [
     "Histogram",
     "Schedule",
     "Series",
+    "Sum",
     "Zipf",
     "__version__",
     "plan",

@@ -68,12 +68,14 @@ class Entry:
     """Whether the order of the items is part of its answer."""
     fills: bool = False
     """Whether it names k items, or can be told to."""
+    measures: bool = False
+    """Whether it ranks by rows and sums, too: scores that a person moves by more than one."""
 
 
 _ENTRIES: dict[str, Entry] = {
-    "tested": Entry(unknown_domain.tested, spare=1, epsilons=(1e-4, 10.0)),
+    "tested": Entry(unknown_domain.tested, spare=1, epsilons=(1e-4, 10.0), measures=True),
     "limited-domain": Entry(
-        unknown_domain.limited_domain, at_price=unknown_domain.limited_domain_at
+        unknown_domain.limited_domain, at_price=unknown_domain.limited_domain_at, measures=True
     ),
     "limited-domain-laplace": Entry(unknown_domain.limited_domain_laplace, needs_cap=True),
     "optimal-threshold": Entry(
@@ -87,13 +89,13 @@ _ENTRIES: dict[str, Entry] = {
     ),
     "stable-fixed-k": Entry(stability.stable_fixed_k, ordered=False),
     "stable": Entry(stability.stable, chooses_k=True, ordered=False),
-    "pruned": Entry(public_domain.pruned, needs_domain=True, fills=True),
-    "gumbel": Entry(public_domain.gumbel, needs_domain=True, fills=True),
+    "pruned": Entry(public_domain.pruned, needs_domain=True, fills=True, measures=True),
+    "gumbel": Entry(public_domain.gumbel, needs_domain=True, fills=True, measures=True),
     "permute-and-flip": Entry(
-        public_domain.permute_and_flip, needs_domain=True, pure=True, fills=True
+        public_domain.permute_and_flip, needs_domain=True, pure=True, fills=True, measures=True
     ),
     "oneshot-exponential": Entry(
-        public_domain.oneshot_exponential, needs_domain=True, pure=True, fills=True
+        public_domain.oneshot_exponential, needs_domain=True, pure=True, fills=True, measures=True
     ),
     "oneshot-laplace": Entry(
         public_domain.oneshot_laplace, needs_domain=True, pure=True, ordered=False, fills=True
@@ -192,6 +194,8 @@ def paid_by_symbol(prepared: Prepared) -> tuple[int, Number, Number] | None:
 def refusal(name: str, question: Question) -> InvalidParameter | None:
     """Why the mechanism cannot answer, or None."""
     entry = _entry(name)
+    if question.scores is not None and not entry.measures:
+        return _not_measured(name, question)
     if question.delta == 0 and not entry.pure:
         return _without_delta(name, question)
     if question.ordered and not entry.ordered:
@@ -256,6 +260,17 @@ def refusal(name: str, question: Question) -> InvalidParameter | None:
             f"with mechanism={name!r}; raise k_bar or lower k"
         )
     return None
+
+
+def _not_measured(name: str, question: Question) -> InvalidParameter:
+    """Why a mechanism cannot rank by rows or sums."""
+    asked = f"k={question.k!r}" if isinstance(question.k, str) else f"at_least={question.at_least}"
+    if isinstance(question.k, str) or question.at_least is not None:
+        return InvalidParameter(f"{asked} needs measure='persons'; pass k=10, say, alone")
+    known = ", ".join(known for known, entry in _ENTRIES.items() if entry.measures)
+    return InvalidParameter(
+        f"mechanism={name!r} ranks by persons alone; leave measure out, or use one of: {known}"
+    )
 
 
 def _without_delta(name: str, question: Question) -> InvalidParameter:

@@ -85,7 +85,8 @@ def _check_neighbours(mechanism: Any, question: Question) -> None:
 
     A mechanism says by ``adjacency``, ``max_items`` and ``sensitivity`` for which changes of the
     counts its loss is proven (``topsecret verify`` tries exactly those). Here one person more or
-    less moves each count by at most one, as many counts as the cap that the source applies.
+    less moves each count by at most one (rows and sums by their bound), as many counts as the cap
+    that the source applies.
     """
     adjacency = getattr(mechanism, "adjacency", "add-remove")
     if adjacency != "add-remove":
@@ -97,10 +98,11 @@ def _check_neighbours(mechanism: Any, question: Question) -> None:
         raise InvalidParameter(
             f"the mechanism's loss is for persons of at most {cap} items; pass max_items={cap}"
         )
-    if getattr(mechanism, "sensitivity", 1) < 1:
+    unit = question.sensitivity
+    if getattr(mechanism, "sensitivity", 1) < unit:
         raise InvalidParameter(
-            "the mechanism's loss is for counts that a person moves by less than 1; "
-            "build it with sensitivity=1"
+            f"the mechanism's loss is for counts that a person moves by less than {unit}; "
+            f"build it with sensitivity={unit}"
         )
 
 

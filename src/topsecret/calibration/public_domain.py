@@ -10,7 +10,7 @@ from topsecret.calibration.prepared import (
     set_of_private_size,
 )
 from topsecret.calibration.question import Question
-from topsecret.calibration.words import about, too_small
+from topsecret.calibration.words import about, amount, too_small, unit_of
 from topsecret.exact.rounding import exact, up
 from topsecret.mechanisms import (
     CanonicalSet,
@@ -38,7 +38,8 @@ def gumbel(question: Question) -> Prepared:
 
 def gumbel_at(question: Question, price: float) -> Prepared:
     """`GumbelTopK` at a price per pick that others fixed."""
-    mechanism = GumbelTopK(question.length, 1 / exact(price))
+    unit = question.sensitivity
+    mechanism = GumbelTopK(question.length, unit / exact(price), sensitivity=unit)
     return _prepared("gumbel", question, mechanism, {"epsilon_per_pick": price}, 1 / price)
 
 
@@ -59,7 +60,7 @@ def pruned(question: Question) -> Prepared:
 def pruned_at(question: Question, price: float) -> Prepared:
     """`PrunedTopK` at a price of its last picks that others fixed."""
     parameters: dict[str, Public] = {"epsilon_per_pick": price}
-    mechanism = PrunedTopK(question.length, price)
+    mechanism = PrunedTopK(question.length, price, question.sensitivity)
     return _prepared("pruned", question, mechanism, parameters, 1 / price)
 
 
@@ -71,7 +72,9 @@ def permute_and_flip(question: Question) -> Prepared:
     )
     if price <= 0:
         raise too_small(question)
-    mechanism = PermuteAndFlip(k, 1 / exact(price))  # type: ignore[arg-type]  # exact on purpose
+    unit = question.sensitivity
+    scale = unit / exact(price)
+    mechanism = PermuteAndFlip(k, scale, sensitivity=unit)  # type: ignore[arg-type]  # exact
     return _prepared(
         "permute-and-flip", question, mechanism, {"epsilon_per_pick": price}, 1 / price
     )
@@ -79,8 +82,9 @@ def permute_and_flip(question: Question) -> Prepared:
 
 def oneshot_exponential(question: Question) -> Prepared:
     """`OneshotExponential`, pure."""
-    mechanism = OneshotExponential(question.length, question.epsilon)
-    scale = up(mechanism.scale)
+    unit = question.sensitivity
+    mechanism = OneshotExponential(question.length, question.epsilon, unit)
+    scale = up(mechanism.scale / unit)
     return _prepared("oneshot-exponential", question, mechanism, {"scale": scale}, scale)
 
 
@@ -151,10 +155,10 @@ def _prepared(
         name,
         question,
         mechanism,
-        {"domain_size": question.domain_size, **parameters},
+        {"domain_size": question.domain_size, **parameters, **unit_of(question)},
         scale,
         f"its noisy count is among the {k} largest of the {question.domain_size} items of the "
-        f"public domain; the noise has a scale of {about(scale)} people",
+        f"public domain; the noise has a scale of {amount(question, scale)}",
         f"{k} items {order}",
         _NEVER,
         list_ended,

@@ -36,6 +36,18 @@ CHOOSE: Choose = "public"
 
 
 @dataclass(frozen=True, slots=True)
+class Scores:
+    """What items are ranked by where it is not persons: whole units that a person adds up to."""
+
+    sensitivity: int
+    """How many units one person moves a score by, at most."""
+    per_unit: int
+    """How many units one whole is."""
+    noun: str
+    """What wholes are of, in words."""
+
+
+@dataclass(frozen=True, slots=True)
 class Question:
     """What is asked, in public numbers alone. Make one with :meth:`of`, which checks them."""
 
@@ -61,6 +73,8 @@ class Question:
     """Whether an answer of fewer than k items is completed at random from the public domain."""
     choose: Choose = CHOOSE
     """Whether "auto" may ask the data, for a part of the budget, which mechanism suits them."""
+    scores: Scores | None = None
+    """What the items are ranked by; None for distinct persons."""
 
     @classmethod
     def of(
@@ -119,6 +133,15 @@ class Question:
                 raise InvalidParameter(f"{name}={value!r} must be True or False")
         return replace(self, ordered=ordered, fill=fill) if ordered or fill else self
 
+    def ranked_by(self, scores: Scores | None) -> Question:
+        """The same question about other scores; None for distinct persons."""
+        return self if scores == self.scores else replace(self, scores=scores)
+
+    @property
+    def sensitivity(self) -> int:
+        """How far one person moves a score, in its units."""
+        return 1 if self.scores is None else self.scores.sensitivity
+
     @property
     def length(self) -> int:
         """k as a number."""
@@ -143,6 +166,7 @@ class Question:
             **({} if self.at_least is None else {"at_least": self.at_least}),
             **({} if self.weighting == "share" else {"weighting": self.weighting}),
             **({} if self.choose == CHOOSE else {"choose": self.choose}),
+            **({} if self.scores is None else {"sensitivity": self.sensitivity}),
             **wishes,
         }
 

@@ -14,7 +14,7 @@ from topsecret.calibration.prepared import (
     set_ended,
 )
 from topsecret.calibration.question import Question
-from topsecret.calibration.words import about, too_small
+from topsecret.calibration.words import about, amount, scaled, too_small, unit_of
 from topsecret.exact.rounding import Number, ball, down, exact, precision, up
 from topsecret.mechanisms import (
     FixedThreshold,
@@ -26,7 +26,7 @@ from topsecret.mechanisms import (
 )
 from topsecret.mechanisms.tested_schedule import Length, default_k_bar
 
-_NAMED_BY_RACE = "its noisy count exceeds a noisy threshold, {ahead} people above what "
+_NAMED_BY_RACE = "its noisy count exceeds a noisy threshold, {ahead} above what "
 _ENDS_THE_LIST = "ends the list: the next items are too close together"
 _STANDS_FOR_REST = "stands for the items that are too close together"
 
@@ -47,15 +47,21 @@ def limited_domain_at(question: Question, price: float, share: float) -> Prepare
     k, k_bar = question.length, question.k_bar
     reach = k_bar if question.max_items is None else min(question.max_items, k_bar)
     reached = "k_bar" if reach == k_bar else "max_items"
+    times = "" if question.scores is None else ", times what one person adds at most"
     return Prepared(
         "limited-domain",
         question,
-        LimitedDomain(k, k_bar, price, share, question.max_items),
-        {"k_bar": k_bar, "epsilon_per_pick": price, "threshold_delta": share},
+        LimitedDomain(k, k_bar, price, share, question.max_items, sensitivity=question.sensitivity),
+        {
+            "k_bar": k_bar,
+            "epsilon_per_pick": price,
+            "threshold_delta": share,
+            **unit_of(question),
+        },
         up(1 / exact(price)),
-        _NAMED_BY_RACE.format(ahead=_ahead(reach, price, share))
+        _NAMED_BY_RACE.format(ahead=_ahead(question, reach, price, share))
         + f"the item of rank {k_bar + 1} has (1 + ln({reached} / threshold_delta) / "
-        "epsilon_per_pick)",
+        f"epsilon_per_pick{times})",
         f"up to {k} items in order",
         _ENDS_THE_LIST,
         list_ended,
@@ -83,7 +89,7 @@ def optimal_threshold_at(question: Question, price: float, share: float) -> Prep
         OptimalThreshold(k + 1, deepest, price, share, question.max_items),
         {"max_k_bar": deepest, "epsilon_per_pick": price, "threshold_delta": share},
         up(1 / exact(price)),
-        _NAMED_BY_RACE.format(ahead=f"up to {_ahead(deepest, price, share)}")
+        _NAMED_BY_RACE.format(ahead=f"up to {_ahead(question, deepest, price, share)}")
         + f"the next item has after the leading {k + 1} to {deepest}; how many lead is chosen "
         "with noise and published",
         f"up to {k} items in order",
@@ -108,7 +114,7 @@ def limited_domain_laplace(question: Question) -> Prepared:
         LimitedDomainLaplace(k, k_bar, price, share, cap),
         {"k_bar": k_bar, "epsilon_per_pick": price, "threshold_delta": share, "max_items": cap},
         up(1 / exact(price)),
-        _NAMED_BY_RACE.format(ahead=_ahead(cap, price, share))
+        _NAMED_BY_RACE.format(ahead=_ahead(question, cap, price, share))
         + f"the item of rank {k_bar + 1} has (1 + ln(max_items / threshold_delta) / "
         "epsilon_per_pick)",
         f"up to {k} items in order",
@@ -128,7 +134,8 @@ def tested_before(question: Question, mu_squared: Number) -> Prepared:
     """`TestedTopK` that leaves room for Gaussian steps of ``mu_squared`` behind it."""
     k = question.length
     depth = question.k_bar if question.k_bar_given else default_k_bar(k)
-    mechanism = TestedTopK(k, question.epsilon, question.delta, depth, behind=mu_squared)
+    unit, budget = question.sensitivity, (question.epsilon, question.delta)
+    mechanism = TestedTopK(k, *budget, depth, behind=mu_squared, sensitivity=unit)
     schedule = mechanism.schedule
     longest, shortest = schedule.lengths[0], schedule.lengths[-1]
     return Prepared(
@@ -142,14 +149,16 @@ def tested_before(question: Question, mu_squared: Number) -> Prepared:
             "test_sigma": up(longest.test.sigma),
             "test_lists": longest.test.lists,
             "test_failure": up(schedule.failure),
+            **unit_of(question),
         },
         up(1 / longest.price),
         f"it is among the noisy picks and its list passes a noisy test. A list of {k} passes half "
-        f"of the time when its last item is {_even(longest)} people ahead of the item ranked "
-        f"{depth + 1}, and 98% of the time when it is {_likely(longest)} ahead; otherwise a "
-        f"shorter list is likely. The shortest list that is tried needs {_even(shortest)} "
-        f"for half and {_likely(shortest)} for 98%; if no item is that far ahead, the answer is "
-        "likely to be empty",
+        f"of the time when its last item is {amount(question, _even(longest))} ahead of the item "
+        f"ranked {depth + 1}, and 98% of the time when it is "
+        f"{scaled(question, _likely(longest))} ahead; otherwise a shorter list is likely. The "
+        f"shortest list that is tried needs {scaled(question, _even(shortest))} for half and "
+        f"{scaled(question, _likely(shortest))} for 98%; if no item is that far ahead, the answer "
+        "is likely to be empty",
         f"a list in order, of a privately chosen length up to {k}, or nothing",
         f"stands for the whole list: no part of it passed the test; {EMPTY_ADVICE}",
         list_tested,
@@ -158,14 +167,14 @@ def tested_before(question: Question, mu_squared: Number) -> Prepared:
     )
 
 
-def _even(length: Length) -> str:
+def _even(length: Length) -> float:
     """The lead at which the test of a list is passed every other time."""
-    return about(up(1 + length.test.sigma * length.test.quantile))
+    return up(1 + length.test.sigma * length.test.quantile)
 
 
-def _likely(length: Length) -> str:
+def _likely(length: Length) -> float:
     """The lead at which it is passed 98% of the time: 2.054 standard deviations more."""
-    return about(up(1 + length.test.sigma * (length.test.quantile + exact(2.054))))
+    return up(1 + length.test.sigma * (length.test.quantile + exact(2.054)))
 
 
 def fixed_threshold(question: Question) -> Prepared:
@@ -223,9 +232,9 @@ def top_stable(question: Question) -> Prepared:
     )
 
 
-def _ahead(reach: int, price: float, share: float) -> str:
+def _ahead(question: Question, reach: int, price: float, share: float) -> str:
     with precision(64):
-        return about(up(1 + ball(reach / exact(share)).log() / ball(exact(price))))
+        return amount(question, up(1 + ball(reach / exact(share)).log() / ball(exact(price))))
 
 
 @lru_cache(maxsize=256)

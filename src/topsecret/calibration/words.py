@@ -5,11 +5,29 @@ from __future__ import annotations
 from topsecret.calibration.question import Question
 from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import rounded_up
+from topsecret.results.export import Public
 
 
 def about(value: float) -> str:
     """A number of persons with four digits, rounded up."""
     return rounded_up(value, 4)
+
+
+def amount(question: Question, persons: float) -> str:
+    """As much as so many persons can add, rounded up, in what the items are ranked by."""
+    noun = "people" if question.scores is None else question.scores.noun
+    return f"{scaled(question, persons)} {noun}"
+
+
+def scaled(question: Question, persons: float) -> str:
+    """The number of :func:`amount` alone."""
+    per_unit = 1 if question.scores is None else question.scores.per_unit
+    return about(persons * question.sensitivity / per_unit)
+
+
+def unit_of(question: Question) -> dict[str, Public]:
+    """The parameter that says what one person can add, where it is not one."""
+    return {} if question.scores is None else {"sensitivity": question.sensitivity}
 
 
 def too_small(question: Question) -> InvalidParameter:

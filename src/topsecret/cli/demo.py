@@ -1,4 +1,4 @@
-"""``topsecret demo``: a file of made-up check-ins, one question, one receipt."""
+"""``topsecret demo``: a file of made-up check-ins, one question, one receipt, what to try next."""
 
 from __future__ import annotations
 
@@ -36,6 +36,12 @@ def demo(
     words = [*_program(), "top", str(path), "--item", "place", "--person", "user"]
     typer.echo("\nTry next, more places for less budget, and see the list end early:")
     typer.echo(f"  {shlex.join([*words, '-k', '40', '--epsilon', '0.2'])}")
+    typer.echo("By visits, of which at most three of a person count for a place:")
+    rows = ["--measure", "rows", "--max-per-item", "3", "--epsilon", "1"]
+    typer.echo(f"  {shlex.join([*words, *rows])}")
+    typer.echo("By minutes, of which at most 200 of a person count for a place:")
+    minutes = ["--sum", "minutes", "--max-per-item", "200", "--epsilon", "1"]
+    typer.echo(f"  {shlex.join([*words, *minutes])}")
 
 
 def _program() -> list[str]:

@@ -13,6 +13,13 @@ from topsecret.cli.file_options import (
     FormatOption,
     HeaderOption,
 )
+from topsecret.cli.measure_options import (
+    MaxPerItemOption,
+    MeasureOption,
+    SumOption,
+    UnitOption,
+    measure_asked,
+)
 from topsecret.cli.place import LedgerOption, open_ledger
 
 
@@ -73,6 +80,10 @@ def top(
     max_items: Annotated[
         int | None, typer.Option(help="Cut each person down to this many items.")
     ] = None,
+    measure: MeasureOption = "persons",
+    sum_column: SumOption = None,
+    unit: UnitOption = "1",
+    max_per_item: MaxPerItemOption = None,
     at_least: Annotated[
         int | None, typer.Option(help="Name items that surely have so many persons.")
     ] = None,
@@ -133,6 +144,9 @@ def top(
 
     topsecret top 'events/*.parquet' --item word --person author --epsilon 0.5 --counts --json
 
+    topsecret top orders.csv --item product --person customer --epsilon 1 --sum price
+    --unit 0.01 --max-per-item 100
+
     topsecret top visits.txt --format csv --delimiter ';' --encoding latin-1 --item page
     --person customer --epsilon 1
 
@@ -163,6 +177,8 @@ def top(
         "at_least": at_least,
         "weighting": weighting,
         "choose": choose,
+        "measure": measure_asked(measure, sum_column, unit),
+        "max_per_item": max_per_item,
         "ordered": ordered,
         "fill": fill,
     }

@@ -108,7 +108,8 @@ def recommend(question: Question) -> Recommendation:
         if name == "tested" and best is not None and best <= _least_lead_of_tested(question):
             others.append("tested needs more")
             continue  # its calibration is the slowest, and it cannot win
-        if (lead := needed_by_one(name, question)) is not None:
+        # A lead of so many persons is one of so many times what a person adds at most.
+        if (lead := needed_by_one(name, question.ranked_by(None))) is not None:
             leads[name] = lead
     if not leads:
         rivals = PUBLIC if question.domain_size else UNKNOWN
@@ -126,7 +127,7 @@ def recommend(question: Question) -> Recommendation:
 def _without_delta(question: Question) -> tuple[str, ...]:
     """Those that the rule compares where delta is 0."""
     size, k = question.domain_size or 0, question.length
-    if k >= LEAST_LENGTH and size >= LEAST_ITEMS * k:
+    if k >= LEAST_LENGTH and size >= LEAST_ITEMS * k and question.scores is None:
         if not question.ordered:
             return ("canonical-set",)
         if not question.fill:

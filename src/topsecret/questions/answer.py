@@ -274,13 +274,14 @@ def counted(
 def _check_source(source: Source, question: Question) -> None:
     """A source that is no engine of ours says itself what it applies: no receipt may say more."""
     counted = question.counted
-    if counted.max_items is None and not counted.where:
+    if counted.max_items is None and not counted.where and counted.measure is None:
         return
     from topsecret.sources.session import Engine
 
-    does = {"max_items", "where"} if isinstance(source, Engine) else getattr(source, "does", ())
-    for name, asked in (("max_items", counted.max_items), ("where", counted.where)):
-        if asked and name not in does:
+    ours = {"max_items", "where", "measure"}
+    does = ours if isinstance(source, Engine) else getattr(source, "does", ())
+    for name in ("max_items", "where", "measure"):
+        if getattr(counted, name) and name not in does:
             raise InvalidParameter(
                 f"{source.name} does not declare that it applies {name}; leave {name} out, or let "
                 f"the source say does = {{'{name}'}}"
@@ -368,6 +369,8 @@ def _release(
         group=group,
         where=" and ".join(map(str, counted.where)),
         domain="" if counted.domain is None else counted.domain.described,
+        measure="" if counted.measure is None else counted.measure.described,
+        clipping="" if counted.measure is None else counted.measure.clipping,
         assumes=tuple(getattr(source, "assumes", ())),
     )
     return release, drawn.symbols

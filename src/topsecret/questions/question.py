@@ -23,17 +23,21 @@ from topsecret.calibration.counts import CountsBudget
 from topsecret.calibration.from_outside import check_object
 from topsecret.calibration.from_outside import fingerprint as mechanism_fingerprint
 from topsecret.calibration.question import Question as Numbers
+from topsecret.calibration.question import Scores
 from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import Number, down
 from topsecret.mechanisms.mechanism import Mechanism
 from topsecret.sources import (
+    Amount,
     Condition,
     CountQuery,
     DomainLike,
     Expression,
     GroupAssignment,
+    MeasureLike,
     WhereLike,
     domain_of,
+    measure_of,
 )
 from topsecret.sources.fingerprints import Fingerprint
 from topsecret.sources.sql.conditions import conditions
@@ -70,6 +74,8 @@ class Keywords(TypedDict, total=False):
     at_least: int | None
     weighting: str
     choose: str | None
+    measure: MeasureLike
+    max_per_item: Amount | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +173,8 @@ class Question:
         at_least: int | None = None,
         weighting: str = "share",
         choose: str | None = None,
+        measure: MeasureLike = "persons",
+        max_per_item: Amount | None = None,
     ) -> Question:
         """The question with these keywords, asked under these terms of a budget."""
         named = item if isinstance(item, str | Expression) else tuple(item)
@@ -174,7 +182,9 @@ class Question:
         if not isinstance(mechanism, str):
             check_object(mechanism)
         kept = conditions(where) if where else ()
-        counted = CountQuery(named, person, 1, kept, max_items, public, salt=salt)
+        usual = measure == "persons" and max_per_item is None
+        ranked = None if usual else measure_of(measure, max_per_item)
+        counted = CountQuery(named, person, 1, kept, max_items, public, salt=salt, measure=ranked)
         if terms is not None and terms.kind == "metered":
             if groups is not None:
                 raise InvalidParameter(
@@ -202,6 +212,13 @@ class Question:
             numbers = numbers.wishing(ordered=ordered, fill=fill)
         if choose is not None:
             numbers = numbers.choosing(choose)
+        if ranked is not None:
+            numbers = numbers.ranked_by(Scores(ranked.sensitivity, ranked.per_unit, ranked.noun))
+            if counts:
+                raise InvalidParameter(
+                    "counts=True counts persons, and the items are ranked by another measure; "
+                    "leave one of them out"
+                )
         noisy = _counts_budget(counts_part, counts_share) if counts else None
         if count_persons and (not counts or groups is not None):
             raise InvalidParameter(
@@ -242,9 +259,11 @@ class Question:
         version answers it by another rule.
         """
         numbers, named = self.numbers.to_dict(), self.mechanism
+        measure = self.counted.measure
+        rows = measure is not None and measure.column is None
         found: Fingerprint = {
             "form": FORM,
-            "measure": "persons",
+            "measure": "persons" if measure is None else "rows" if rows else "sum",
             "counted": self.counted.fingerprint(),
             "k": numbers["k"],
             "k_bar": numbers["k_bar"],

@@ -10,13 +10,13 @@ from topsecret.questions.answer import Free, Purse, answer
 from topsecret.questions.question import Groups, Keywords, Question
 from topsecret.results.group_releases import Group, Releases
 from topsecret.results.release import Release
-from topsecret.sources import Column, Expression, FileColumn
+from topsecret.sources import Column, Expression, FileColumn, Sum
 from topsecret.sources.open_source import SourceLike, Table, open_source
 
 if TYPE_CHECKING:
     from topsecret.ledger import Ledger
 
-__all__ = ["Column", "Expression", "FileColumn", "top_k", "top_k_by"]
+__all__ = ["Column", "Expression", "FileColumn", "Sum", "top_k", "top_k_by"]
 
 Asks = TypeVar("Asks", bound=Callable[..., object])
 
@@ -60,9 +60,11 @@ def top_k(
     several, or an ``Expression``; ``person`` the column that identifies each person. ``where``
     keeps rows by conditions ``(column, operator, value)``; ``max_items`` keeps that many items of
     each person, chosen by a secret ``salt``. ``domain`` lists all items where they are public: no
-    threshold is needed then. ``counts=True`` adds noisy counts with their intervals, for
-    ``counts_part`` of the budget (0.15, or 0.2 below ten items);
-    with ``count_persons=True`` the number of all persons comes along at no cost.
+    threshold is needed then. ``measure="rows"`` ranks by rows and ``measure=Sum("price")`` by sums,
+    each with a public bound on what one person adds to one item, ``max_per_item``.
+    ``counts=True`` adds noisy counts with their intervals, for ``counts_part`` of the budget (0.15,
+    or 0.2 below ten items); with ``count_persons=True`` the number of all persons comes along at no
+    cost.
 
     ``k="all"`` names everything that can be named safely, best first, and ``at_least`` what surely
     has so many persons: by weighted persons (``mechanism="weighted"``), of which those with many

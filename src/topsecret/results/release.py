@@ -85,6 +85,10 @@ class Release:
     """Noisy *weighted* persons of the items, where they are released: less than persons."""
     at_least: tuple[int, ...] | None = None
     """How many persons each item surely has: all of them hold with 95% probability."""
+    measure: str = ""
+    """What the items are ranked by, in words; empty for distinct persons."""
+    clipping: str = ""
+    """How one person's part in a score is bounded, in words; empty for distinct persons."""
 
     def __reduce__(self) -> tuple[object, tuple[dict[str, object]]]:
         values = {field.name: getattr(self, field.name) for field in fields(self)}
@@ -96,7 +100,8 @@ class Release:
         words = {"auto": "Most common values", "all": "All safe values"}
         top = words[self.k] if isinstance(self.k, str) else f"Top {self.k}"
         where = "".join(f", where {part}" for part in (self.group, self.where) if part)
-        by = "weighted persons" if self.weighted is not None else "number of distinct persons"
+        by = self.measure or "number of distinct persons"
+        by = "weighted persons" if self.weighted is not None else by
         return f"{top} of {self.item!r} in {self.source}{where}, by {by}"
 
     @property
@@ -202,6 +207,8 @@ class Release:
                     "were counted, chosen with a secret key.",
                 )
             )
+        if self.clipping:
+            lines.append(("Clipped", f"{self.clipping}. How much that changed is not told."))
         lines += [("Assumes", f"{said}.") for said in self.assumes]
         if self.counts is not None:
             together = "" if self.intervals is None else self.intervals.together
@@ -309,6 +316,7 @@ class Release:
             "where": self.where,
             "group": self.group,
             "domain": self.domain,
+            **({"measure": self.measure, "clipping": self.clipping} if self.measure else {}),
             "charge": None if self.charge is None else self.charge.to_dict(),
             "receipt": dict(self.receipt),
             "version": self.version,

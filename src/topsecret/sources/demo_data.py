@@ -42,6 +42,8 @@ North Oak Old Orchard Paper Pearl Pine Queen's Quiet Red River Rose Saffron Silv
 Spring Station Stone Sunny Swan Tower Upper Velvet West Willow Windmill
 """
 _STREETS = "Street Yard Lane Gate Garden Bridge Row Square"
+_LONG_STAYS = {"Airport": 120, "Theatre": 150, "Stadium": 180, "Library": 160, "Beach": 140}
+_LONG_STAYS |= {"Cinema": 130, "Hotel": 600, "Hospital": 90, "Gym": 70, "Art": 100}
 _KINDS = "Coffee Bakery Books Gym Noodles Pharmacy Cinema Bar Grocery Bistro Hotel Pizza Clinic"
 
 
@@ -52,8 +54,10 @@ def write_checkins(directory: Path) -> Path:
         directory.mkdir(parents=True, exist_ok=True)
         with path.open("w", newline="", encoding="utf-8") as file:
             table = csv.writer(file, lineterminator="\n")
-            table.writerow(("time", "user", "place"))
-            table.writerows(_checkins(random.Random(SEED)))
+            table.writerow(("time", "user", "place", "minutes"))
+            stays = random.Random(SEED + 1)
+            for row in _checkins(random.Random(SEED)):
+                table.writerow((*row, _minutes(row[2], stays)))
     except OSError:
         raise SourceError(
             f"{path} cannot be written; choose another place with --directory"
@@ -78,6 +82,12 @@ def _checkins(rng: random.Random) -> list[tuple[str, str, str]]:
         rows.append((moment.isoformat(timespec="minutes"), f"user-{person:05d}", place))
     rows.sort()
     return rows
+
+
+def _minutes(place: str, rng: random.Random) -> int:
+    """How long somebody stays: a film takes longer than a coffee."""
+    usual = _LONG_STAYS.get(place.rsplit(" ", 1)[-1], 20)
+    return max(1, round(rng.lognormvariate(0, 0.5) * usual))
 
 
 def _places(rng: random.Random) -> list[str]:

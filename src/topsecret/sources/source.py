@@ -24,6 +24,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 from topsecret.errors import InvalidParameter
 from topsecret.sources.domains.domain import Domain, Value
 from topsecret.sources.fingerprints import Fingerprint
+from topsecret.sources.measures import Measure
 from topsecret.sources.sql.conditions import Condition, Expression, Where, conditions
 
 Item = Value | tuple[Value, ...]
@@ -106,6 +107,7 @@ class CountQuery:
     ``where`` keeps the rows that meet all conditions. ``domain`` is the public list of items that
     may be named, where there is one; other items are left out before anything is chosen or
     counted. ``home`` asks about one group of rows, each person being in one group only.
+    ``measure`` ranks by clipped rows or sums; None by distinct persons.
     ``max_items`` keeps that many items of each
     person, chosen by a hash of ``salt``, person and item; the salt is fresh from the operating
     system unless given.
@@ -123,6 +125,7 @@ class CountQuery:
     domain: Domain | None = None
     home: GroupAssignment | None = None
     salt: bytes = field(default=b"", repr=False, compare=False)
+    measure: Measure | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.item, list):
@@ -150,6 +153,8 @@ class CountQuery:
             shown.append(f"domain={self.domain!r}")
         if self.home is not None:
             shown.append(f"home={self.home!r}")
+        if self.measure is not None:
+            shown.append(f"measure={self.measure!r}")
         return f"CountQuery({', '.join(shown)})"
 
     def fingerprint(self) -> Fingerprint:
@@ -158,12 +163,14 @@ class CountQuery:
             part.fingerprint() if isinstance(part, Expression) else part
             for part in self.item_columns
         ]
+        measured = {} if self.measure is None else {"measure": self.measure.fingerprint()}
         return {
             "item": named if isinstance(self.item, tuple) else named[0],
             "person": self.person,
             "where": [one.fingerprint() for one in self.where],
             "max_items": self.max_items,
             "domain": None if self.domain is None else self.domain.fingerprint(),
+            **measured,
         }
 
     @property
@@ -173,7 +180,7 @@ class CountQuery:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Every column that is read, each once: the items', the person's, the conditions'."""
+        """Every column that is read, each once: items', person's, conditions', the measure's."""
         wanted: list[str] = []
         for part in self.item_columns:
             wanted += part.columns if isinstance(part, Expression) else (part,)
@@ -182,6 +189,8 @@ class CountQuery:
             wanted += one.columns if isinstance(one, Expression) else (one.column,)
         if self.home is not None:
             wanted.append(self.home.column)
+        if self.measure is not None and self.measure.column is not None:
+            wanted.append(self.measure.column)
         return tuple(dict.fromkeys(wanted))
 
     def only(self, *more: Condition) -> CountQuery:

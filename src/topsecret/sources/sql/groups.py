@@ -31,11 +31,12 @@ from topsecret.sources.sql.statements import (
     column,
     counted_pairs,
     derived,
+    event_rows,
     item_names,
     members_only,
     message,
     named,
-    pairs,
+    per_person,
     ranking,
 )
 
@@ -92,23 +93,24 @@ def counts_by_group(
     assert query.home is not None
     home = named(_home(query, schema, dialect), "home")
     names = item_names(query)
-    kept = pairs(events, query, schema, dialect, [home])
-    kept.set("distinct", None)  # rows are made distinct once most of them are gone
+    measure = query.measure
+    amounts = [] if measure is None or measure.column is None else ["amount"]
+    kept = event_rows(events, query, schema, dialect, [home])
     among = Condition(query.home.column, "in", query.home.groups)
     kept = kept.where(*holds((among,), schema, dialect))
     if members is not None:
-        kept = members_only(kept, names, members, ["home"])
+        kept = members_only(kept, names, members, ["home", *amounts])
     same = exp.and_(
         exp.EQ(this=column("person", "read"), expression=column("person", "homes")),
         exp.EQ(this=column("home", "read"), expression=column("chosen", "homes")),
     )
+    # Rows are made distinct once most of them are gone.
     at_home = (
-        exp.select(*(column(name, "read") for name in (*names, "person", "home")))
-        .distinct()
+        exp.select(*(column(name, "read") for name in (*names, "person", "home", *amounts)))
         .from_(_table("read"))
         .join(_table("homes"), on=same)
     )
-    counts = counted_pairs(at_home, query, schema, dialect, ["home"])
+    counts = counted_pairs(per_person(at_home, query, ["home"]), query, schema, dialect, ["home"])
     materialized = True if dialect in MATERIALIZED else None
     counts = counts.with_(_name("read"), as_=once(kept), materialized=materialized)
     return counts.with_(_name("homes"), as_=_homes(query, schema, dialect))

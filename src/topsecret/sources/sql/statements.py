@@ -28,7 +28,8 @@ LIMIT 3
 One step may stand between the distinct pairs and the counting, a function of one person's own
 pairs and the salt: the *cap* keeps at most Δ items of each person, those that come first in the
 order of ``md5(salt, length of person, person, length of item, item)``. Groups are in
-``sql.groups``.
+``sql.groups``. With another measure than persons each pair carries an *amount*, which is clipped
+there and summed in place of the count (``sql.amounts``); the score is called "persons" then, too.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ from sqlglot import exp
 from topsecret.errors import DataIndependentFailure, InvalidParameter
 from topsecret.sources.domains.domain import Interval
 from topsecret.sources.source import Columns, CountQuery, Schema
+from topsecret.sources.sql.amounts import clipped, row_amount, total_of
 from topsecret.sources.sql.conditions import Expression
 from topsecret.sources.sql.dialects import (
     ascending,
@@ -129,13 +131,15 @@ def counted_pairs(
     ``more`` are columns that the person decides, which the counts are told apart by, too.
     """
     names = [*more, *item_names(query)]
+    measured = query.measure is not None
     if query.max_items is None:
-        return _grouped(kept, names, "pairs")
+        return _grouped(kept, names, "pairs", measured)
+    more = [*more, "amount"] if measured else more
     within = exp.LTE(
         this=column("choice", "choices"), expression=exp.Literal.number(query.max_items)
     )
     numbered = _numbered(kept, query, schema, dialect, more)
-    return _grouped(numbered, names, "choices").where(within, copy=False)
+    return _grouped(numbered, names, "choices", measured).where(within, copy=False)
 
 
 def person_items(
@@ -147,7 +151,10 @@ def person_items(
 ) -> exp.Select:
     """The distinct pairs (item, …, person) that count, before any cap."""
     kept = pairs(events, query, schema, dialect)
-    return kept if members is None else members_only(kept, item_names(query), members)
+    if members is None:
+        return kept
+    more = [] if query.measure is None else ["amount"]
+    return members_only(kept, item_names(query), members, more)
 
 
 def number_of_persons(
@@ -175,21 +182,44 @@ def named(value: exp.Expression, name: str) -> Any:
     return exp.alias_(value, name, quoted=True, copy=False)
 
 
-def _grouped(rows: exp.Select, names: Sequence[str], source: str) -> exp.Select:
+def _grouped(rows: exp.Select, names: Sequence[str], source: str, measured: bool) -> exp.Select:
     items = [column(name, source) for name in names]
-    persons = named(exp.Count(this=exp.Star()), "persons")
+    score = total_of(column("amount", source)) if measured else exp.Count(this=exp.Star())
+    persons = named(score, "persons")
     counts = exp.select(*items, persons, copy=False).from_(derived(rows, source), copy=False)
     return counts.group_by(*(item.copy() for item in items), copy=False)
 
 
-def pairs(
+def pairs(events: exp.Expression, query: CountQuery, schema: Schema, dialect: str) -> exp.Select:
+    """The distinct pairs of person and item in the rows that count, with what each amounts to."""
+    return per_person(event_rows(events, query, schema, dialect), query)
+
+
+def per_person(rows: exp.Select, query: CountQuery, more: Sequence[str] = ()) -> exp.Select:
+    """The distinct pairs of some rows, told apart by ``more``, too; each with its amount, if any.
+
+    A pair that amounts to nothing is left out: its item was not observed.
+    """
+    if query.measure is None:
+        return rows.distinct(copy=False)
+    names = [column(name, "rows") for name in (*item_names(query), "person", *more)]
+    amount = clipped(query.measure, column("amount", "rows"))
+    kept: Any = exp.select(*names, named(amount, "amount")).from_(derived(rows, "rows"))
+    kept = kept.group_by(*(name.copy() for name in names))
+    if query.measure.column is not None:
+        some = exp.Sum(this=column("amount", "rows"))
+        kept = kept.having(exp.GT(this=some, expression=exp.Literal.number(0)))
+    return kept  # type: ignore[no-any-return]  # sqlglot's own classes differ by version
+
+
+def event_rows(
     events: exp.Expression,
     query: CountQuery,
     schema: Schema,
     dialect: str,
     more: Sequence[exp.Expression] = (),
 ) -> exp.Select:
-    """The distinct pairs of person and item in the rows that count, with ``more`` of each row."""
+    """Item, person and amount of the rows that count, with ``more`` of each row; not distinct."""
     shown, needed = [], []
     for part, name in zip(query.item_columns, item_names(query), strict=True):
         value, required = _value(part, query, schema, dialect)
@@ -198,9 +228,12 @@ def pairs(
     who = column(query.person, EVENTS)
     shown.append(named(person_of(who, query.person, schema, dialect), "person"))
     needed.append(_present(who.copy()))
+    measure = query.measure
+    if measure is not None and measure.column is not None:
+        value = column(measure.column, EVENTS)
+        shown.append(named(row_amount(measure, value, schema, dialect), "amount"))
     return (
         exp.select(*shown, *more, copy=False)
-        .distinct(copy=False)
         .from_(exp.alias_(events, EVENTS, table=True, quoted=True), copy=False)
         .where(*needed, *holds(query.where, schema, dialect), copy=False)
     )

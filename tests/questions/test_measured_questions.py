@@ -1,0 +1,186 @@
+"""Questions by rows and by sums, asked as users do."""
+
+import csv
+import json
+import random
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from command import run
+from topsecret import Sum, top_k, top_k_by
+from topsecret.errors import InvalidParameter
+from topsecret.ledger import Flexible, Ledger, Metered
+from topsecret.mechanisms import GumbelTopK, LimitedDomain
+from topsecret.questions.question import Question
+from topsecret.results.record import from_record, to_record
+
+ASKED: dict[str, Any] = {"item": "place", "person": "user", "k": 2, "epsilon": 2}
+ROWS: dict[str, Any] = {"measure": "rows", "max_per_item": 3}
+COINS: dict[str, Any] = {"measure": Sum("price", unit=0.01), "max_per_item": "7.5"}
+
+
+@pytest.fixture(scope="module")
+def events(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Most persons are at the park, most rows at the pier, most money in the zoo."""
+    chance = random.Random(7)
+    path = tmp_path_factory.mktemp("events") / "events.csv"
+    with path.open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["user", "city", "place", "price"])
+        for user in range(2000):
+            places = ["park", *(["pier"] * 3 if user % 2 else []), *(["zoo"] * (user % 3 == 0))]
+            for place in [*places, f"p{chance.randrange(40)}"]:
+                price = {"zoo": "8.99", "pier": "0.10"}.get(place, "0.01")
+                rows.writerow([user, "AB"[user % 2], place, price])
+    return path
+
+
+def test_each_measure_has_its_own_leaders(events: Path) -> None:
+    assert top_k(events, **ASKED).items[0] == "park"
+    assert top_k(events, **ASKED, **ROWS).items == ("pier", "park")
+    assert top_k(events, **ASKED, **COINS).items[0] == "zoo"
+    assert top_k(events, **ASKED, measure="rows", max_per_item=1).items == ("park", "pier")
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"k": 4},
+        {"mechanism": "limited-domain"},
+        {"max_items": 2},
+        {"domain": ["zoo", "pier", "park", "mill"]},
+        {"domain": ["zoo", "pier", "park", "mill"], "mechanism": "gumbel", "max_items": 3},
+        {"domain": ["zoo", "pier", "park", "mill"], "delta": 0},
+        {"domain": ["zoo", "pier", "park"], "delta": 0, "mechanism": "oneshot-exponential"},
+    ],
+)
+def test_every_mechanism_is_in_units_of_the_bound(events: Path, more: dict[str, Any]) -> None:
+    release = top_k(events, **ASKED | COINS | more)
+    assert release.items[0] == "zoo"
+    assert release.parameters.get("sensitivity", 750) == 750
+    assert release.epsilon <= 2
+
+
+def test_the_receipt_says_how_it_is_clipped_and_never_how_much(events: Path) -> None:
+    release = top_k(events, **ASKED, **COINS)
+    assert release.title == "Top 2 of 'place' in events.csv, by sum of 'price'"
+    receipt = dict(release.receipt)
+    assert receipt["Clipped"] == (
+        "each person adds at most 7.5 of 'price' to one item; every value is rounded to the "
+        "nearest multiple of 0.01, negative values and what is no number count as 0. How much "
+        "that changed is not told."
+    )
+    assert " of price above what the item of rank 41 has" in receipt["Named when"]
+    rows = top_k(events, **ASKED, **ROWS)
+    assert dict(rows.receipt)["Clipped"].startswith("at most 3 rows of each person count for one")
+    assert " rows above what" in dict(rows.receipt)["Named when"]
+    assert "Clipped" not in dict(top_k(events, **ASKED).receipt)
+
+
+def test_the_threshold_is_so_many_times_that_of_persons(events: Path) -> None:
+    """In words and in the mechanism: everything is in units of the bound."""
+    persons = top_k(events, **ASKED).threshold.split("threshold, ")[1].split(" people")[0]
+    rows = top_k(events, **ASKED, **ROWS).threshold.split("threshold, ")[1].split(" rows")[0]
+    assert float(rows) == pytest.approx(3 * float(persons), rel=1e-3)
+
+
+def test_groups_are_measured_too(events: Path) -> None:
+    for disjoint in (True, False):
+        releases = top_k_by(
+            events, by="city", groups=["A", "B"], disjoint=disjoint, **ASKED, **ROWS
+        )
+        assert releases["B"].items == ("pier", "park")
+        assert releases["A"].items[0] == "park"
+        assert dict(releases["A"].receipt)["Clipped"]
+
+
+def test_a_ledger_tells_the_measures_apart_and_repeats_each(events: Path, tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger.db")
+    ledger.open_budget("d", Flexible.of(epsilon=20, delta=1e-4), person="user")
+    paid: dict[str, Any] = {**ASKED, "ledger": ledger, "dataset": "d"}
+    asked = [{}, ROWS, COINS, {**ROWS, "max_per_item": 4}, {**COINS, "measure": Sum("price", 0.1)}]
+    first = [top_k(events, **paid, **one) for one in asked]
+    again = [top_k(events, **paid, **one) for one in asked]
+    assert [one.charge.stored for one in first] == [False] * 5  # type: ignore[union-attr]
+    assert [one.charge.stored for one in again] == [True] * 5  # type: ignore[union-attr]
+    assert [one.clipping for one in again] == [one.clipping for one in first]
+    ledger.close()
+
+
+def test_a_metered_budget_measures_too(events: Path, tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger.db")
+    ledger.open_budget("d", Metered.of(epsilon=5, delta=1e-5, queries=5, picks=10), person="user")
+    release = top_k(events, item="place", person="user", k=1, ledger=ledger, dataset="d", **ROWS)
+    assert release.parameters["sensitivity"] == 3
+    ledger.close()
+
+
+def test_an_answer_is_stored_with_its_measure(events: Path) -> None:
+    release = top_k(events, **ASKED, **COINS)
+    assert from_record(json.loads(json.dumps(to_record(release)))) == release
+    fields = json.loads(release.to_json())
+    assert fields["measure"] == "sum of 'price'"
+    assert "measure" not in json.loads(top_k(events, **ASKED).to_json())
+
+
+def test_persons_are_the_question_that_they_were() -> None:
+    plain = Question.of(**ASKED).fingerprint()
+    assert Question.of(**ASKED, measure="persons").fingerprint() == plain
+    assert plain["measure"] == "persons"
+    assert Question.of(**ASKED, **ROWS).fingerprint()["measure"] == "rows"
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ({"k": "all"}, r"k='all' needs measure='persons'"),
+        ({"k": "auto"}, r"k='auto' needs measure='persons'"),
+        ({"at_least": 5}, r"at_least=5 needs measure='persons'"),
+        (
+            {"mechanism": "weighted"},
+            r"'weighted' ranks by persons alone; .* tested, limited-domain",
+        ),
+        ({"counts": True}, r"counts=True counts persons"),
+        ({"max_per_item": None}, r"needs a bound on what one person adds"),
+    ],
+)
+def test_what_is_not_offered_is_refused_with_the_reason(
+    events: Path, more: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(InvalidParameter, match=says):
+        top_k(events, **ASKED | ROWS | more)
+
+
+def test_an_object_must_be_built_for_what_a_person_moves(events: Path) -> None:
+    three = LimitedDomain(2, 40, 0.1, 1e-7, sensitivity=3)
+    assert top_k(events, **ASKED, **ROWS, mechanism=three).mechanism == "LimitedDomain"
+    with pytest.raises(InvalidParameter, match="less than 3; build it with sensitivity=3"):
+        top_k(events, **ASKED, **ROWS, mechanism=LimitedDomain(2, 40, 0.1, 1e-7))
+    two = GumbelTopK(2, Fraction(20), sensitivity=2)
+    with pytest.raises(InvalidParameter, match="build it with sensitivity=3"):
+        top_k(events, **ASKED, **ROWS, mechanism=two, domain=["park", "pier"])
+
+
+def test_a_source_of_the_callers_own_must_say_that_it_measures() -> None:
+    class Mine:
+        name = "mine"
+        does = ("max_items", "where")
+
+        def leading_counts(self, query: Any) -> list[tuple[str, int]]:
+            return []
+
+    with pytest.raises(InvalidParameter, match="does not declare that it applies measure"):
+        top_k(Mine(), **ASKED, **ROWS)
+
+
+def test_the_command_measures(events: Path) -> None:
+    words = ["top", str(events), "--item", "place", "--person", "user", "-k", "1", "--epsilon", "2"]
+    rows = run(*words, "--measure", "rows", "--max-per-item", "3", "--json")
+    assert json.loads(rows.stdout)["items"] == ["pier"]
+    coins = run(*words, "--sum", "price", "--unit", "0.01", "--max-per-item", "7.5", "--csv")
+    assert coins.stdout.splitlines()[1] == "1,zoo"
+    both = run(*words, "--sum", "price", "--measure", "rows", "--max-per-item", "3")
+    assert (both.returncode, "--sum cannot be used with --measure rows" in both.stderr) == (2, True)

@@ -1,0 +1,149 @@
+"""What engines must agree on when items are ranked by rows or sums, hostile values included."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Any
+
+import pytest
+from contract import SALT, choice_key, ranked
+
+from topsecret.sources import CountQuery, GroupAssignment, Source, Sum, domain_of, measure_of
+from topsecret.sources.domains.counted_domain import counted_domains
+from topsecret.sources.measures import Measure
+from topsecret.sources.session import Engine, leading_counts_of
+
+Row = tuple[Any, Any, Any]
+
+ROWS: list[Row] = [
+    *[("ann", "park", 3)] * 4,
+    ("ann", "pier", 8),
+    ("bob", "park", 2),
+    ("bob", "pier", None),
+    ("bob", "zoo", -7),
+    ("cy", "zoo", 0),
+    ("cy", "pier", 1),
+    (None, "park", 5),
+    ("cy", None, 5),
+    ("Ann", "park", 1),
+]
+FRACTIONS = (2.675, 0.285, 0.005, 1e-9, 12.3, 4.999, 4.995, -0.01, 0.29)
+
+
+def units(value: Any, measure: Measure) -> int:
+    """What a row adds, by the documented rule."""
+    if value is None or not value > 0 or not math.isfinite(value):
+        return 0
+    bound = Decimal(measure.bound)
+    if isinstance(value, Decimal):
+        if value >= bound:
+            return measure.most
+        short = value.quantize(Decimal("1e-10"), ROUND_HALF_UP)
+        return math.floor(short * measure.per_unit + Decimal("0.5"))
+    if value >= float(bound):
+        return measure.most
+    return math.floor(value * measure.per_unit + 0.5)
+
+
+def by_hand(rows: Sequence[Row], measure: Measure, cap: int | None = None) -> Counter[Any]:
+    """Clipped rows or sums per item, in plain Python."""
+    sums: dict[Any, Counter[Any]] = defaultdict(Counter)
+    for person, item, value in rows:
+        if person is not None and item is not None:
+            sums[person][item] += 1 if measure.column is None else units(value, measure)
+    scores: Counter[Any] = Counter()
+    for person, mine in sums.items():
+        kept = sorted((i for i, n in mine.items() if n), key=lambda i: choice_key(SALT, person, i))
+        for item in kept[:cap]:
+            scores[item] += min(mine[item], measure.most)
+    return scores
+
+
+class Measured(ABC):
+    """``priced(rows, kind)`` loads rows of (user, place, price), the price of a declared kind."""
+
+    kinds: tuple[str, ...] = ("integer", "decimal", "float")
+
+    @abstractmethod
+    def priced(self, rows: Sequence[Row], kind: str) -> Source: ...
+
+    def query(self, measure: Measure | None, **more: Any) -> CountQuery:
+        return CountQuery("place", "user", 50, measure=measure, salt=SALT, **more)
+
+    @pytest.mark.parametrize("most", [1, 3, 9])
+    @pytest.mark.parametrize("cap", [None, 1])
+    def test_rows_are_clipped_person_by_person(self, most: int, cap: int | None) -> None:
+        measure = measure_of("rows", most)
+        assert measure is not None
+        found = self.priced(ROWS, "integer").leading_counts(self.query(measure, max_items=cap))
+        assert found == ranked(by_hand(ROWS, measure, cap), 50)
+
+    @pytest.mark.parametrize(("unit", "most"), [(1, 5), ("0.1", "2.5")])
+    def test_sums_are_clipped_person_by_person(self, unit: object, most: object) -> None:
+        measure = measure_of(Sum("price", unit), most)  # type: ignore[arg-type]
+        assert measure is not None
+        for kind in self.kinds:
+            source = self.priced(ROWS, kind)
+            for cap in (None, 1):
+                found = source.leading_counts(self.query(measure, max_items=cap))
+                assert found == ranked(by_hand(ROWS, measure, cap), 50)
+
+    def test_fractions_are_rounded_row_by_row(self) -> None:
+        measure = measure_of(Sum("price", unit=0.01), 5)
+        assert measure is not None
+        for kind in set(self.kinds) - {"integer"}:
+            number = float if kind == "float" else lambda n: Decimal(str(n))
+            rows = [("ann", f"p{n}", number(v)) for n, v in enumerate(FRACTIONS)]
+            rows += [("bob", "all", number(v)) for v in FRACTIONS[:4]]
+            found = self.priced(rows, kind).leading_counts(self.query(measure))
+            assert found == ranked(by_hand(rows, measure), 50)
+
+    def test_hostile_values_move_a_score_by_the_bound_at_most(self) -> None:
+        """Largest and smallest of each kind, infinities and what is no number."""
+        for kind in self.kinds:
+            values = self.hostile(kind)
+            few = [("ann", "park", 1), ("bob", "pier", 2)]
+            rows = [*few, *(("eve", "park", value) for value in values)]
+            rows += [("eve", f"alone {n}", value) for n, value in enumerate(values)]
+            for unit, most in ((1, 7), (0.000001, 1000)):
+                measure = measure_of(Sum("price", unit), most)
+                assert measure is not None
+                before = by_hand(few, measure)
+                after = dict(self.priced(rows, kind).leading_counts(self.query(measure)))
+                assert after.pop("pier") == before["pier"]
+                assert after.pop("park") == before["park"] + measure.most
+                assert all(0 < moved <= measure.most for moved in after.values())
+                assert after["alone 0"] == measure.most
+
+    def hostile(self, kind: str) -> list[Any]:
+        if kind == "integer":
+            return [2**63 - 1, -(2**63), 2**62, 10**9, 3]
+        if kind == "decimal":
+            return [Decimal(10**27), Decimal(-(10**27)), Decimal("1e-10"), Decimal("999999999.5")]
+        return [1.7e308, -1.7e308, 5e-324, math.inf, -math.inf, math.nan, 1e19]
+
+    def test_a_public_domain_and_groups_are_measured_the_same(self) -> None:
+        measure = measure_of(Sum("price"), 5)
+        assert measure is not None
+        source = self.priced(ROWS, "integer")
+        assert isinstance(source, Engine)
+        domain = domain_of(["park", "pier", "mill"])
+        for cap in (None, 1):
+            query = self.query(measure, domain=domain, max_items=cap)
+            with counted_domains(source, [query]) as [counted]:
+                inside = [row for row in ROWS if row[1] != "zoo"]
+                scores = by_hand(inside, measure, cap)
+                assert counted.leading(9) == ranked(scores, 9)
+                assert sum(items for _, items in counted.counts()) == 3
+        # Everybody is in one group by the item, so that the groups are told by hand.
+        only = [("ann", "park", 3), ("ann", "park", 4), ("bob", "pier", 9), ("cy", "pier", 1)]
+        homes = [GroupAssignment("place", ("park", "pier"), group) for group in ("park", "pier")]
+        found = leading_counts_of(
+            self.priced(only, "integer"),  # type: ignore[arg-type]
+            [self.query(measure, home=home) for home in homes],
+        )
+        assert found == [[("park", 5)], [("pier", 6)]]
