@@ -184,7 +184,7 @@ def top(
     }
     if not accept_weak_privacy and epsilon is not None:
         _warn(epsilon, delta)
-    if max_items is not None:
+    if max_items is not None and max_items >= 1:
         typer.echo(
             f"topsecret: note: --max-items drops what a person holds beyond {max_items} items; "
             "where people hold more, the answer may be worse than without it (topsecret plan)",
