@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json as json_module
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
     from topsecret.questions.series_terms import SeriesTerms
 
 series = typer.Typer(
-    no_args_is_help=True, help="A list after every period under one budget: start, run, status."
+    no_args_is_help=True,
+    help="A list after every period under one budget: plan, start, run, status.",
 )
 app.add_typer(series, name="series")
 
@@ -47,6 +49,59 @@ MaxCounts = Annotated[
     typer.Option(help="How many counts a person has for life.", show_default="10, 100 for windows"),
 ]
 Name = Annotated[str, typer.Option(help="The series' name in the ledger.")]
+
+
+@series.command()
+def plan(
+    persons: Annotated[int, typer.Option(help="About how many persons, over the whole time.")],
+    items_per_person: Annotated[float, typer.Option(help="About how many items each has.")],
+    kth_count: Annotated[int, typer.Option(help="About how many persons the k-th item has.")],
+    periods: Annotated[int, typer.Option(help="How many periods.")],
+    epsilon: Epsilon,
+    k: Length = 10,
+    delta: Delta = 1e-6,
+    kind: KindOption = "cumulative",
+    window: Window = 1,
+    max_counts: MaxCounts = None,
+    json: Json = False,
+) -> None:
+    """Say what lists drawn anew, a schedule and a series would find, from public guesses alone.
+
+    topsecret series plan --persons 30000 --items-per-person 10 --kth-count 600 --periods 12
+    --epsilon 1
+    """
+    from topsecret.questions.compare_over_time import compare_over_time
+
+    found = compare_over_time(
+        persons=persons,
+        items_per_person=items_per_person,
+        kth_count=kth_count,
+        k=k,
+        periods=periods,
+        epsilon=epsilon,
+        delta=delta,
+        kind=kind,  # type: ignore[arg-type]  # checked there
+        window=window,
+        max_counts=max_counts,
+    )
+    if json:
+        typer.echo(json_module.dumps(found.to_dict(), indent=2))
+        return
+    typer.echo(f"expected share of the true top {k}, mean of several times:")
+    for way in found.ways:
+        typer.echo(f"  {way.name:<12} {way.recall:.2f}  {way.words}")
+    typer.echo("what other numbers of counts per person would do for the series:")
+    for limit in found.limits:
+        typer.echo(
+            f"  {limit.max_counts:>4}  noise {limit.deviation:.3g}, named from "
+            f"{limit.threshold:.4g} on, {limit.share:.0%} of the pairs count: {limit.recall:.2f}"
+        )
+    typer.echo(
+        f"most is expected of: {found.best.name}. Rule of thumb for a year of weeks at epsilon 1: "
+        "lists drawn anew where the k-th item has more than 1,200 persons; a series where persons "
+        "have few items, or the k-th item is 4 to 10 standard deviations of its noise "
+        f"(here {found.kth_deviations:.2g}); else a schedule."
+    )
 
 
 @series.command()
