@@ -74,6 +74,10 @@ def test_explain_is_free(shop: Path) -> None:
         assert '"own"' in done.stdout
     told = json.loads(asked(shop, QUERY, "--explain", "--json").stdout)
     assert told["items"] == ["day"]
+    assert told["measure"] == "persons"
+    rows = "SELECT day, COUNT(*) AS n FROM orders GROUP BY day ORDER BY n DESC LIMIT 2"
+    told = json.loads(asked(shop, rows, "--max-per-item", "3", "--explain", "--json").stdout)
+    assert told["measure"] == "rows"
 
 
 def test_a_refusal_is_one_line(shop: Path) -> None:
