@@ -16,7 +16,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import entry_points
 
-from topsecret.calibration import from_outside, public_domain, stability, unknown_domain, weighted
+from topsecret.calibration import (
+    chosen,
+    from_outside,
+    public_domain,
+    stability,
+    unknown_domain,
+    weighted,
+)
 from topsecret.calibration.prepared import Prepared
 from topsecret.calibration.question import Question
 from topsecret.errors import DomainRequired, InvalidParameter
@@ -43,6 +50,8 @@ class Entry:
 
     build: Callable[[Question], Prepared]
     needs_domain: bool = False
+    no_domain: bool = False
+    """Whether it is for an unknown domain alone."""
     needs_cap: bool = False
     at_price: Callable[[Question, float, float], Prepared] | None = None
     """For those that pay by the symbol: how to build it at a fixed price and delta."""
@@ -75,6 +84,9 @@ _ENTRIES: dict[str, Entry] = {
     "fixed-threshold": Entry(unknown_domain.fixed_threshold, ordered=False),
     "top-stable": Entry(unknown_domain.top_stable, ordered=False),
     "weighted": Entry(weighted.weighted, weighs=True, epsilons=(1e-4, 50.0)),
+    "tested-or-weighted": Entry(
+        chosen.tested_or_weighted, no_domain=True, spare=1, epsilons=(1e-4, 10.0)
+    ),
     "stable-fixed-k": Entry(stability.stable_fixed_k, ordered=False),
     "stable": Entry(stability.stable, chooses_k=True, ordered=False),
     "pruned": Entry(public_domain.pruned, needs_domain=True, fills=True, measures=True),
@@ -218,6 +230,11 @@ def refusal(name: str, question: Question) -> InvalidParameter | None:
         return DomainRequired(
             f"mechanism={name!r} names any item of a public domain, and none was given; "
             "give the domain, or use mechanism='tested', which names observed items only"
+        )
+    if entry.no_domain and question.domain_size is not None:
+        return InvalidParameter(
+            f"mechanism={name!r} is for an unknown domain, and one was given; leave the mechanism "
+            "out, or the domain"
         )
     if entry.needs_cap and question.max_items is None:
         return InvalidParameter(

@@ -96,7 +96,10 @@ def checked_plan(
 ) -> Plan:
     """How so many lists of a question about a source are drawn, all refusals behind us."""
     _check_source(source, question)
-    plan = planned(_numbers(question, source), question, terms, lists)
+    numbers = _numbers(question, source)
+    if not _can_weigh(question, source):
+        numbers = numbers.choosing("public")
+    plan = planned(numbers, question, terms, lists)
     if plan.each.weights is not None:
         _refuse_for_weights(question)
     if terms is not None:
@@ -195,6 +198,14 @@ def _numbers(question: Question, source: Source) -> Numbers:
     from topsecret.sources.domains.counted_domain import domain_size
 
     return question.numbers.within(domain_size(_engine(source), question.counted))
+
+
+def _can_weigh(question: Question, source: Source) -> bool:
+    """Whether persons can be weighted, so that "auto" may choose it: by public conditions alone."""
+    from topsecret.sources.session import Engine
+
+    shared_out = question.groups is not None and question.groups.disjoint
+    return isinstance(source, Engine) and question.counts is None and not shared_out
 
 
 def _refuse_for_weights(question: Question) -> None:

@@ -73,6 +73,7 @@ class Keywords(TypedDict, total=False):
     version: str | None
     at_least: int | None
     weighting: str
+    choose: str | None
     measure: MeasureLike
     max_per_item: Amount | None
 
@@ -171,6 +172,7 @@ class Question:
         version: str | None = None,
         at_least: int | None = None,
         weighting: str = "share",
+        choose: str | None = None,
         measure: MeasureLike = "persons",
         max_per_item: Amount | None = None,
     ) -> Question:
@@ -208,6 +210,8 @@ class Question:
             numbers = _numbers.__wrapped__(*given)
         if ordered is not False or fill is not False:
             numbers = numbers.wishing(ordered=ordered, fill=fill)
+        if choose is not None:
+            numbers = numbers.choosing(choose)
         if ranked is not None:
             numbers = numbers.ranked_by(Scores(ranked.sensitivity, ranked.per_unit, ranked.noun))
             if counts:
@@ -272,6 +276,9 @@ class Question:
             **{name: numbers[name] for name in ("at_least", "weighting") if name in numbers},
             **{name: True for name in ("ordered", "fill") if name in numbers},
         }
+        # What nobody asked for is left out: an older answer to the same question is found.
+        if named == "auto" and "choose" in numbers:
+            found = found | {"choose": numbers["choose"]}
         if self.count_persons:
             found = found | {"persons": True}
         # With k_bar left out a mechanism may look deeper than the default of 20·k.
