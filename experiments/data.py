@@ -33,27 +33,28 @@ def available() -> bool:
     return folder().is_dir()
 
 
-def _lines(name: str) -> Iterator[str]:
+def lines(name: str) -> Iterator[str]:
+    """The lines of a packed text file."""
     with gzip.open(folder() / name, "rt", encoding="utf-8", errors="replace") as file:
         yield from file
 
 
 def _column(name: str, column: str) -> Counts:
     """Counts that a file already has."""
-    rows = csv.DictReader(_lines(name))
+    rows = csv.DictReader(lines(name))
     return _ranked(int(float(row[column])) for row in rows if row[column])
 
 
 def _pairs(name: str, person: str, item: str) -> Counts:
     """Distinct persons per item of a file with a row per person and item."""
-    seen = {(row[person], row[item]) for row in csv.DictReader(_lines(name))}
+    seen = {(row[person], row[item]) for row in csv.DictReader(lines(name))}
     return _ranked(Counter(item for _, item in seen).values())
 
 
 def _baskets(name: str, separator: str | None) -> Counts:
     """One person per line, the items in it."""
     counts: Counter[str] = Counter()
-    for line in _lines(name):
+    for line in lines(name):
         counts.update({item for item in line.strip().split(separator) if item})
     return _ranked(counts.values())
 
@@ -70,7 +71,7 @@ def _steam() -> Counts:
 def _prefixes() -> Counts:
     return _ranked(
         int(line.rsplit("\t", 1)[1])
-        for line in _lines("aol_query_prefixes/query_6bytes_sorted.txt.gz")
+        for line in lines("aol_query_prefixes/query_6bytes_sorted.txt.gz")
     )
 
 
