@@ -11,6 +11,7 @@ from topsecret.accounting import calibrate_limited_domain, calibrate_picks, pick
 from topsecret.calibration import Question
 from topsecret.calibration.counts import with_counts
 from topsecret.mechanisms.tested_schedule import schedule
+from topsecret.planning.summary import outlook
 
 CASES: list[tuple[str, float, Callable[[], object]]] = [
     ("100 picks of .1, limit 1 s", 1.0, lambda: picks(100, 0.1).epsilon(1e-6)),
@@ -50,12 +51,32 @@ COLD: list[tuple[str, float, Callable[[], object]]] = [
         lambda: with_counts("gumbel", _public(1000)),
     ),
     (
+        "tested, k=50 with counts, limit .3 s (3.8 s before)",
+        0.3,
+        lambda: with_counts("tested", Question.of(k=50, epsilon=1.01)),
+    ),
+    (
+        "tested, k=100 with counts, limit .5 s (3.5 s before)",
+        0.5,
+        lambda: with_counts("tested", Question.of(k=100, epsilon=1.02)),
+    ),
+    (
+        "tested, k=1000 with counts, limit .2 s (5.6 s before)",
+        0.2,
+        lambda: with_counts("tested", Question.of(k=1000, epsilon=1.03)),
+    ),
+    (
+        "preview, k=100, limit .1 s (.77 s before)",
+        0.1,
+        lambda: outlook(100, 1.04, 1e-6),
+    ),
+    (
         "LimitedDomain k=5,000, limit .1 s (k=1,000 took 13 s before)",
         0.1,
         lambda: calibrate_limited_domain(5000, 100_000, 1, 1e-6),
     ),
 ]
-"""Cold calibrations in seconds of the processor."""
+"""Cold calibrations in seconds of the processor; no two share an epsilon and so a cached price."""
 
 
 def run() -> list[Row]:

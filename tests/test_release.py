@@ -99,6 +99,7 @@ def test_json_holds_everything() -> None:
             "persons",
             "intervals",
             "smoothed",
+            "orders",
             "weighted",
             "at_least",
             "where",
@@ -160,7 +161,7 @@ def test_counts_are_shown_with_their_interval() -> None:
 
 def test_csv_has_a_line_for_each_item() -> None:
     assert RELEASE.to_csv().splitlines()[1] == "1,Central Station"
-    assert COUNTED.to_csv().splitlines()[0] == "rank,place,persons,within"
+    assert COUNTED.to_csv().splitlines()[0] == "rank,place,persons,within,smoothed,before next"
 
 
 def test_a_tuple_stays_a_tuple_in_records() -> None:

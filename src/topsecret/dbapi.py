@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from topsecret.errors import InvalidParameter, SourceError, TopSecretError
 from topsecret.questions.sql import explain, sql
-from topsecret.results.frames import COUNTED, RANK, Row, table_of
+from topsecret.results.frames import NUMBERS, Row, table_of
 from topsecret.results.release import Release
 
 if TYPE_CHECKING:
@@ -180,4 +180,4 @@ class Cursor:
 
 
 def _is_number(name: str, place: int, rows: list[Row]) -> bool:
-    return name in (RANK, *COUNTED) or (bool(rows) and isinstance(rows[0][place], int | float))
+    return name in NUMBERS or (bool(rows) and isinstance(rows[0][place], int | float))

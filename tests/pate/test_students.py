@@ -79,6 +79,15 @@ def test_what_is_left_out_is_the_estimate_of_the_other_rows(
         assert np.allclose(told[row], alone)
 
 
+def test_all_labels_are_named_where_the_noise_hides_their_rates() -> None:
+    hidden = SoftStudent(ShareRidge(), "f1").fit(X[:50], noisy(slice(0, 50), 3.0), 3.0**2)
+    assert hidden.predict(X[:20]).all()
+    told = SoftStudent(ShareRidge(), "f1").fit(X[:500], noisy(slice(0, 500), 3.0), 3.0**2)
+    assert not told.predict(X[:20]).all()
+    rates = SoftStudent(ShareRidge(), "rates").fit(X[:50], noisy(slice(0, 50), 3.0), 3.0**2)
+    assert not rates.predict(X[:20]).all()
+
+
 def test_sparse_and_constant_features_are_ordinary_inputs() -> None:
     sparse = pytest.importorskip("scipy.sparse")
     student = SoftStudent(ShareRidge(), "f1")

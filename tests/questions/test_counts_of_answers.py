@@ -88,7 +88,8 @@ def test_an_answer_tells_persons_and_shares(events: Path) -> None:
     assert told["persons"] == release.persons
     assert len(told["intervals"]["shares"]) == len(release.counts)
     assert "in all, within" in dict(release.receipt)["Persons"]
-    assert release.to_csv().splitlines()[0] == "rank,place,persons,within,share from,share to"
+    head = "rank,place,persons,within,share from,share to,smoothed,before next"
+    assert release.to_csv().splitlines()[0] == head
 
 
 def test_intervals_of_one_two_and_all(events: Path) -> None:
@@ -102,6 +103,12 @@ def test_intervals_of_one_two_and_all(events: Path) -> None:
     assert 0 <= release.order(0) <= 1
     assert release.intervals.list_half_width() >= release.half_width
     assert release.smoothed is not None
+    assert release.orders == tuple(release.order(place) for place in range(2))
+    assert json.loads(release.to_json())["orders"] == list(release.orders)
+    assert "(ranks" in dict(release.receipt)["Order"]
+    assert [row[4:] for row in release.rows()[1:]] == [
+        [guess, sure] for guess, sure in zip(release.smoothed, (*release.orders, None), strict=True)
+    ]
     with pytest.raises(InvalidParameter, match="must have an item after it"):
         release.order(2)
     with pytest.raises(InvalidParameter, match="ask with count_persons=True"):

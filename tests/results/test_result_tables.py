@@ -88,6 +88,37 @@ def test_a_list_without_counts_or_items_has_the_same_columns(visits: Path) -> No
     assert empty.to_polars().columns == names
 
 
+def test_having_without_a_limit_names_all_that_surely_have_so_many(visits: Path) -> None:
+    query = (
+        "SELECT place, COUNT(DISTINCT user) AS n FROM visits GROUP BY place HAVING n >= 500 ORDER "
+        "BY n DESC"
+    )
+    shown = topsecret.sql(query, visits, person="user", epsilon=8)
+    assert isinstance(shown, Release)
+    assert shown.k == "all"
+    assert shown.at_least is not None
+    frame = shown.to_polars()
+    assert frame.columns == ["rank", "place", "n", "plus_minus", "at_least"]
+    assert sorted(frame["place"]) == ["milk", "tea"]
+    assert all(500 <= number <= 900 for number in frame["at_least"])
+
+
+def test_having_beside_a_limit_cuts_by_the_noisy_counts(visits: Path) -> None:
+    query = QUERY.replace("ORDER BY", "HAVING COUNT(DISTINCT user) >= 750 ORDER BY")
+    shown = topsecret.sql(query, visits, person="user", epsilon=8)
+    assert isinstance(shown, Release)
+    assert [row[1] for row in shown.to_polars().rows()] == ["tea"]
+    assert "at least 750" in shown.ending
+    cut = topsecret.sql(
+        GROUPS.replace("QUALIFY", "HAVING COUNT(DISTINCT user) >= 5000 QUALIFY"),
+        visits,
+        person="user",
+        epsilon=8,
+    )
+    assert isinstance(cut, Releases)
+    assert cut["mon"].items == ()
+
+
 def test_columns_of_one_name_stay_apart(release: Release) -> None:
     from dataclasses import replace
 

@@ -90,6 +90,7 @@ def test_nothing_moves_before_the_tick(
         early = service.call("bob", "GET", budget).json()
         assert early["spent"] == {"picks": "15", "queries": "1"}
         assert service.call("bob", "GET", f"/api/answers/{asked['id']}").json() == asked
+        assert "Counting people" in service.call("bob", "GET", f"/answers/{asked['id']}").text
         assert _row(service, asked["id"])["state"] == "working"
         ledger = service.parts.ledger
         assert [entry.event for entry in ledger.history("metered")][-1] == "reserved"

@@ -22,7 +22,7 @@ from topsecret.accounting.optimal import (
     treatable,
 )
 from topsecret.accounting.profile import Profile, gaussian_delta
-from topsecret.accounting.tested import FEW_STEPS, TestedSteps
+from topsecret.accounting.tested import TestedSteps
 from topsecret.exact.rounding import ball, precision, up
 
 if TYPE_CHECKING:
@@ -113,8 +113,9 @@ def _is_close(loss: Loss, mu_squared: Fraction) -> bool:
     for _, named in loss.curves:
         if isinstance(named.curve, ChosenSteps):
             return False
-        branches = named.curve.branches if isinstance(named.curve, TestedSteps) else ()
-        if any(branch.steps <= FEW_STEPS for branch in branches):
+        if isinstance(named.curve, TestedSteps) and any(
+            named.curve.is_short(branch) for branch in named.curve.branches
+        ):
             return False
     return mu_squared <= (1 + CLOSE) * _variance(loss)
 

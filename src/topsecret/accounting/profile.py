@@ -211,7 +211,7 @@ def _gaussian_values(mu_squared: Fraction, spacing: Fraction, size: int) -> Floa
     if mu_squared == 0:
         return np.zeros(size)
     values = []
-    with precision(128):
+    with precision(96):
         mu, root = ball(mu_squared).sqrt(), arb(2).sqrt()
         place, step = -mu / 2 / root, ball(spacing) / mu / root
         growth, power, half = ball(spacing).exp(), arb(1), arb(0.5)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from topsecret.accounting.absorption import LARGEST_ABSORBED, calibrate_absorbed
 from topsecret.accounting.profile import LARGEST_PICK, Profile
-from topsecret.accounting.tested import FEW_STEPS, Branch, branch_profile, reach_of
+from topsecret.accounting.tested import CELLS, FEW_STEPS, Branch, branch_profile, reach_of
 
 _CLOSE = 1e-2
 """How far below the Gaussian a branch may stay, relative in delta: 6·10⁻⁴ of its price."""
@@ -129,7 +129,7 @@ def _by_recursion(unit: Branch, target: Target, start: float) -> Fraction:
     before: tuple[float, float] | None = None
     for _ in range(12):
         branch = unit.scaled(_short(price))
-        excess = target.excess(branch_profile(branch, target.mu_squared, target.reach))
+        excess = target.excess(branch_profile(branch, target.mu_squared, target.reach, CELLS))
         if excess <= 0:
             low = max(low, price)
             if excess > -_CLOSE or price == most:
@@ -142,7 +142,7 @@ def _by_recursion(unit: Branch, target: Target, start: float) -> Fraction:
     while low == 0.0:
         price *= 0.98
         branch = unit.scaled(_short(price))
-        if target.excess(branch_profile(branch, target.mu_squared, target.reach)) <= 0:
+        if target.excess(branch_profile(branch, target.mu_squared, target.reach, CELLS)) <= 0:
             low = price
     return _short(low)
 

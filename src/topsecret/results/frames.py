@@ -21,9 +21,12 @@ if TYPE_CHECKING:
 RANK = "rank"
 COUNTED = ("n", "plus_minus")
 """The noisy count, and the half width of its 95% interval; empty where none were asked for."""
+SURELY = "at_least"
+"""How many persons each item surely has, where that was asked for."""
 KEY = "topsecret"
 """Where a table keeps the whole answer: Arrow's metadata, as JSON, and pandas' ``attrs``."""
 
+NUMBERS = (RANK, *COUNTED, SURELY)
 Row = tuple[Any, ...]
 
 
@@ -49,7 +52,7 @@ def to_arrow(answer: Release | Releases) -> Any:
     columns = {}
     for place, name in enumerate(names):
         values = [row[place] for row in rows]
-        number = name == RANK or name in COUNTED
+        number = name in NUMBERS
         empty = all(value is None for value in values)
         kind = arrow.int64() if number else arrow.string() if empty else None
         columns[name] = arrow.array(values, type=kind)
@@ -61,7 +64,7 @@ def to_pandas(answer: Release | Releases) -> Any:
     pandas = _module("pandas")
     names, rows = table_of(answer)
     frame = pandas.DataFrame.from_records(rows, columns=list(names))
-    whole = [name for name in names if name == RANK or name in COUNTED]
+    whole = [name for name in names if name in NUMBERS]
     frame = frame.astype(dict.fromkeys(whole, "Int64"))
     frame.attrs[KEY] = answer.to_dict()
     return frame
@@ -71,7 +74,7 @@ def to_polars(answer: Release | Releases) -> Any:
     """A ``polars.DataFrame``; it has no place for a receipt."""
     polars = _module("polars")
     names, rows = table_of(answer)
-    whole = dict.fromkeys((RANK, *COUNTED), polars.Int64)
+    whole = dict.fromkeys(NUMBERS, polars.Int64)
     schema = [(name, whole.get(name)) for name in names]
     return polars.DataFrame(rows, schema=schema, orient="row")
 
@@ -85,8 +88,10 @@ def _list(release: Release) -> tuple[tuple[str, ...], list[Row]]:
         rank = place + 1 if release.ordered and place < random else None
         noisy = None if release.counts is None else release.counts[place]
         within = None if noisy is None else release.half_width
-        rows.append((rank, *map(_cell, item), noisy, within))
-    return _names(release.item, width), rows
+        surely = () if release.at_least is None else (release.at_least[place],)
+        rows.append((rank, *map(_cell, item), noisy, within, *surely))
+    names = _names(release.item, width)
+    return names if release.at_least is None else (*names, SURELY), rows
 
 
 def _names(item: str, width: int) -> tuple[str, ...]:
@@ -95,7 +100,7 @@ def _names(item: str, width: int) -> tuple[str, ...]:
         parts = [item or "item"] if width == 1 else [f"item_{n}" for n in range(1, width + 1)]
     made: list[str] = []
     for part in parts:
-        made.append(_other(part, (RANK, *COUNTED, *made)))
+        made.append(_other(part, (*NUMBERS, *made)))
     return (RANK, *made, *COUNTED)
 
 

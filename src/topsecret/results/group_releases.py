@@ -10,7 +10,8 @@ from typing import Any
 
 from topsecret.results import frames
 from topsecret.results.export import csv_text, json_text, printable
-from topsecret.results.release import Release, without_or_with
+from topsecret.results.guarantee import without_or_with
+from topsecret.results.release import Release
 
 Group = str | int | bool
 

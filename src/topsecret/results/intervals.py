@@ -111,6 +111,22 @@ class Intervals:
         spread = max(sum(gap * gap for gap in around) / len(around) - noise, noise / 16)
         return _positive(float(gaps[place]), math.sqrt(spread / 2), math.sqrt(noise))
 
+    def orders(self, counts: Sequence[int]) -> tuple[float, ...]:
+        """``order`` of each two neighbours of the list."""
+        return tuple(self.order(counts, place) for place in range(len(counts) - 1))
+
+    def order_in_words(self, counts: Sequence[int]) -> str:
+        """How sure the order of neighbours is, as a sentence; empty for fewer than two items."""
+        sure = self.orders(counts)
+        if not sure:
+            return ""
+        place = min(range(len(sure)), key=sure.__getitem__)
+        return (
+            f"by the counts alone, an item has more persons than the next one with a probability "
+            f"of {min(sure):.0%} (ranks {place + 1} and {place + 2}) to {max(sure):.0%}. Smoothed "
+            "counts are estimates that use the order; they have no interval."
+        )
+
 
 def smoothed(counts: Sequence[int]) -> tuple[float, ...]:
     """Better guesses of the counts of a list in order: halfway to the nearest falling sequence.

@@ -12,9 +12,16 @@ if TYPE_CHECKING:
 
 
 def ranked_bars(
-    title: str, labels: Sequence[str], counts: Sequence[int] | None, half_width: int | None
+    title: str,
+    labels: Sequence[str],
+    counts: Sequence[int] | None,
+    half_width: int | None,
+    guesses: Sequence[float] | None = None,
 ) -> Figure:
-    """One bar for each item, the first on top: its noisy count, or without counts its rank."""
+    """One bar for each item, the first on top: its noisy count, or without counts its rank.
+
+    ``guesses`` are smoothed counts, shown as dots without an interval.
+    """
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -33,7 +40,10 @@ def ranked_bars(
     else:
         error = None if half_width is None else [half_width] * len(labels)
         axes.barh(places, counts, xerr=error, color="#4c72b0", ecolor="#444444", capsize=2)
-        axes.set_xlabel("persons, with noise; lines are 95% intervals")
+        dots = "" if guesses is None else ", dots smoothed estimates"
+        axes.set_xlabel(f"persons, with noise; lines are 95% intervals{dots}")
+        if guesses is not None:
+            axes.plot(guesses, places, "o", color="#dd8452", markersize=4, zorder=3)
         axes.axvline(0, color="#444444", linewidth=0.8)
     axes.set_yticks(places, names)
     axes.invert_yaxis()

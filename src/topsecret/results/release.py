@@ -6,7 +6,6 @@ shown, stored and passed on: whatever is done with it costs no further privacy.
 
 from __future__ import annotations
 
-import math
 import textwrap
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, fields
@@ -21,6 +20,7 @@ from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import rounded_up
 from topsecret.results import export, frames
 from topsecret.results.export import Public, plain, printable
+from topsecret.results.guarantee import guarantee
 from topsecret.results.intervals import Intervals, smoothed
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class Release:
         return (
             ("Protected", f"{self.unit.protected}."),
             ("Compared with", f"{self.unit.neighbours}."),
-            ("Guarantee", _guarantee(self.epsilon, self.delta)),
+            ("Guarantee", guarantee(self.epsilon, self.delta)),
             *([("Weak", f"{weak}.")] if (weak := weakness(self.epsilon, self.delta)) else []),
             ("The list", self.ending + ("" if self.ordered else " Its order means nothing.")),
             ("Missing items", f"{self._missing} Missing never means that nobody has it."),
@@ -168,6 +168,13 @@ class Release:
     def smoothed(self) -> tuple[float, ...] | None:
         """Guesses that use the list's order, nearer to the counts on average. No intervals."""
         return smoothed(self.counts) if self.ordered and self.counts is not None else None
+
+    @property
+    def orders(self) -> tuple[float, ...] | None:
+        """``order`` of each two neighbours; None without counts, or for a set."""
+        if self.counts is None or not self.ordered or self.intervals is None:
+            return None
+        return self.intervals.orders(self.counts)
 
     def _noisy(self) -> tuple[int, ...]:
         if self.counts is None:
@@ -219,6 +226,8 @@ class Release:
                     f"{self.half_width} of the one shown with 95% probability{together}.",
                 )
             )
+            if self.ordered and self.intervals is not None and len(self.counts) > 1:
+                lines.append(("Order", self.intervals.order_in_words(self.counts)))
         if self.persons is not None and self.intervals is not None:
             width = self.intervals.persons_half_width()
             lines.append(
@@ -311,6 +320,7 @@ class Release:
             "persons": self.persons,
             "intervals": None if law is None else law.to_dict(self.counts or (), self.persons),
             "smoothed": None if self.smoothed is None else list(self.smoothed),
+            "orders": None if self.orders is None else list(self.orders),
             "weighted": None if self.weighted is None else list(self.weighted),
             "at_least": None if self.at_least is None else list(self.at_least),
             "where": self.where,
@@ -324,12 +334,17 @@ class Release:
         }
 
     def rows(self) -> list[list[Public]]:
-        """A header, then one line for each item: rank, item, and its noisy count if there is."""
+        """A header, then one line for each item: rank, item, and its noisy count if there is.
+
+        Behind a count come its share, its smoothed value and how sure it is before the next one.
+        """
         noisy = self.counts is not None
         shares: list[Public] = ["share from", "share to"] if self.persons is not None else []
         surely: list[Public] = ["at_least"] if self.at_least is not None else []
+        guesses, orders = self.smoothed, (*(self.orders or ()), *([None] * len(self.items)))
+        last: list[Public] = [] if guesses is None else ["smoothed", "before next"]
         lines: list[list[Public]] = [
-            ["rank", self.item, *(["persons", "within"] if noisy else []), *shares, *surely]
+            ["rank", self.item, *(["persons", "within"] if noisy else []), *shares, *surely, *last]
         ]
         for place, item in enumerate(self.items):
             random = place >= len(self.items) - self.filled
@@ -341,6 +356,8 @@ class Release:
                 line += self.share(place)
             if self.at_least is not None:
                 line.append(self.at_least[place])
+            if guesses is not None:
+                line += [guesses[place], orders[place]]
             lines.append(line)
         return lines
 
@@ -365,7 +382,7 @@ class Release:
         from topsecret.results.plot import ranked_bars
 
         labels = [item for _, item in self.ranked()]
-        return ranked_bars(self.title, labels, self.counts, self.half_width)
+        return ranked_bars(self.title, labels, self.counts, self.half_width, self.smoothed)
 
     def to_json(self, *, indent: int | None = 2) -> str:
         """``to_dict`` as JSON text."""
@@ -374,25 +391,6 @@ class Release:
 
 def _unpickled(values: dict[str, Any]) -> Release:
     return Release(**values | {"parameters": MappingProxyType(values["parameters"])})
-
-
-def without_or_with(epsilon: float, delta: float) -> str:
-    """The two numbers of a guarantee in words; one where there is no delta."""
-    if delta == 0:
-        return f"epsilon = {rounded_up(epsilon)}, without a delta"
-    return f"epsilon = {rounded_up(epsilon)} and delta = {rounded_up(delta)}"
-
-
-def _guarantee(epsilon: float, delta: float) -> str:
-    factor = (
-        rounded_up(math.nextafter(math.exp(epsilon), math.inf), 3) if epsilon < 20 else "e^epsilon"
-    )
-    failing = f", except for a failure of probability at most {rounded_up(delta)} (delta)"
-    return (
-        f"{without_or_with(epsilon, delta)}: with one person more "
-        f"or less, no answer becomes more than {factor} times as likely (e^epsilon)"
-        f"{failing if delta else ''}."
-    )
 
 
 def _items(number: int) -> str:

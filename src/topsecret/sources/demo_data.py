@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import itertools
 import random
+from bisect import bisect
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -70,16 +71,19 @@ def _checkins(rng: random.Random) -> list[tuple[str, str, str]]:
     # Zipf's law with a flat head: a city has several busy places, not one.
     weights = list(itertools.accumulate(1 / (rank + 4) for rank in range(len(places))))
     start = datetime(2024, 5, 1, 5, 0)
+    moments = [
+        (start + timedelta(minutes=minute)).isoformat(timespec="minutes")
+        for minute in range(30 * 24 * 60)
+    ]
     rows = []
     # A few persons check in all the time, most of them seldom.
     activity = list(itertools.accumulate(rng.paretovariate(1.6) for _ in range(PERSONS)))
     regulars: dict[int, str] = {}
     for person in rng.choices(range(PERSONS), cum_weights=activity, k=ROWS):
-        place = rng.choices(places, cum_weights=weights)[0]
+        place = places[bisect(weights, rng.random() * weights[-1])]
         if rng.random() < 0.3:  # people return to a favourite place
             place = regulars.setdefault(person, place)
-        moment = start + timedelta(minutes=rng.randrange(30 * 24 * 60))
-        rows.append((moment.isoformat(timespec="minutes"), f"user-{person:05d}", place))
+        rows.append((rng.choice(moments), f"user-{person:05d}", place))
     rows.sort()
     return rows
 

@@ -28,6 +28,10 @@ MEMBERS = (
     "FROM orders o WHERE o.day = 'mon') GROUP BY l.qty" + END
 )
 LINKS = "SELECT l.qty, COUNT(DISTINCT person) n FROM order_lines l GROUP BY l.qty" + END
+OTHER_KEYS = (
+    "SELECT l.qty, COUNT(DISTINCT o.customer_id) n FROM order_lines l JOIN orders o ON l.qty = "
+    "o.id GROUP BY l.qty" + END
+)
 FIRSTS = (
     "SELECT y, COUNT(DISTINCT user_id) n FROM (SELECT user_id, rating > 0.1 AS y, ROW_NUMBER() "
     "OVER (PARTITION BY user_id ORDER BY user_id) AS r FROM (SELECT user_id, rating FROM checkins) "

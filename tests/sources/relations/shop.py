@@ -233,13 +233,28 @@ class Queries:
         columns = LINKED[table]
         alias, order = self._alias(), self._alias()
         shown = ", ".join(f"{alias}.{column}" for column in columns)
-        join = self._chance.choice(["JOIN", "LEFT JOIN"])
-        return (
-            f"SELECT {order}.customer_id AS who, {shown} FROM orders {order} {join} {table} "
-            f"{alias} ON {alias}.order_id = {order}.id",
-            "who",
-            columns,
+        by_link = f"{alias}.order_id = {order}.id"
+        both = f"{table} {alias}", f"orders {order}"
+        if self._chance.random() < 0.5:
+            both = both[1], both[0]
+        tables = self._chance.choice(
+            [
+                f"orders {order} LEFT JOIN {table} {alias} ON {by_link}",
+                f"{both[0]} JOIN {both[1]} ON {by_link}",
+                f"{both[0]}, {both[1]} WHERE {by_link}",
+                f"{both[0]} JOIN {both[1]} ON {by_link} JOIN customers z ON z.id = "
+                f"{order}.customer_id",
+                f"products y JOIN {table} {alias} ON y.id = {alias}.order_id JOIN orders {order} "
+                f"ON {by_link}",
+                f"{table} {alias} JOIN products y ON y.id = {alias}.order_id AND person = person "
+                f"JOIN orders {order} ON {by_link} AND person = person",
+                f"shipments y JOIN {table} {alias} ON {alias}.order_id = y.order_id JOIN orders "
+                f"{order} ON {by_link}",
+                f"{both[0]} JOIN {both[1]} ON {by_link} RIGHT JOIN orders x ON x.customer_id = "
+                f"{order}.customer_id",
+            ]
         )
+        return f"SELECT {order}.customer_id AS who, {shown} FROM {tables}", "who", columns
 
     def _joined(self, depth: int) -> tuple[str, str, list[str]]:
         (a, who_a, columns), (b, who_b, more) = self._relation(depth), self._relation(depth)

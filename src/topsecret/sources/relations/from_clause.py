@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlglot import exp
 
 from topsecret.sources.relations.refusal import QueryRefused, quoted
-from topsecret.sources.relations.relation import as_source, owner
+from topsecret.sources.relations.relation import OWN, as_source, owner
 from topsecret.sources.relations.scope import (
     Expressions,
     Found,
@@ -62,11 +62,13 @@ class FromClause:
         parts = [] if node.args.get("on") is None else conjuncts(node.args["on"])
         before = list(scope.sources)
         scope.sources.append(source)
+        tried = [*parts, *(self._where if side == "inner" else ())]
+        both = mine is not None and source.relation.private
+        follows = both and side == "inner" and self._follows_link(source, before, tried)
         conditions = list(equal)
         if node.args.get("on") is not None:
             conditions.append(Expressions(scope).truth(node.args["on"]))
-        if mine is not None and source.relation.private:
-            tried = [*parts, *(self._where if side == "inner" else ())]
+        if both and mine is not None and not follows:
             if not tagged and not any(_relates(p, scope, before, source) for p in tried):
                 raise self._mixes(node, parts)
             conditions.append(same_owner(mine, source.alias))
@@ -79,6 +81,34 @@ class FromClause:
             scope.own = owner(source.alias)
         how = side if conditions or side != "inner" else "cross"
         self._joined.append(Joined(source, how, tuple(conditions)))
+
+    def _follows_link(self, source: Source, before: list[Source], parts: Sequence[Any]) -> bool:
+        """Whether child and parent meet by the file's link itself: then they have one owner.
+
+        The child's own join with the owners of its keys would give, for a child's row and a
+        parent's row that meet, one row of the parent's owner: the two rows as they are.
+        """
+        for parent in before:
+            if _by_link(source, parent, parts, self._scope):
+                _without_owners(source)
+                return True
+        private = [one for one in before if one.relation.private]
+        if len(private) != 1 or not _by_link(private[0], source, parts, self._scope):
+            return False
+        if self._asks_owner_of(private[0]):
+            return False
+        _without_owners(private[0])
+        self._scope.own = owner(source.alias)
+        return True
+
+    def _asks_owner_of(self, source: Source) -> bool:
+        """Whether a condition of the joins so far names the owner of this source's rows."""
+        conditions = [one for joined in self._joined for one in joined.conditions]
+        return any(
+            held.name == OWN and held.table == source.alias
+            for condition in conditions
+            for held in condition.find_all(exp.Column)
+        )
 
     def _side(self, node: exp.Join, mine: bool, other: bool) -> str:
         known = {"this", "side", "kind", "on", "using"}
@@ -127,6 +157,36 @@ class FromClause:
             f"the join {what}mixes persons: rows of two meet. Join by the person, or by the "
             "privacy file's link",
         )
+
+
+def _by_link(child: Source, parent: Source, parts: Sequence[Any], scope: Scope) -> bool:
+    """Whether one of these conditions is the link of the child to this very parent."""
+    link = child.relation.linked
+    if link is None or parent.table != link.parent or parent.optional or child.optional:
+        return False
+    wanted = {(id(child), link.column), (id(parent), link.key)}
+    return any({(id(f.source), f.column.ident) for f in _equal(p, scope)} == wanted for p in parts)
+
+
+def _equal(part: Any, scope: Scope) -> list[Found]:
+    """The columns of ``a = b``; nothing for any other condition."""
+    part = part.unnest()
+    if not isinstance(part, exp.EQ):
+        return []
+    sides = [part.this.unnest(), part.expression.unnest()]
+    if not all(isinstance(s, exp.Column) and not isinstance(s.this, exp.Star) for s in sides):
+        return []
+    try:
+        found = [scope.find(side) for side in sides]
+    except QueryRefused:  # it names a source that is joined later
+        return []
+    return [one for one in found if one is not None]
+
+
+def _without_owners(child: Source) -> None:
+    link = child.relation.linked
+    assert link is not None
+    child.relation = replace(child.relation, select=link.select, linked=None)
 
 
 def _relates(part: Any, scope: Scope, before: Sequence[Source], source: Source) -> bool:

@@ -58,6 +58,20 @@ class RelationColumn:
 
 
 @dataclass(frozen=True, slots=True)
+class Linked:
+    """A table whose owners are its parent's, before the parent is joined to find them."""
+
+    select: exp.Query
+    """Its rows without owners."""
+    column: str
+    """The linking column."""
+    parent: str
+    """The parent, as the privacy file calls it."""
+    key: str
+    """The parent's key."""
+
+
+@dataclass(frozen=True, slots=True)
 class Relation:
     """A statement whose rows each have one owner, or a public one, whose rows are nobody's."""
 
@@ -68,6 +82,9 @@ class Relation:
     """Columns that, together with the owner, no two rows share; None where that is not known."""
     shared_keys: bool = False
     """Whether a row of a table may stand several times, once for each of several owners."""
+
+    linked: Linked | None = None
+    """Of a table that may take its owners from a parent that the query joins anyway."""
 
     def renamed(self, names: Iterable[str]) -> Relation:
         """The same columns under other names."""

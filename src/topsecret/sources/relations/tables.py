@@ -16,6 +16,7 @@ from topsecret.sources.relations.privacy_file import Link, PrivacyFile, TableRul
 from topsecret.sources.relations.refusal import QueryRefused
 from topsecret.sources.relations.relation import (
     PERSON,
+    Linked,
     Names,
     Relation,
     RelationColumn,
@@ -123,7 +124,12 @@ class Tables:
             join_type="inner",
         )
         self.shared_rows = self.shared_rows or not unique
-        return Relation(joined, outs, private=True, shared_keys=not unique)
+        linked = None
+        if kinds == {"integer"} and self._dialect != "sqlite":  # the query's = is the link's
+            (mine,) = [out.ident for out in outs if out.name == linking]
+            (theirs,) = [out.ident for out in parent.columns if out.name == key]
+            linked = Linked(projected(source, shown, None), mine, link.parent, theirs)
+        return Relation(joined, outs, private=True, shared_keys=not unique, linked=linked)
 
     def _compared(self, entry: TableEntry, name: str) -> exp.Expression:
         """The value of a key, equal for identical values alone."""
