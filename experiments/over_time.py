@@ -1,6 +1,6 @@
 """Lists over time: drawn anew, on a schedule, or as a series, on sets whose weeks are simulated.
 
-    python -m experiments E11
+    python -m experiments E12
 
 Every pair of person and item gets a period at random, since the sets have no times. Cumulative
 lists, epsilon 1 and delta 1e-6 for all of them together, by the product's own accountant; recall of
@@ -47,12 +47,12 @@ def _numbered(rows: list[tuple[str, str]]) -> Pairs:
 
 
 def _table(name: str, person: str, item: str) -> Pairs:
-    rows = csv.DictReader(data.lines(name))
+    rows = csv.DictReader(data._lines(name))
     return _numbered([(row[person], row[item]) for row in rows])
 
 
 def _baskets(name: str) -> Pairs:
-    lines = enumerate(data.lines(name))
+    lines = enumerate(data._lines(name))
     return _numbered([(str(n), item) for n, line in lines for item in line.split()])
 
 
@@ -183,7 +183,7 @@ def run(
     cases = (Case("BMS1", 4, 3),) if smoke else CASES
     rows: list[list[Any]] = []
     for done, case in enumerate(cases):
-        progress(f"E11 {case.name}", done, len(cases))
+        progress(f"E12 {case.name}", done, len(cases))
         found = zip(*measured(case, runs, seed), strict=True)
         for way, values, before in zip(WAYS, found, case.before, strict=True):
             mean = Mean.of(values)
