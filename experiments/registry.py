@@ -53,4 +53,5 @@ EXPERIMENTS: dict[str, Experiment] = {
     "E9": Experiment("speed of selection", "e9_selection_speed", "e9-selection-speed", alone=True),
     "E10": Experiment("sets and lists without a delta", "e10_pure", "e10-pure", True),
     "E11": Experiment("picks or weights", "geometries", "e11-geometries", True),
+    "E12": Experiment("lists over time", "over_time", "over-time", True),
 }
