@@ -86,6 +86,16 @@ class HeadStart:
             self._value = self._field.head_start(self._group, self._reference, self._scale)
         return self._value
 
+    @staticmethod
+    def of_all(starts: list[HeadStart]) -> list[fmpq]:
+        """The head starts of several groups of one race."""
+        one = starts[0]
+        head_start = one._field.head_start
+        values = [head_start(start._group, one._reference, one._scale) for start in starts]
+        for start, value in zip(starts, values, strict=True):
+            start._value = value
+        return values
+
     def ball(self, bits: int) -> arb:
         """A ball around the head start."""
         with precision(bits):
@@ -147,12 +157,15 @@ class Runner:
 
 def _first_balls(runners: list[Runner], starts: list[HeadStart], uniforms: list[Uniform]) -> None:
     """What ``Runner.ball`` would work out from the first bits, for all runners at once."""
-    noise = runners[0]._noise
+    ball = runners[0]._noise.ball
+    values = HeadStart.of_all(starts)
     with precision(FIRST_BITS + 32):
-        for run, start, uniform in zip(runners, starts, uniforms, strict=True):
-            time = -uniform.complement(FIRST_BITS).log() / run.left
+        drawn = [uniform.complement(FIRST_BITS) for uniform in uniforms]
+        times = [-part.log() / run.left for part, run in zip(drawn, runners, strict=True)]
+        noisy = [ball(time) for time in times]
+        for run, time, value, noise in zip(runners, times, values, noisy, strict=True):
             run._leg._known = (FIRST_BITS, time)
-            run._ball = (FIRST_BITS, arb(start.exactly()) + noise.ball(time))
+            run._ball = (FIRST_BITS, arb(value) + noise)
 
 
 def race(
@@ -175,16 +188,13 @@ def race(
     if extra is None and (order := found.decided(count)) is not None:
         return order
     starts = found.starts()
+    uniforms = [Uniform(bits, start.word, WORD) for start in starts]
+    heads = [HeadStart(field, start.group, reference, scale) for start in starts]
     runners: list[Runner] = []
-    uniforms, heads = [], []
-    for start in starts:
-        uniform = Uniform(bits, start.word, WORD)
-        head_start = HeadStart(field, start.group, reference, scale)
+    for start, uniform, head_start in zip(starts, uniforms, heads, strict=True):
         runner = Runner(start.group, head_start, noise, start.size, Leg(uniform, start.size))
         runner.lower, runner.upper = start.lower, start.upper
         runners.append(runner)
-        uniforms.append(uniform)
-        heads.append(head_start)
     if starts and starts[0].upper == math.inf:  # few: no floats were asked, all need their balls
         _first_balls(runners, heads, uniforms)
     if extra is not None:
