@@ -52,4 +52,6 @@ EXPERIMENTS: dict[str, Experiment] = {
     "E8": Experiment("time and memory against size", "e8_scale", "e8-scale", alone=True),
     "E9": Experiment("speed of selection", "e9_selection_speed", "e9-selection-speed", alone=True),
     "E10": Experiment("sets and lists without a delta", "e10_pure", "e10-pure", True),
+    "E11": Experiment("picks or weights", "geometries", "e11-geometries", True),
+    "E12": Experiment("lists over time", "over_time", "over-time", True),
 }

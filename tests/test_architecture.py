@@ -89,6 +89,7 @@ MAY_USE: dict[str, set[str]] = {
         "questions",
         "results",
         "sources.demo_data",
+        "sources.interruption",  # a question is ended; how, its engine knows
         "sources.memory",
         "sources.schema",  # for whoever may not see the rows
         "",
@@ -96,7 +97,8 @@ MAY_USE: dict[str, set[str]] = {
     # Python's database interface over pasted SQL.
     "dbapi": {"errors", "questions", "results", ""},
     "__main__": {"cli"},
-    "": {"counts", "mechanisms.selection", "planning", "questions", "sources.file_form"},
+    "client": {"errors"},  # it asks a service over HTTP, and nothing here
+    "": {"client", "counts", "mechanisms.selection", "planning", "questions", "sources.file_form"},
 }
 ONLY_IN = {
     "duckdb": {"sources"},

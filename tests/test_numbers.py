@@ -46,11 +46,13 @@ def test_what_else_lowers_a_lead() -> None:
     careful = lead(k=10, epsilon=1.0, delta=1e-9)
     assert f"10⁻⁹ costs a lead of {careful} instead of {usual}" in CHOOSING
     one, three, six = (lead(k=10, epsilon=1.0, max_items=cap) for cap in (1, 3, 6))
-    fallen = f"falls from {usual} to {one}, with 3 to {three}; from 6 on picks gain nothing"
-    assert fallen in CHOOSING
+    assert f"falls from {usual} to {one}, with 3 to {three}. Picks themselves gain" in CHOOSING
     weighted = plan(k=10, epsilon=1.0)["weighted"].needed_lead
     assert f"an item is named with {weighted} weighted persons" in CHOOSING
     assert lead(k=10, epsilon=1.0, max_items=5) < six == usual
+    private = [recommended(k=10, epsilon=1.0, max_items=n, choose="private") for n in (3, 4)]
+    assert private == ["weighted", "tested-or-weighted"]
+    assert "With at most 3 items per person all weights are whole persons" in PLANNING
 
 
 def test_the_numbers_beside_the_code() -> None:

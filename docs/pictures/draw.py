@@ -191,6 +191,14 @@ PICTURES = {
     .bars(named=(0, 1, 2, 3))
     .noisy((-5, 9, 4, 2, -7, 6, -5, 3, -4, 5), picked=(0, 1, 2, 3), numbered=False)
     .level(52, "a fixed line: what one person alone brings stays below"),
+    "tested-or-weighted": Picture(
+        "a small part of the budget asks which of two rules suits the data"
+    )
+    .bars(named=(0, 1, 2, 3))
+    .noisy((-5, 9, 4, 2), picked=(0, 1, 2, 3), numbered=False)
+    .level(52, "weights: above a fixed line", 0, 10)
+    .level(COUNTS[8], "picks: above rank k̄ + 1, by one test", 0, 10)
+    .text(285, 40, "few things each: weights; many: picks", NAMED),
     "stable": Picture("the largest noisy gap says how many; a test says whether")
     .bars(named=range(5))
     .gap(3, "", GREY)

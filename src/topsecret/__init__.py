@@ -3,6 +3,7 @@
 >>> from topsecret import NOTHING, Histogram, plan, top_k, top_k_by
 """
 
+from topsecret.client import connect
 from topsecret.counts.histogram import Histogram
 from topsecret.mechanisms.selection import NOTHING
 from topsecret.planning import Zipf, plan
@@ -25,6 +26,7 @@ __all__ = [
     "Sum",
     "Zipf",
     "__version__",
+    "connect",
     "plan",
     "sql",
     "top_k",

@@ -15,6 +15,7 @@
     │       ├── WrongForSchema (InvalidParameter) a parameter does not suit the columns' types
     │       └── Closing                    the program stops before the data were read
     ├── BudgetExceeded (ValueError)        a query does not fit into what is left of a budget
+    ├── ServiceError (OSError)             a service does not answer, or refuses
     ├── LedgerError (OSError)              the ledger cannot be reached, read or written
     │   ├── InDoubt                        a reservation has no known end
     │   └── Taken                          a name that must be new is there already
@@ -107,6 +108,10 @@ class BudgetExceeded(TopSecretError, ValueError):
         self.dataset = dataset
         self.needed = dict(needed or {})
         self.left = dict(left or {})
+
+
+class ServiceError(TopSecretError, OSError):
+    """A service does not answer, or refuses; the message is the service's."""
 
 
 class LedgerError(TopSecretError, OSError):

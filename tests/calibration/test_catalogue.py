@@ -28,7 +28,15 @@ def test_no_mechanism_spends_more_than_the_budget(question: Question) -> None:
 
 
 def set_without_stable() -> list[str]:
-    return [name for name in NAMES if name != "stable"]
+    """All that answer a number of items from a public domain."""
+    return [name for name in NAMES if name not in {"stable", "tested-or-weighted"}]
+
+
+def test_a_choice_is_for_an_unknown_domain_and_spends_its_budget() -> None:
+    prepared = prepare("tested-or-weighted", Question.of(k=4, epsilon=1.0))
+    assert 0.99 < prepared.mechanism.loss.epsilon(1e-6) <= 1
+    with pytest.raises(InvalidParameter, match="is for an unknown domain, and one was given"):
+        prepare("tested-or-weighted", Question.of(k=4, epsilon=1.0, domain_size=9))
 
 
 def test_what_is_applicable_depends_on_public_conditions() -> None:
@@ -80,7 +88,7 @@ def test_a_missing_domain_is_its_own_error() -> None:
         prepare("pruned", Question.of(k=3, epsilon=1))
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in {"stable", "weighted"}])
+@pytest.mark.parametrize("name", [n for n in set_without_stable() if n != "weighted"])
 def test_clear_leaders_are_named_in_words_too(name: str) -> None:
     question = Question.of(k=2, epsilon=2.0, max_items=1, domain_size=9)
     prepared = prepare(name, question)

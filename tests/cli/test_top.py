@@ -43,7 +43,7 @@ def test_csv_and_a_picture(database: str, tmp_path: Path) -> None:
     done = run("top", database, "--table", "visits", *QUESTION, *words, "--plot", str(picture))
     assert done.returncode == 0, done.stderr
     header, line = done.stdout.splitlines()
-    assert header == "rank,place,persons,within"
+    assert header == "rank,place,persons,within,smoothed,before next"
     assert line.startswith("1,park,")
     assert picture.read_text(encoding="utf-8").count("<svg") == 1
 

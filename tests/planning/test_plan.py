@@ -104,6 +104,13 @@ def test_an_answer_is_seldom_empty_at_the_lead_that_the_plan_names() -> None:
         ({"k": 10, "k_bar": 10}, "limited-domain"),
         ({"k": 10, "max_items": 1}, "limited-domain-laplace"),
         ({"k": 10, "max_items": 20}, "tested"),
+        ({"k": 4, "choose": "private"}, "tested-or-weighted"),
+        ({"k": 3, "choose": "private"}, "limited-domain"),
+        ({"k": 10, "max_items": 20, "choose": "private"}, "tested-or-weighted"),
+        ({"k": 10, "max_items": 3, "choose": "private"}, "weighted"),
+        ({"k": 10, "max_items": 1, "choose": "private"}, "limited-domain-laplace"),
+        ({"k": 10, "domain_size": 1000, "choose": "private"}, "pruned"),
+        ({"k": 10, "epsilon": 50.0, "choose": "private"}, "limited-domain"),
         ({"k": 10, "epsilon": 50.0}, "limited-domain"),
         ({"k": 1, "domain_size": 100}, "permute-and-flip"),
         ({"k": 10, "domain_size": 1000}, "pruned"),
@@ -155,7 +162,7 @@ def test_a_plan_has_no_way_to_be_given_a_private_source() -> None:
     """Every parameter is a number, a word, a made-up shape or counts that are public already."""
     assert set(inspect.signature(plan).parameters) == {
         *("k", "epsilon", "delta", "k_bar", "max_items", "domain_size", "needed_lead"),
-        *("shape", "public_counts", "runs", "progress", "ordered", "fill"),
+        *("shape", "public_counts", "runs", "progress", "ordered", "fill", "choose"),
     }
     for source in (Histogram.of({"a": 3}), "events.csv", {"a": 3}, b"\x00"):
         with pytest.raises(InvalidParameter, match="a private source has no place in a plan"):
@@ -234,8 +241,8 @@ def test_progress_is_told() -> None:
         runs=2,
         progress=lambda what, done, total: told.append((what, done, total)),
     )
-    assert ("calibrating limited-domain", 1, 7) in told
-    assert told[-1] == ("simulating stable-fixed-k", 13, 14)
+    assert ("calibrating limited-domain", 1, 8) in told
+    assert told[-1] == ("simulating stable-fixed-k", 15, 16)
 
 
 @pytest.fixture(scope="module")
@@ -250,7 +257,8 @@ def test_a_plan_reads_well(made) -> None:
     )
     assert "\n* limited-domain " in text
     assert "Recommended: limited-domain; an item of the top 3 is named with 95%" in text
-    assert "An empty place ends the list: the next items are too close together." in text
+    words = " ".join(text.split())  # lines end where they are full
+    assert "An empty place ends the list: the next items are too close together." in words
     assert "scale 20: 73 picks or 24 lists of 3" in text
     assert "Expected recall on an example, public counts of 6 items (5 runs):" in text
     assert "█" * 40 + "  1.000 ± 0.000" in text

@@ -70,7 +70,7 @@ def test_the_receipt_says_how_it_is_clipped_and_never_how_much(events: Path) -> 
     receipt = dict(release.receipt)
     assert receipt["Clipped"] == (
         "each person adds at most 7.5 of 'price' to one item; every value is rounded to the "
-        "nearest multiple of 0.01, negative values and what is no number count as 0. How much "
+        "nearest multiple of 0.01, negative values and what is no number count as 0; how much "
         "that changed is not told."
     )
     assert " of price above what the item of rank 41 has" in receipt["Named when"]

@@ -72,8 +72,8 @@ def ask(source: object, **changes: object) -> object:
             {"mechanism": "guess"},
             "mechanism='guess' must be one of: auto, tested, limited-domain, "
             "limited-domain-laplace, optimal-threshold, fixed-threshold, top-stable, weighted, "
-            "stable-fixed-k, stable, pruned, gumbel, permute-and-flip, oneshot-exponential, "
-            "oneshot-laplace, canonical-set, oneshot-private-length",
+            "tested-or-weighted, stable-fixed-k, stable, pruned, gumbel, permute-and-flip, "
+            "oneshot-exponential, oneshot-laplace, canonical-set, oneshot-private-length",
         ),
         (
             {"mechanism": "gumbel"},

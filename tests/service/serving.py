@@ -19,6 +19,7 @@ import uvicorn
 from sqlalchemy import create_engine, text
 
 from topsecret.service.app import create_app
+from topsecret.service.connections import ImpatientProtocol
 from topsecret.service.datasets import NewDataset
 from topsecret.service.serve import bound
 from topsecret.service.settings import Settings
@@ -160,7 +161,7 @@ class Clock:
     """
 
     def __init__(self) -> None:
-        self._now = time.time()
+        self._now = 60.0 * (time.time() // 60)  # on a tick
         self._moved = threading.Condition()
 
     def time(self) -> float:
@@ -183,7 +184,8 @@ def here(folder: Path, **changes: Any) -> Iterator[Here]:
     parts: Parts = app.state.parts
     populate(parts, folder)
     keys = {name: parts.accounts.new_key(name, "tests") for name in ("olga", "ann", "bob")}
-    server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False))
+    config = uvicorn.Config(app, http=ImpatientProtocol, log_config=None, access_log=False)
+    server = uvicorn.Server(config)
     with bound("127.0.0.1", 0) as listening:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()

@@ -1,5 +1,6 @@
 """docs/service.md is run, not only read: every line of its shell blocks, by a shell."""
 
+import configparser
 import json
 import os
 import re
@@ -134,6 +135,33 @@ def _wait(server: Server, key: str, job: str) -> None:
         if found["state"] != "working":
             return
         time.sleep(0.1)
+
+
+def test_the_unit_of_the_page_starts_and_stops(tmp_path: Path, program: Path) -> None:
+    (unit,) = blocks("ini", PAGE)
+    parsed = configparser.ConfigParser(interpolation=None)
+    parsed.optionxform = str  # type: ignore[assignment,method-assign]
+    parsed.read_string(unit)
+    home, options = tmp_path / "home", tmp_path / "topsecret.toml"
+    (tmp_path / "events").mkdir()
+    options.write_text(f'port = 1\nfiles = ["{tmp_path / "events"}"]\ntick = 0.5\n')
+    places = {"/var/lib/topsecret": home, "/etc/topsecret.toml": options}
+    words = parsed["Service"]["ExecStart"].split()
+    assert words[0] == "/usr/local/bin/topsecret"
+    command = [str(program / "topsecret"), *(str(places.get(word, word)) for word in words[1:])]
+    log = tmp_path / "log"
+    # What the environment says comes before the file.
+    more = environment(program) | {"TOPSECRET_SERVE_PORT": "0"}
+    with log.open("w") as out:
+        process = subprocess.Popen(command, env=more, stdout=out, stderr=out)
+    deadline = time.monotonic() + PATIENCE
+    while "started" not in log.read_text():
+        assert time.monotonic() < deadline
+        assert process.poll() is None, log.read_text()
+        time.sleep(0.1)
+    process.terminate()
+    assert process.wait(int(parsed["Service"]["TimeoutStopSec"])) == 0
+    assert (home / "service.db").exists()
 
 
 def test_the_ways_to_start_on_the_page_start_it(tmp_path: Path, program: Path, shop: str) -> None:

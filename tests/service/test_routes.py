@@ -40,6 +40,8 @@ WHO: dict[tuple[str, str], dict[str | None, str]] = {
     ("POST", "/datasets/{dataset}"): PEOPLE,
     ("GET", "/answers"): PEOPLE,
     ("GET", "/answers/{answer}"): PEOPLE,
+    ("POST", "/answers/{answer}/cancel"): PEOPLE,
+    ("POST", "/api/v1/answers/{answer}/cancel"): PEOPLE,
     ("GET", "/answers/{answer}/download.{form}"): PEOPLE,
     ("GET", "/api/v1/me"): PEOPLE,
     ("GET", "/api/v1/datasets"): PEOPLE,

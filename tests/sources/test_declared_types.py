@@ -50,9 +50,9 @@ def test_objects_are_read_one_by_one() -> None:
 def test_the_receipt_says_that_pandas_infers() -> None:
     frame = pandas.DataFrame({"user": [f"u{n}" for n in range(500)], "place": ["park"] * 500})
     release = top_k(frame, item="place", person="user", k=1, epsilon=1)
-    assert "dtypes of the data frame were declared" in str(dict(release.receipt)["Rests on"])
+    assert "dtypes of the data frame were declared" in str(dict(release.receipt)["Assumes"])
     arrow = top_k(pyarrow.table(frame), item="place", person="user", k=1, epsilon=1)
-    assert "Rests on" not in dict(arrow.receipt)
+    assert "Assumes" not in dict(arrow.receipt)
 
 
 def parquet(path: Path, rows: Sequence[tuple[Any, str]], kind: str) -> None:

@@ -160,7 +160,7 @@ ALARM = 1e-6  # a correct sampler fails this often
 
 def test_the_answer_has_the_law_of_the_full_histogram(load: Load) -> None:
     rows = [(n, item) for item, count in ((3, 4), (5, 4), (7, 2), (9, 1)) for n in range(count)]
-    public, draws = range(2, 9), 1500
+    public, draws = range(2, 9), 700
     full = Histogram.of({3: 4, 5: 4, 7: 2}, domain=public)
     mechanism = GumbelTopK(k=2, scale=2.0)
     with counted_domains(load(rows, public), [ask(public)]) as [counted]:

@@ -138,7 +138,7 @@ def test_one_person_more_would_have_turned_all(make: Any) -> None:
     believed = source("v", trust_view=True)
     assert believed.leading_counts(QUERY) == [("A", 999)]
     release = top_k(believed, item="p", person="u", k=1, epsilon=1)
-    assert "declared by trust_view, not checked" in dict(release.receipt)["Rests on"]
+    assert "declared by trust_view, not checked" in dict(release.receipt)["Assumes"]
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "sqlite"])

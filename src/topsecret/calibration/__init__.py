@@ -16,7 +16,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import entry_points
 
-from topsecret.calibration import from_outside, public_domain, stability, unknown_domain, weighted
+from topsecret.calibration import (
+    chosen,
+    from_outside,
+    public_domain,
+    stability,
+    unknown_domain,
+    weighted,
+)
 from topsecret.calibration.prepared import Prepared
 from topsecret.calibration.question import Question
 from topsecret.errors import DomainRequired, InvalidParameter
@@ -43,6 +50,8 @@ class Entry:
 
     build: Callable[[Question], Prepared]
     needs_domain: bool = False
+    no_domain: bool = False
+    """Whether it is for an unknown domain alone."""
     needs_cap: bool = False
     at_price: Callable[[Question, float, float], Prepared] | None = None
     """For those that pay by the symbol: how to build it at a fixed price and delta."""
@@ -61,6 +70,8 @@ class Entry:
     """Whether it names k items, or can be told to."""
     measures: bool = False
     """Whether it ranks by rows and sums, too: scores that a person moves by more than one."""
+    least: bool = False
+    """Whether it can name the items with the least."""
 
 
 _ENTRIES: dict[str, Entry] = {
@@ -75,15 +86,28 @@ _ENTRIES: dict[str, Entry] = {
     "fixed-threshold": Entry(unknown_domain.fixed_threshold, ordered=False),
     "top-stable": Entry(unknown_domain.top_stable, ordered=False),
     "weighted": Entry(weighted.weighted, weighs=True, epsilons=(1e-4, 50.0)),
+    "tested-or-weighted": Entry(
+        chosen.tested_or_weighted, no_domain=True, spare=1, epsilons=(1e-4, 10.0)
+    ),
     "stable-fixed-k": Entry(stability.stable_fixed_k, ordered=False),
     "stable": Entry(stability.stable, chooses_k=True, ordered=False),
     "pruned": Entry(public_domain.pruned, needs_domain=True, fills=True, measures=True),
-    "gumbel": Entry(public_domain.gumbel, needs_domain=True, fills=True, measures=True),
+    "gumbel": Entry(public_domain.gumbel, needs_domain=True, fills=True, measures=True, least=True),
     "permute-and-flip": Entry(
-        public_domain.permute_and_flip, needs_domain=True, pure=True, fills=True, measures=True
+        public_domain.permute_and_flip,
+        needs_domain=True,
+        pure=True,
+        fills=True,
+        measures=True,
+        least=True,
     ),
     "oneshot-exponential": Entry(
-        public_domain.oneshot_exponential, needs_domain=True, pure=True, fills=True, measures=True
+        public_domain.oneshot_exponential,
+        needs_domain=True,
+        pure=True,
+        fills=True,
+        measures=True,
+        least=True,
     ),
     "oneshot-laplace": Entry(
         public_domain.oneshot_laplace, needs_domain=True, pure=True, ordered=False, fills=True
@@ -184,6 +208,8 @@ def refusal(name: str, question: Question) -> InvalidParameter | None:
     entry = _entry(name)
     if question.scores is not None and not entry.measures:
         return _not_measured(name, question)
+    if question.least and not (entry.least and question.domain_size):
+        return _not_least(name, question)
     if question.delta == 0 and not entry.pure:
         return _without_delta(name, question)
     if question.ordered and not entry.ordered:
@@ -219,6 +245,11 @@ def refusal(name: str, question: Question) -> InvalidParameter | None:
             f"mechanism={name!r} names any item of a public domain, and none was given; "
             "give the domain, or use mechanism='tested', which names observed items only"
         )
+    if entry.no_domain and question.domain_size is not None:
+        return InvalidParameter(
+            f"mechanism={name!r} is for an unknown domain, and one was given; leave the mechanism "
+            "out, or the domain"
+        )
     if entry.needs_cap and question.max_items is None:
         return InvalidParameter(
             f"mechanism={name!r} needs a cap on the items of one person; pass max_items=5, say"
@@ -253,6 +284,19 @@ def _not_measured(name: str, question: Question) -> InvalidParameter:
     known = ", ".join(known for known, entry in _ENTRIES.items() if entry.measures)
     return InvalidParameter(
         f"mechanism={name!r} ranks by persons alone; leave measure out, or use one of: {known}"
+    )
+
+
+def _not_least(name: str, question: Question) -> InvalidParameter:
+    """Why a mechanism cannot name the items with the least."""
+    if question.domain_size is None:
+        return DomainRequired(
+            "order='least' needs a public domain: of items that were only seen in the data, those "
+            "with the least are those of single persons; give the domain"
+        )
+    known = ", ".join(known for known, entry in _ENTRIES.items() if entry.least)
+    return InvalidParameter(
+        f"mechanism={name!r} names the items with the most; leave order out, or use one of: {known}"
     )
 
 

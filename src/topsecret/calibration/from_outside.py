@@ -57,6 +57,8 @@ def of_object(mechanism: Mechanism, question: Question) -> Prepared:
                 f"{name}={asked} must be the mechanism's own {name}={own}; pass {name}={own}"
             )
     _check_neighbours(mechanism, question)
+    if question.least and not getattr(mechanism, "smallest", False):
+        raise InvalidParameter("the mechanism names the most; build it with smallest=True")
     if question.ordered and not mechanism.ordered:
         raise InvalidParameter("the mechanism answers a set; leave ordered out")
     if question.fill and not getattr(mechanism, "fill", False):

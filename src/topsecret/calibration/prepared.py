@@ -178,6 +178,14 @@ def list_weighted(question: Question, selection: Selection) -> str:
     )
 
 
+def list_chosen(question: Question, selection: Selection) -> str:
+    """For lists by one of two mechanisms, which of them was chosen privately."""
+    if selection.branch == "weighted":
+        ending = list_weighted(question, selection)
+        return f"{ending} A private choice preferred weighted persons to tested picks."
+    return f"{list_tested(question, selection)} A private choice preferred picks to weights."
+
+
 def set_ended(question: Question, selection: Selection) -> str:
     """For sets that may hold fewer than k items."""
     k, named = question.length, len(selection.items)

@@ -39,7 +39,7 @@ def gumbel(question: Question) -> Prepared:
 def gumbel_at(question: Question, price: float) -> Prepared:
     """`GumbelTopK` at a price per pick that others fixed."""
     unit = question.sensitivity
-    mechanism = GumbelTopK(question.length, unit / exact(price), sensitivity=unit)
+    mechanism = GumbelTopK(question.length, unit / exact(price), question.least, unit)
     return _prepared("gumbel", question, mechanism, {"epsilon_per_pick": price}, 1 / price)
 
 
@@ -74,7 +74,8 @@ def permute_and_flip(question: Question) -> Prepared:
         raise too_small(question)
     unit = question.sensitivity
     scale = unit / exact(price)
-    mechanism = PermuteAndFlip(k, scale, sensitivity=unit)  # type: ignore[arg-type]  # exact
+    least = question.least
+    mechanism = PermuteAndFlip(k, scale, unit, smallest=least)  # type: ignore[arg-type]  # exact
     return _prepared(
         "permute-and-flip", question, mechanism, {"epsilon_per_pick": price}, 1 / price
     )
@@ -83,7 +84,7 @@ def permute_and_flip(question: Question) -> Prepared:
 def oneshot_exponential(question: Question) -> Prepared:
     """`OneshotExponential`, pure."""
     unit = question.sensitivity
-    mechanism = OneshotExponential(question.length, question.epsilon, unit)
+    mechanism = OneshotExponential(question.length, question.epsilon, unit, smallest=question.least)
     scale = up(mechanism.scale / unit)
     return _prepared("oneshot-exponential", question, mechanism, {"scale": scale}, scale)
 
@@ -150,6 +151,7 @@ def _prepared(
     parameters: dict[str, Public],
     scale: float,
 ) -> Prepared:
+    which = "smallest" if question.least else "largest"
     k, order = question.length, "in order" if mechanism.ordered else "without order, as a set"
     return Prepared(
         name,
@@ -157,7 +159,7 @@ def _prepared(
         mechanism,
         {"domain_size": question.domain_size, **parameters, **unit_of(question)},
         scale,
-        f"its noisy count is among the {k} largest of the {question.domain_size} items of the "
+        f"its noisy count is among the {k} {which} of the {question.domain_size} items of the "
         f"public domain; the noise has a scale of {amount(question, scale)}",
         f"{k} items {order}",
         _NEVER,

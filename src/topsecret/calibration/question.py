@@ -29,6 +29,10 @@ LARGEST_K_BAR = 1_000_000
 
 Length = int | Literal["auto", "all"]
 Weighting = Literal["share", "cap"]
+Choose = Literal["private", "public"]
+
+CHOOSE: Choose = "public"
+"""How "auto" chooses where nobody says it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +71,12 @@ class Question:
     """Whether the order of the items must be part of the answer."""
     fill: bool = False
     """Whether an answer of fewer than k items is completed at random from the public domain."""
+    choose: Choose = CHOOSE
+    """Whether "auto" may ask the data, for a part of the budget, which mechanism suits them."""
     scores: Scores | None = None
     """What the items are ranked by; None for distinct persons."""
+    least: bool = False
+    """Whether the items with the least are asked for, of a public domain."""
 
     @classmethod
     def of(
@@ -84,6 +92,7 @@ class Question:
         weighting: str = "share",
         ordered: bool = False,
         fill: bool = False,
+        choose: str | None = None,
     ) -> Question:
         """The question, its parameters checked and ε and δ rounded down to floats."""
         length, depth = _sizes(k, k_bar)
@@ -100,8 +109,15 @@ class Question:
             raise InvalidParameter("weighting='cap' needs the cap; pass max_items=5, say")
         how: Weighting = "cap" if weighting == "cap" else "share"
         asked = cls(length, budget, failure, depth, cap, None, k_bar is not None, persons, how)
-        asked = asked.wishing(ordered=ordered, fill=fill)
+        asked = asked.wishing(ordered=ordered, fill=fill).choosing(choose)
         return asked if domain_size is None else asked.within(whole("domain_size", domain_size))
+
+    def choosing(self, choose: str | None) -> Question:
+        """The same question, its mechanism chosen in this way where "auto" is asked for."""
+        if choose not in (None, "private", "public"):
+            raise InvalidParameter(f"choose={choose!r} must be 'private' or 'public'")
+        known: dict[str | None, Choose] = {"private": "private", "public": "public"}
+        return replace(self, choose=known.get(choose, CHOOSE))
 
     def within(self, domain_size: int) -> Question:
         """The same question about a public domain of so many items."""
@@ -118,6 +134,12 @@ class Question:
             if not isinstance(value, bool):
                 raise InvalidParameter(f"{name}={value!r} must be True or False")
         return replace(self, ordered=ordered, fill=fill) if ordered or fill else self
+
+    def in_order(self, order: str) -> Question:
+        """The same question about the items with the most, or with the least."""
+        if order not in ("most", "least"):
+            raise InvalidParameter(f"order={order!r} must be 'most' or 'least'")
+        return replace(self, least=order == "least")
 
     def ranked_by(self, scores: Scores | None) -> Question:
         """The same question about other scores; None for distinct persons."""
@@ -151,7 +173,9 @@ class Question:
             "domain_size": self.domain_size,
             **({} if self.at_least is None else {"at_least": self.at_least}),
             **({} if self.weighting == "share" else {"weighting": self.weighting}),
+            **({} if self.choose == CHOOSE else {"choose": self.choose}),
             **({} if self.scores is None else {"sensitivity": self.sensitivity}),
+            **({"order": "least"} if self.least else {}),
             **wishes,
         }
 

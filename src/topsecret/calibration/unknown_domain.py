@@ -100,9 +100,11 @@ def optimal_threshold_at(question: Question, price: float, share: float) -> Prep
 
 
 def limited_domain_laplace(question: Question) -> Prepared:
-    """`LimitedDomainLaplace`: its price does not grow with k, but with the cap."""
-    k, k_bar, cap = question.length, question.k_bar, question.max_items
+    """`LimitedDomainLaplace`: its price grows with the cap, and neither with k nor with k̄."""
+    k, cap = question.length, question.max_items
     assert cap is not None
+    # Looking deeper is free here: the threshold knows the cap alone, and a later rank has less.
+    k_bar = question.k_bar if question.k_bar_given else max(cap, default_k_bar(k))
     price, share = _laplace_split(cap, question.epsilon, question.delta)
     if price <= 0 or share <= 0:
         raise too_small(question)
@@ -119,6 +121,7 @@ def limited_domain_laplace(question: Question) -> Prepared:
         _ENDS_THE_LIST,
         list_ended,
         k_bar + 1,
+        k_bar,
     )
 
 

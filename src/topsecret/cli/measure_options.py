@@ -9,6 +9,9 @@ import typer
 if TYPE_CHECKING:
     from topsecret.questions.top_k import Sum
 
+OrderOption = Annotated[
+    str, typer.Option(help="Name the items with the most, or the least of a --domain.")
+]
 MeasureOption = Annotated[str, typer.Option(help="Rank by persons or by rows.")]
 SumOption = Annotated[
     str | None, typer.Option("--sum", help="Rank by the sum of this column.", metavar="COLUMN")

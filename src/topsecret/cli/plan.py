@@ -43,6 +43,13 @@ def plan(
     fill: Annotated[
         bool, typer.Option("--fill", help="A set is completed at random to k items.")
     ] = False,
+    choose: Annotated[
+        str | None,
+        typer.Option(
+            help="How auto chooses: private asks the data, public does not.",
+            show_default="public",
+        ),
+    ] = None,
     shape: Annotated[
         str | None, typer.Option(help="Simulate recall on an example.", metavar="zipf:EXPONENT")
     ] = None,
@@ -83,6 +90,7 @@ def plan(
             domain_size=domain_size,
             ordered=ordered,
             fill=fill,
+            choose=choose,
             shape=example,
             runs=runs,
             progress=told,

@@ -48,6 +48,14 @@ def serve(
     database: Annotated[
         str, typer.Option(help="postgresql://… for ledger and accounts.", show_default="SQLite")
     ] = "",
+    witness: Annotated[
+        Path | None,
+        typer.Option(
+            help="A file, kept apart from the database and its backups, that refuses an older one.",
+            metavar="FILE",
+            show_default="witness.json in the home folder",
+        ),
+    ] = None,
     files: Annotated[
         list[Path] | None,
         typer.Option(help="A folder whose files may be registered; repeatable.", metavar="FOLDER"),
@@ -64,6 +72,9 @@ def serve(
     tick: Annotated[
         float, typer.Option(help="Fresh answers are shown at multiples of this many seconds.")
     ] = 1.0,
+    limit: Annotated[
+        float, typer.Option(help="Seconds that counting one question may take.")
+    ] = 600.0,
     https: Annotated[
         bool, typer.Option("--https", help="Browsers come by HTTPS, through a proxy.")
     ] = False,
@@ -101,9 +112,11 @@ def serve(
     settings = Settings(
         home=(home or default_home()).absolute(),
         database=database,
+        witness=None if witness is None else witness.absolute(),
         files=tuple(folder.absolute() for folder in files or ()),
         sources=named(source or (), os.environ.get(ENVIRONMENT, "")),
         tick=tick,
+        limit=limit,
         https=https,
     )
     share_memory(workers * settings.engines)

@@ -43,6 +43,10 @@ def sql_command(
         str | None,
         typer.Option(help="The dialect of the text.", show_default="the engine's own"),
     ] = None,
+    max_per_item: Annotated[
+        int | None,
+        typer.Option(help="COUNT(*) ranks by rows: so many of each person count for one item."),
+    ] = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Show what the query asks; no row is read.")
     ] = False,
@@ -72,9 +76,15 @@ def sql_command(
     if word.upper() == "EXPLAIN":
         text, explain = rest, True
     if explain:
-        _explain(
-            asking.explain(text, source, privacy=privacy, person=person, dialect=dialect), json
+        told = asking.explain(
+            text,
+            source,
+            privacy=privacy,
+            person=person,
+            dialect=dialect,
+            max_per_item=max_per_item,
         )
+        _explain(told, json)
         return
     paid = dataset is not None or ledger is not None
     answer = asking.sql(
@@ -85,6 +95,7 @@ def sql_command(
         epsilon=epsilon,
         delta=delta,
         dialect=dialect,
+        max_per_item=max_per_item,
         ledger=open_ledger(ledger) if paid else None,
         dataset=dataset,
         analyst=analyst,

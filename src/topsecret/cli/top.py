@@ -16,6 +16,7 @@ from topsecret.cli.file_options import (
 from topsecret.cli.measure_options import (
     MaxPerItemOption,
     MeasureOption,
+    OrderOption,
     SumOption,
     UnitOption,
     measure_asked,
@@ -53,8 +54,16 @@ def top(
         typer.Option(help="How many leading items may be looked at.", show_default="20 times k"),
     ] = None,
     mechanism: Annotated[
-        str, typer.Option(help="How to choose; auto follows the public rule of topsecret plan.")
+        str, typer.Option(help="How to select; auto follows the rule of topsecret plan.")
     ] = "auto",
+    choose: Annotated[
+        str | None,
+        typer.Option(
+            help="With auto: private spends a twentieth of the budget on asking the data which "
+            "mechanism suits them, public goes by public numbers alone.",
+            show_default="public",
+        ),
+    ] = None,
     table: Annotated[str | None, typer.Option(help="The table of a database.")] = None,
     form: FormatOption = None,
     delimiter: DelimiterOption = None,
@@ -72,6 +81,7 @@ def top(
     max_items: Annotated[
         int | None, typer.Option(help="Cut each person down to this many items.")
     ] = None,
+    order: OrderOption = "most",
     measure: MeasureOption = "persons",
     sum_column: SumOption = None,
     unit: UnitOption = "1",
@@ -168,13 +178,21 @@ def top(
         "count_persons": count_persons,
         "at_least": at_least,
         "weighting": weighting,
+        "choose": choose,
         "measure": measure_asked(measure, sum_column, unit),
         "max_per_item": max_per_item,
+        "order": order,
         "ordered": ordered,
         "fill": fill,
     }
     if not accept_weak_privacy and epsilon is not None:
         _warn(epsilon, delta)
+    if max_items is not None and max_items >= 1:
+        typer.echo(
+            f"topsecret: note: --max-items drops what a person holds beyond {max_items} items; "
+            "where people hold more, the answer may be worse than without it (topsecret plan)",
+            err=True,
+        )
     place = _source(source, form, delimiter, encoding, header)
     if dataset is not None or ledger is not None:
         asked |= {

@@ -293,6 +293,26 @@ class Ledger:
             raise rows.unknown(dataset)
         return found
 
+    def requested(self, dataset: str, analyst: str, request_id: str) -> bool:
+        """Whether a request has a reservation that was not given back: under way, or ended."""
+        key = {"the_dataset": dataset, "the_analyst": analyst, "the_request": request_id}
+        with self._store.reading() as connection:
+            return connection.execute(statements.SAME_REQUEST, key).first() is not None
+
+    def reached(self) -> dict[str, tuple[int, str]]:
+        """For each data set: how many entries it has, and the hash of the last."""
+        query = select(DATASETS.c.name, DATASETS.c.entries, DATASETS.c.head)
+        with self._store.reading() as connection:
+            return {row.name: (row.entries, row.head) for row in connection.execute(query)}
+
+    def passed(self, dataset: str, entries: int, head: str) -> bool:
+        """Whether the data set's chain once ended so."""
+        if entries == 0:
+            return True
+        at = (ENTRIES.c.dataset == dataset, ENTRIES.c.position == entries, ENTRIES.c.hash == head)
+        with self._store.reading() as connection:
+            return connection.execute(select(ENTRIES.c.position).where(*at)).first() is not None
+
     def history(self, dataset: str) -> list[Entry]:
         """Everything that happened to a data set's budget, oldest first."""
         with self._store.reading() as connection:

@@ -32,6 +32,7 @@ from topsecret.mechanisms import (
     PrunedTopK,
     StableFixedK,
     StableTopK,
+    TestedOrWeighted,
     TestedTopK,
     TopStable,
     WeightedHistogram,
@@ -143,6 +144,12 @@ def _(mechanism: TestedTopK, lead: int, k: int, others: int) -> Chances:
     from topsecret.planning.tested import tested_chances
 
     return Chances(*tested_chances(mechanism.schedule, mechanism.slots, lead, k))
+
+
+@of.register
+def _(mechanism: TestedOrWeighted, lead: int, k: int, others: int) -> Chances:
+    """Those of its picks: a lead over rank k̄ + 1 says nothing about weighted persons."""
+    return of(mechanism.branches.tested, lead, k, others)
 
 
 @of.register

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from topsecret.calibration import PUBLIC_DOMAIN, Prepared, Question, prepare
-from topsecret.mechanisms import TestedTopK
+from topsecret.mechanisms import TestedOrWeighted, TestedTopK
 from topsecret.planning import chances
 from topsecret.planning.tested import answer_chance, last_chance
 
@@ -38,6 +38,8 @@ def needed(name: str, question: Question) -> Leads:
     """
     prepared = prepare(name, question)
     mechanism = prepared.mechanism
+    if isinstance(mechanism, TestedOrWeighted):
+        mechanism = mechanism.branches.tested
     return Leads(
         needed_by_one(name, question),
         smallest(lambda lead: chance(prepared, lead).every),
@@ -67,7 +69,7 @@ def chance(prepared: Prepared, lead: int) -> chances.Chances:
     if (weighs or prepared.name in PUBLIC_DOMAIN) and question.domain_size is not None:
         rest = question.domain_size - question.k
     else:
-        rest = question.k_bar - question.k
+        rest = prepared.rows - 1 - question.k
     return chances.of(prepared.mechanism, lead, question.k, rest)
 
 

@@ -133,12 +133,18 @@ class Plan:
         found.append(f"It answers {best.answer}. An empty place {best.nothing}.")
         if best.lead_for_any is not None:
             k, rank = self.question.k, best.over_rank
+            if best.name == "tested-or-weighted":
+                found.append("Leads are those that its picks need; its weights need none.")
             found.append(
                 f"The answer is empty with at most {1 - LIKELY:.0%} probability when {k} items "
                 f"lead rank {rank} by {best.lead_for_any} persons each, and has all {k} with "
                 f"{LIKELY:.0%} when they lead it by {_lead(best.needed_lead_all)}; in between a "
                 "shorter list is likely."
             )
+        if self.recommended == "tested":
+            found.append(GEOMETRIES)
+        if self.question.max_items is not None:
+            found.append(_cap(self.question.max_items, self.recommended))
         found.append(LEGEND)
         return tuple(found)
 
@@ -267,6 +273,29 @@ LEGEND = (
     "Noise: its scale in persons. Over nobody: weighted persons, of which those with few items "
     "count in full; it wins where people hold few things, picks where they hold many."
 )
+
+
+GEOMETRIES = (
+    "Picks cost the same however many items a person has, and win where people hold many things. "
+    "Where they hold few, weighted persons (mechanism='weighted') name more. choose='private' asks "
+    "the data which it is, for a twentieth of the budget (tested-or-weighted)."
+)
+
+
+def _cap(most: int, name: str) -> str:
+    """What a cap buys, and what it costs, before anything is spent."""
+    if name in ("limited-domain-laplace", "limited-domain"):
+        gain = "Its threshold is lower for it"
+    elif name in ("weighted", "tested-or-weighted"):
+        gain = (
+            "Weights have less noise for a cap below 3, and a slightly lower threshold for others"
+        )
+    else:
+        gain = f"{name} gains nothing from it: leave it out"
+    return (
+        f"The cap drops what a person holds beyond {most} items. {gain}; where people hold more, "
+        "the counts fall, and the answer may be worse than without a cap."
+    )
 
 
 def option(name: str, question: Question) -> Option:

@@ -8,8 +8,14 @@ alone decides, by what was best on synthetic shapes (docs/tested-top-k.md). k="a
 finds more: ``canonical-set``, or ``oneshot-private-length`` where an order is asked for. (There a
 lead says little, since a shorter answer is an answer too.) The data are never asked.
 
+With ``choose="private"`` the rule of an unknown domain is another one from four items on: picks win
+where people hold many things and weighted persons where they hold few, which no public number
+tells, and ``tested-or-weighted`` asks the data, for a twentieth of the budget.
+
 >>> recommend(Question.of(k=1, epsilon=1.0)).name
 'limited-domain'
+>>> recommend(Question.of(k=10, epsilon=1.0, choose="private")).name
+'tested-or-weighted'
 >>> recommend(Question.of(k="auto", epsilon=1.0)).name
 'stable'
 """
@@ -21,6 +27,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from topsecret.calibration import PUBLIC_DOMAIN, Question, applicable, prepare, refusal
+from topsecret.counts.weights import FULL_ITEMS
 from topsecret.errors import InvalidParameter
 from topsecret.mechanisms.tested_schedule import default_k_bar
 from topsecret.planning.leads import LIKELY, needed_by_one, smallest
@@ -57,7 +64,25 @@ def competing(question: Question) -> tuple[str, ...]:
     known = [name for name in rivals if name in applicable(question)]
     if "tested" in known:
         known.remove("limited-domain" if question.length >= SHORTEST_TESTED else "tested")
+    if _counts_in_full(question) and "weighted" in applicable(question):
+        known.append("weighted")
     return tuple(known)
+
+
+def _counts_in_full(question: Question) -> bool:
+    """Whether the cap is so low that weights count every person in full: leads compare then."""
+    cap = question.max_items
+    low = cap is not None and cap <= FULL_ITEMS
+    return question.choose == "private" and question.domain_size is None and low
+
+
+def asks_the_data(question: Question) -> bool:
+    """Whether "auto" spends a part of the budget on choosing between picks and weights."""
+    if question.choose == "public" or isinstance(question.k, str) or question.at_least is not None:
+        return False
+    if question.length < SHORTEST_TESTED or _counts_in_full(question):
+        return False
+    return refusal("tested-or-weighted", question) is None
 
 
 @lru_cache(maxsize=256)
@@ -67,6 +92,8 @@ def recommend(question: Question) -> Recommendation:
         return Recommendation("weighted", "all safe items are named above one threshold.")
     if question.k == "auto" and question.delta > 0:
         return Recommendation("stable", "k='auto' leaves the length of the answer to the counts.")
+    if asks_the_data(question):
+        return Recommendation("tested-or-weighted", ASKED)
     if question.delta == 0:
         reason = refusal("tested", question)  # it needs a delta: says what does not
         if reason is not None and (isinstance(question.k, str) or question.domain_size is None):
@@ -100,7 +127,8 @@ def recommend(question: Question) -> Recommendation:
 def _without_delta(question: Question) -> tuple[str, ...]:
     """Those that the rule compares where delta is 0."""
     size, k = question.domain_size or 0, question.length
-    if k >= LEAST_LENGTH and size >= LEAST_ITEMS * k and question.scores is None:
+    special = question.scores is not None or question.least
+    if k >= LEAST_LENGTH and size >= LEAST_ITEMS * k and not special:
         if not question.ordered:
             return ("canonical-set",)
         if not question.fill:
@@ -126,12 +154,26 @@ PRIVATE_LENGTH = {
 """Why, for those that the rule takes without comparing leads."""
 
 
+ASKED = (
+    "a twentieth of the budget asks the data which of two suits them: tested picks, which win "
+    "where people hold many things, or weighted persons, which win where they hold few. The answer "
+    "says which it was, and costs the same either way. choose='public' does not ask the data, and "
+    "picks."
+)
+
+
 def _why(question: Question, winner: str, lead: int, others: list[str]) -> str:
     over = (
         f"the rest of the {question.domain_size:,} public items"
         if winner in PUBLIC_DOMAIN
         else f"the item of rank {prepare(winner, question).over_rank}"
     )
+    if winner == "weighted":
+        return (
+            f"with at most {question.max_items} items each, all persons count in full, and an item "
+            f"is named with {LIKELY:.0%} probability when it has {lead} of them, whatever others "
+            f"have; in leads over others, {', '.join(others)}."
+        )
     return (
         f"an item of the top {question.k} is named with {LIKELY:.0%} probability when it has "
         f"{lead} persons more than {over}; {', '.join(others) or 'nothing else competes'}."

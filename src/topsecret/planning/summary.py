@@ -7,12 +7,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from topsecret.accounting import Loss
 from topsecret.calibration import Prepared, Question, prepare, prepare_at
-from topsecret.planning.leads import needed_by_one
+from topsecret.calibration.calibrated import calibrated
+from topsecret.calibration.counts import CountsBudget
+from topsecret.planning.leads import chance, needed_by_one, smallest
 from topsecret.planning.rule import recommend
 
 
@@ -35,11 +37,21 @@ class Summary:
 
 
 def outlook(
-    k: int | Literal["auto"], epsilon: float, delta: float, max_items: int | None = None
+    k: int | Literal["auto", "all"],
+    epsilon: float,
+    delta: float,
+    max_items: int | None = None,
+    *,
+    counts: bool = False,
 ) -> Summary:
-    """For a question that brings its own (ε, δ)."""
+    """For a question that brings its own (ε, δ), of which noisy counts may take a part."""
     question = Question.of(k=k, epsilon=epsilon, delta=delta, max_items=max_items)
     name = recommend(question).name
+    if counts:
+        both = calibrated(name, question, CountsBudget())
+        lead = smallest(lambda lead: chance(both.selection, lead).one)
+        seen = _outlook(both.selection, lead)
+        return replace(seen, loss=both.loss, epsilon=both.epsilon)
     return _outlook(prepare(name, question), needed_by_one(name, question))
 
 

@@ -96,7 +96,10 @@ def checked_plan(
 ) -> Plan:
     """How so many lists of a question about a source are drawn, all refusals behind us."""
     _check_source(source, question)
-    plan = planned(_numbers(question, source), question, terms, lists)
+    numbers = _numbers(question, source)
+    if not _can_weigh(question, source):
+        numbers = numbers.choosing("public")
+    plan = planned(numbers, question, terms, lists)
     if plan.each.weights is not None:
         _refuse_for_weights(question)
     if terms is not None:
@@ -195,6 +198,14 @@ def _numbers(question: Question, source: Source) -> Numbers:
     from topsecret.sources.domains.counted_domain import domain_size
 
     return question.numbers.within(domain_size(_engine(source), question.counted))
+
+
+def _can_weigh(question: Question, source: Source) -> bool:
+    """Whether persons can be weighted, so that "auto" may choose it: by public conditions alone."""
+    from topsecret.sources.session import Engine
+
+    shared_out = question.groups is not None and question.groups.disjoint
+    return isinstance(source, Engine) and question.counts is None and not shared_out
 
 
 def _refuse_for_weights(question: Question) -> None:
@@ -307,7 +318,7 @@ def _released(
 ) -> tuple[Answer, int]:
     """The answer with its receipt, and how many symbols were released."""
     groups = question.groups
-    names = [""] if groups is None else [f"{groups.by} = {value}" for value in groups.values]
+    names = [""] if groups is None else [f"{groups.name} = {value}" for value in groups.values]
     lists = [
         _release(question, plan.each, source, name, histogram, persons)
         for name, histogram in zip(names, histograms, strict=True)
@@ -317,7 +328,7 @@ def _released(
         return lists[0][0], symbols
     composition = "parallel" if groups.disjoint else "sequential"
     shown = {value: release for value, (release, _) in zip(groups.values, lists, strict=True)}
-    return Releases(groups.by, shown, composition, plan.epsilon, plan.delta), symbols
+    return Releases(groups.name, shown, composition, plan.epsilon, plan.delta), symbols
 
 
 def _release(
@@ -359,6 +370,7 @@ def _release(
         where=" and ".join(map(str, counted.where)),
         domain="" if counted.domain is None else counted.domain.described,
         measure="" if counted.measure is None else counted.measure.described,
+        least=question.numbers.least,
         clipping="" if counted.measure is None else counted.measure.clipping,
         assumes=tuple(getattr(source, "assumes", ())),
     )

@@ -134,7 +134,7 @@ def first_form(bill: Bill) -> FirstForm:
     if question.counts is not None:
         written["counts"] = True
     if groups is not None:
-        written |= {"by": groups.by, "groups": list(groups.values), "disjoint": groups.disjoint}
+        written |= {"by": groups.name, "groups": list(groups.values), "disjoint": groups.disjoint}
     name = type(bill.plan.each.selection.mechanism).__name__
     return FirstForm.of(written, None if question.mechanism == "auto" else name)
 

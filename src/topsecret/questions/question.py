@@ -73,33 +73,55 @@ class Keywords(TypedDict, total=False):
     version: str | None
     at_least: int | None
     weighting: str
+    choose: str | None
     measure: MeasureLike
     max_per_item: Amount | None
+    order: Literal["most", "least"]
 
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """One list for each of several public values of a column.
+    """One list for each of several public values of a column, or of an expression.
 
     With ``disjoint`` each person is kept in one group alone; otherwise in all of theirs.
     """
 
-    by: str
+    by: str | Expression
     values: tuple[Group, ...]
     disjoint: bool = False
 
     def __post_init__(self) -> None:
         given = () if isinstance(self.values, str) else tuple(self.values)
         object.__setattr__(self, "values", given)
-        if not isinstance(self.by, str) or not self.by or not given or len(set(given)) < len(given):
+        named = isinstance(self.by, str | Expression) and self.by
+        if not named or not given or len(set(given)) < len(given):
             raise InvalidParameter(
                 f"by={self.by!r} needs groups=[…], the public values to answer for, each once; "
                 "they are not taken from the data"
             )
 
+        if self.disjoint and isinstance(self.by, Expression):
+            raise InvalidParameter(
+                "disjoint=True needs groups by a column; leave disjoint out, or make a view with "
+                "the expression as a column"
+            )
+
+    @property
+    def name(self) -> str:
+        """What tells the groups apart, in words."""
+        return self.by.text if isinstance(self.by, Expression) else self.by
+
+    def only(self, value: Group) -> Condition | Expression:
+        """What a row of this group fulfils."""
+        if not isinstance(self.by, Expression):
+            return Condition(self.by, "=", value)
+        written = "'" + value.replace("'", "''") + "'" if isinstance(value, str) else str(value)
+        return Expression(f"({self.by.text}) = {written}")
+
     def fingerprint(self) -> Fingerprint:
         """The column, its values, and how persons are shared out."""
-        return {"by": self.by, "values": list(self.values), "disjoint": self.disjoint}
+        by = self.by.fingerprint() if isinstance(self.by, Expression) else self.by
+        return {"by": by, "values": list(self.values), "disjoint": self.disjoint}
 
 
 @lru_cache(maxsize=256, typed=True)
@@ -171,8 +193,10 @@ class Question:
         version: str | None = None,
         at_least: int | None = None,
         weighting: str = "share",
+        choose: str | None = None,
         measure: MeasureLike = "persons",
         max_per_item: Amount | None = None,
+        order: Literal["most", "least"] = "most",
     ) -> Question:
         """The question with these keywords, asked under these terms of a budget."""
         named = item if isinstance(item, str | Expression) else tuple(item)
@@ -208,6 +232,10 @@ class Question:
             numbers = _numbers.__wrapped__(*given)
         if ordered is not False or fill is not False:
             numbers = numbers.wishing(ordered=ordered, fill=fill)
+        if choose is not None:
+            numbers = numbers.choosing(choose)
+        if order != "most":
+            numbers = numbers.in_order(order)
         if ranked is not None:
             numbers = numbers.ranked_by(Scores(ranked.sensitivity, ranked.per_unit, ranked.noun))
             if counts:
@@ -242,7 +270,8 @@ class Question:
         if groups is None:
             return [counted]
         if not groups.disjoint:
-            return [counted.only(Condition(groups.by, "=", value)) for value in groups.values]
+            return [counted.only(groups.only(value)) for value in groups.values]
+        assert isinstance(groups.by, str)
         return [
             replace(counted, home=GroupAssignment(groups.by, groups.values, value))
             for value in groups.values
@@ -269,9 +298,16 @@ class Question:
             "counts_share": None if self.counts is None else self.counts.fingerprint(),
             "groups": None if self.groups is None else self.groups.fingerprint(),
             "adjacency": self.unit.adjacency,
-            **{name: numbers[name] for name in ("at_least", "weighting") if name in numbers},
+            **{
+                name: numbers[name]
+                for name in ("at_least", "weighting", "order")
+                if name in numbers
+            },
             **{name: True for name in ("ordered", "fill") if name in numbers},
         }
+        # What nobody asked for is left out: an older answer to the same question is found.
+        if named == "auto" and "choose" in numbers:
+            found = found | {"choose": numbers["choose"]}
         if self.count_persons:
             found = found | {"persons": True}
         # With k_bar left out a mechanism may look deeper than the default of 20·k.

@@ -73,7 +73,8 @@ class ScheduleTerms:
             asked["item"] = tuple(asked["item"])
         if period is not None:
             where += self.within(period)
-        return Question.of(None, where=where, **asked)
+        # A schedule that was begun keeps its mechanism, and its price: no younger rule chooses.
+        return Question.of(None, where=where, choose="public", **asked)
 
     def within(self, period: int) -> tuple[Condition, Condition]:
         """The rows of the list after a period: since the start, or of the last W periods."""

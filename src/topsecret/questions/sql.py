@@ -36,6 +36,7 @@ def sql(
     epsilon: Number | None = None,
     delta: Number | None = None,
     dialect: str | None = None,
+    max_per_item: int | None = None,
     mechanism: str = "auto",
     ledger: Ledger | None = None,
     dataset: str | None = None,
@@ -55,15 +56,28 @@ def sql(
     says whose rows each table holds; ``person`` alone names the person's column of the one table
     that the query reads. ``dialect`` is that of the text, the engine's own unless given. BigQuery's
     WITH DIFFERENTIAL_PRIVACY OPTIONS(…) may set epsilon, delta and max_groups_contributed.
+    COUNT(*) ranks by rows where ``max_per_item`` bounds those of one person with one item.
 
     *Guarantee.* As for ``top_k``: one person with all their rows in all tables, as the privacy file
     assigns them, is protected with (``epsilon``, ``delta``).
     """
     from topsecret.sources.relations.open_query import open_query
 
-    opened, asked = open_query(query, source, privacy=privacy, person=person, dialect=dialect)
+    opened, asked = open_query(
+        query,
+        source,
+        privacy=privacy,
+        person=person,
+        dialect=dialect,
+        bounded=max_per_item is not None,
+    )
     pays = purse_of(ledger, dataset, analyst, request_id)
     keywords = _keywords(opened, asked)
+    bound = _given("max_per_item", max_per_item, asked.max_rows)
+    if asked.rows_counted:
+        keywords["measure"] = "rows"
+    if bound is not None:
+        keywords["max_per_item"] = bound
     keywords |= {
         "epsilon": _given("epsilon", epsilon, asked.epsilon),
         "delta": _given("delta", delta, asked.delta) or DELTA,
@@ -84,13 +98,22 @@ def explain(
     privacy: Privacy | None = None,
     person: str | None = None,
     dialect: str | None = None,
+    max_per_item: int | None = None,
 ) -> Mapping[str, object]:
     """What a query asks and the statement that an engine would count, without reading a row."""
     from topsecret.sources.relations.open_query import open_query
 
-    opened, asked = open_query(query, source, privacy=privacy, person=person, dialect=dialect)
+    opened, asked = open_query(
+        query,
+        source,
+        privacy=privacy,
+        person=person,
+        dialect=dialect,
+        bounded=max_per_item is not None,
+    )
     return {
         "items": list(opened.titles),
+        "measure": "rows" if asked.rows_counted else "persons",
         "k": asked.k,
         "counts": asked.counts,
         "at_least": asked.at_least,
@@ -120,12 +143,12 @@ def _keywords(opened: QuerySource, asked: RankedQuery) -> dict[str, Any]:
     }
 
 
-def _given(name: str, outside: Number | None, inside: str | None) -> Any:
+def _given(name: str, outside: Number | None, inside: str | int | None) -> Any:
     if inside is None:
         return outside
     if outside is not None:
         raise InvalidParameter(f"{name} is given twice, in the query and beside it; leave one out")
-    return float(inside)
+    return inside if isinstance(inside, int) else float(inside)
 
 
 def _cut(result: Answer, asked: RankedQuery) -> Answer:

@@ -62,6 +62,7 @@ def top_k(
     each person, chosen by a secret ``salt``. ``domain`` lists all items where they are public: no
     threshold is needed then. ``measure="rows"`` ranks by rows and ``measure=Sum("price")`` by sums,
     each with a public bound on what one person adds to one item, ``max_per_item``.
+    ``order="least"`` names the items of a public ``domain`` with the least.
     ``counts=True`` adds noisy counts with their intervals, for ``counts_part`` of the budget (0.15,
     or 0.2 below ten items); with ``count_persons=True`` the number of all persons comes along at no
     cost.
@@ -73,7 +74,9 @@ def top_k(
 
     ``k_bar`` is how many leading items may be looked at, ``20 * k`` by default. ``k="auto"`` names
     as many items as the counts set apart clearly, as a set. ``mechanism="auto"`` follows the
-    public rule of ``plan``, which looks at the numbers given here and never at the data.
+    public rule of ``plan``, which looks at the numbers given here and never at the data. With
+    ``choose="private"`` it asks the data, where the domain is unknown and for a twentieth of the
+    budget, whether picks or weighted persons suit them; the receipt says which was chosen.
 
     ``delta=0`` with a ``domain`` answers without any probability of failure: as a set of a private
     size where that finds more, as a list where ``ordered=True`` asks for one. ``fill=True``
@@ -106,7 +109,7 @@ def top_k(
 def top_k_by(
     source: SourceLike,
     *,
-    by: str,
+    by: str | Expression,
     groups: Sequence[Group],
     disjoint: bool = False,
     table: Table | None = None,
@@ -117,7 +120,7 @@ def top_k_by(
     request_id: str | None = None,
     **asked: Unpack[Keywords],
 ) -> Releases:
-    """``top_k`` for each value of the column ``by`` that ``groups`` lists.
+    """``top_k`` for each value of ``by``, a column or an expression, that ``groups`` lists.
 
     The groups are named by the caller, never found in the data: that a group exists may give
     somebody away.

@@ -74,7 +74,10 @@ def csv_text(rows: Iterable[Iterable[Any]]) -> str:
 
 
 def _cell(value: Any) -> Any:
-    text = isinstance(value, str) and value.startswith(FORMULA)
+    # Spreadsheets skip blanks before a formula.
+    text = isinstance(value, str) and (
+        value.startswith(FORMULA) or value.lstrip().startswith(FORMULA)
+    )
     return "'" + value if text else value
 
 

@@ -87,6 +87,7 @@ class Release:
     """How many persons each item surely has: all of them hold with 95% probability."""
     measure: str = ""
     """What the items are ranked by, in words; empty for distinct persons."""
+    least: bool = False  # whether the items with the least were asked for
     clipping: str = ""
     """How one person's part in a score is bounded, in words; empty for distinct persons."""
 
@@ -98,10 +99,11 @@ class Release:
     def title(self) -> str:
         """What was asked, in one line."""
         words = {"auto": "Most common values", "all": "All safe values"}
-        top = words[self.k] if isinstance(self.k, str) else f"Top {self.k}"
+        end = "Bottom" if self.least else "Top"
+        top = words[self.k] if isinstance(self.k, str) else f"{end} {self.k}"
         where = "".join(f", where {part}" for part in (self.group, self.where) if part)
-        by = self.measure or "number of distinct persons"
-        by = "weighted persons" if self.weighted is not None else by
+        usual = self.measure or "number of distinct persons"
+        by = usual if self.weighted is None else "weighted persons"
         return f"{top} of {self.item!r} in {self.source}{where}, by {by}"
 
     @property
@@ -167,12 +169,13 @@ class Release:
     @property
     def smoothed(self) -> tuple[float, ...] | None:
         """Guesses that use the list's order, nearer to the counts on average. No intervals."""
-        return smoothed(self.counts) if self.ordered and self.counts is not None else None
+        falling = self.ordered and not self.least
+        return smoothed(self.counts) if falling and self.counts is not None else None
 
     @property
     def orders(self) -> tuple[float, ...] | None:
         """``order`` of each two neighbours; None without counts, or for a set."""
-        if self.counts is None or not self.ordered or self.intervals is None:
+        if self.counts is None or not self.ordered or self.least or self.intervals is None:
             return None
         return self.intervals.orders(self.counts)
 
@@ -191,9 +194,10 @@ class Release:
     @property
     def _missing(self) -> str:
         if self.domain:
+            rest = "has more, or as little and was" if self.least else "is rare, or common and"
             return (
-                "all items of the public domain could be named; one that is not listed is rare, "
-                "or common and unlucky with the noise."
+                f"all items of the public domain could be named; one that is not listed {rest} "
+                "unlucky with the noise."
             )
         return (
             "an item that is not listed may be rare, or common and unlucky with the noise, "
@@ -214,8 +218,7 @@ class Release:
                     "were counted, chosen with a secret key.",
                 )
             )
-        if self.clipping:
-            lines.append(("Clipped", f"{self.clipping}. How much that changed is not told."))
+        lines += [("Clipped", f"{self.clipping}.")] if self.clipping else []
         lines += [("Assumes", f"{said}.") for said in self.assumes]
         if self.counts is not None:
             together = "" if self.intervals is None else self.intervals.together
@@ -326,7 +329,7 @@ class Release:
             "where": self.where,
             "group": self.group,
             "domain": self.domain,
-            **({"measure": self.measure, "clipping": self.clipping} if self.measure else {}),
+            **{n: getattr(self, n) for n in ("measure", "clipping", "least") if getattr(self, n)},
             "charge": None if self.charge is None else self.charge.to_dict(),
             "receipt": dict(self.receipt),
             "version": self.version,

@@ -16,6 +16,7 @@ from topsecret.service import shapes
 from topsecret.service.auth.accounts import User
 from topsecret.service.auth.dependencies import asker, limited, reader, user
 from topsecret.service.datasets import Dataset
+from topsecret.service.filters import conditions
 from topsecret.service.jobs.queue import ANSWERED, IN_DOUBT, Asked, Job
 from topsecret.service.middleware import API
 from topsecret.service.preview import Preview, preview
@@ -36,13 +37,13 @@ async def get_answer(request: Request, person: Reader, answer: shapes.Identity) 
     if remembered is not None and (person.owns or remembered[0] == person.name):
         return Response(remembered[1], media_type="application/json")
     job = await found(request, person, answer)
-    return _json(job.to_dict())
+    return _json(job.to_dict() | ({"cause": job.cause} if person.owns else {}))
 
 
 @api.get("/health", response_model=shapes.HealthShape, tags=["running"])
 async def health(request: Request) -> dict[str, str]:
-    """Whether the service is up and reaches its ledger. Open to all."""
-    await blocking(parts(request).ledger.datasets)
+    """Whether the service is up and can write to its ledger. Open to all."""
+    await blocking(parts(request).health.check)
     return {"status": "ok"}
 
 
@@ -54,8 +55,8 @@ async def me(person: Reader) -> dict[str, str]:
 
 @api.get("/datasets", response_model=list[shapes.DatasetShape], tags=["asking"])
 async def list_datasets(request: Request, person: Reader) -> list[dict[str, Any]]:
-    """The data sets that the account may ask."""
-    return await blocking(partial(_described, parts(request), person.name))
+    """The data sets that the account may ask; all of them for an owner."""
+    return await blocking(partial(_described, parts(request), person))
 
 
 @api.post("/datasets/{dataset}/plan", response_model=shapes.PreviewShape, tags=["asking"])
@@ -80,6 +81,14 @@ async def ask(
     """Ask, once for each request id: the job that answers, to be looked at under /answers."""
     job, new = await asked(request, person.name, dataset, asked_of(question), question.request_id)
     return _json(job.to_dict(), 202 if new else 200)
+
+
+@api.post("/answers/{answer}/cancel", response_model=shapes.AnswerShape, tags=["answers"])
+async def cancel(request: Request, person: Asker, answer: shapes.Identity) -> Response:
+    """End a question that is under way. It costs nothing if its data were not read yet."""
+    whose = None if person.owns else person.name
+    job = await blocking(partial(parts(request).jobs.cancel, answer, whose))
+    return _json(job.to_dict())
 
 
 @api.get("/answers", response_model=list[shapes.AnswerShape], tags=["answers"])
@@ -137,7 +146,8 @@ def keys_of(service: Parts, name: str) -> list[dict[str, Any]]:
 
 def asked_of(question: shapes.QuestionShape) -> Asked:
     """The question as a value."""
-    return Asked(question.column, question.k, question.epsilon)
+    where = tuple((one.column, one.verb, one.value) for one in question.where)
+    return Asked(question.column, question.k, question.epsilon, where, question.counts)
 
 
 async def previewed(service: Parts, name: str, dataset: str, asked: Asked) -> Preview:
@@ -148,7 +158,7 @@ async def previewed(service: Parts, name: str, dataset: str, asked: Asked) -> Pr
     account = await blocking(partial(service.datasets.account, dataset))
     share = await blocking(partial(service.datasets.allowance, dataset, name))
     assert share is not None  # checked above
-    make = partial(preview, known, account, share, asked.k, asked.epsilon)
+    make = partial(preview, known, account, share, asked.k, asked.epsilon, asked.counts)
     return await blocking(make, service.planning)
 
 
@@ -164,7 +174,7 @@ async def asked(
     )
     # Asked again, a question in doubt is looked up anew: it may be settled or written off by now.
     if new or job.state == IN_DOUBT:
-        service.desk.submit(job.id)
+        service.desk.submit(job.id, job.user)
     return job, new
 
 
@@ -190,25 +200,31 @@ def _checked(service: Parts, name: str, dataset: str, asked: Asked) -> Dataset:
         raise Problem(
             400, "invalid", f"This column cannot be asked; choose from: {', '.join(known.columns)}"
         )
+    conditions(asked.where, known.filters)
+    if asked.counts and asked.k == "all":
+        raise Problem(400, "invalid", "With all safe values come lower bounds: leave counts out.")
     if metered(service, dataset):
         if asked.epsilon is not None:
             raise Problem(400, "invalid", "The owner fixed the price: leave epsilon out.")
-        if asked.k == "auto":
-            raise Problem(400, "invalid", "At a fixed price k must be a number.")
+        if isinstance(asked.k, str) or asked.counts:
+            words = "At a fixed price k must be a number, and there are no counts."
+            raise Problem(400, "invalid", words)
     elif asked.epsilon is None:
         raise Problem(400, "invalid", "State an epsilon: what to spend on this question.")
     return known
 
 
-def _described(service: Parts, name: str) -> list[dict[str, Any]]:
+def _described(service: Parts, person: User) -> list[dict[str, Any]]:
+    datasets = service.datasets
     return [
         {
             "name": one.name,
             "title": one.title,
             "columns": list(one.columns),
+            "filters": dict(one.filters),
             "price": "fixed" if metered(service, one.name) else "flexible",
         }
-        for one in service.datasets.open_to(name)
+        for one in (datasets.all() if person.owns else datasets.open_to(person.name))
     ]
 
 

@@ -29,13 +29,15 @@ async def metrics(request: Request, person: Scraper) -> Response:
     return Response(await blocking(numbers.text), headers={"content-type": numbers.content_type})
 
 
-@owner_api.post(API + "/datasets", response_model=shapes.DoneShape, status_code=201)
-async def register(request: Request, person: Owner, new: shapes.RegisterShape) -> dict[str, bool]:
+@owner_api.post(API + "/datasets", response_model=shapes.RegisteredShape, status_code=201)
+async def register(request: Request, person: Owner, new: shapes.RegisterShape) -> dict[str, Any]:
     """Register a data set and open its budget, once and for all."""
     values = new.model_dump()
     values["columns"] = tuple(values["columns"])
-    await blocking(partial(parts(request).datasets.register, NewDataset(**values)))
-    return {"done": True}
+    datasets = parts(request).datasets
+    await blocking(partial(datasets.register, NewDataset(**values)))
+    made = await blocking(partial(datasets.get, new.name))
+    return {"done": True, "warning": adding_up(await blocking(partial(datasets.also, made)))}
 
 
 @owner_api.get(API + "/sources", response_model=list[shapes.SourceShape])
@@ -116,6 +118,14 @@ async def write_off(
     """Give back a reservation in doubt, on the owner's word that no answer got out."""
     await blocking(partial(parts(request).ledger.write_off, reservation))
     return {"done": True}
+
+
+def adding_up(others: list[str]) -> str | None:
+    """A warning where the same events have several budgets."""
+    if not others:
+        return None
+    names = ", ".join(others)
+    return f"The same events are registered as {names} too: for each person the budgets add up."
 
 
 def allowed(service: Parts, dataset: str, analyst: str, terms: dict[str, float | None]) -> None:

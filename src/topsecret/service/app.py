@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
+import signal
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -74,14 +79,29 @@ def create_app(settings: Settings) -> FastAPI:
 def from_environment() -> FastAPI:
     """The application of a worker that ``topsecret serve`` started."""
     configure()
+    _end_with_the_parent()
     return create_app(Settings.from_json(os.environ[ENVIRONMENT]))
+
+
+def _end_with_the_parent() -> None:
+    """A worker whose supervisor was killed stops as if it had been told to."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+
+        def watch() -> None:
+            wait([parent.sentinel])
+            os.kill(os.getpid(), signal.SIGTERM)
+
+        threading.Thread(target=watch, name="parent", daemon=True).start()
 
 
 async def _problem(request: Request, error: Exception) -> Response:
     assert isinstance(error, problems.Problem)
     if not _for_programs(request):
         if error.status == 401:
-            return RedirectResponse("/login", 303)
+            path = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+            to = f"?to={quote(path, safe='/')}" if request.method == "GET" else ""
+            return RedirectResponse(f"/login{to}", 303)
         return await refused(request, error)
     shape = {
         "error": error.error,

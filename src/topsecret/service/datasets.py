@@ -11,16 +11,18 @@ import json
 import re
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 
 from sqlalchemy import RowMapping, select
 
-from topsecret.errors import InvalidParameter, SourceError, Taken
+from topsecret.errors import DataIndependentFailure, InvalidParameter, SourceError, Taken
 from topsecret.ledger import Account, Allowance, Flexible, Ledger, Metered
 from topsecret.ledger.store import Store
 from topsecret.service.databases import Databases
+from topsecret.service.filters import KINDS
 from topsecret.service.problems import Problem
 from topsecret.service.schema import DATASETS
 from topsecret.service.shares import delta_rate, part_of, question_delta
@@ -29,6 +31,7 @@ from topsecret.sources.schema import columns_of
 SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet")
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 _MOST_FILES = 500
+LONGEST_COLUMN = 200
 QUESTIONS = 100
 """At a fixed price, what stands for each question's part of the total delta."""
 
@@ -51,6 +54,9 @@ class Dataset:
     """Where the source is a database."""
     delta_rate: float | None = None
     """The probability of failure of a question of epsilon 1."""
+
+    filters: Mapping[str, str] = field(default_factory=dict)
+    """The columns that rows may be chosen by, with their kinds."""
 
     def delta_of(self, epsilon: float | None) -> float:
         """The probability of failure of a question of this epsilon."""
@@ -82,6 +88,7 @@ class NewDataset:
     picks: int | None = None
     source: str = ""
     table: str = ""
+    filters: Mapping[str, str] = field(default_factory=dict)
 
 
 class Datasets:
@@ -117,9 +124,10 @@ class Datasets:
         """The file inside one of the folders; links that lead out do not count."""
         if file and "\0" not in file and len(file) < 1000:
             for folder in self._folders:
-                path = (folder / file).resolve()
-                if path.is_relative_to(folder) and path.is_file():
-                    return path
+                with suppress(OSError):  # a name that is too long for the system
+                    path = (folder / file).resolve()
+                    if path.is_relative_to(folder) and path.is_file():
+                        return path
         raise InvalidParameter("there is no such file in the service's data folders")
 
     def columns_of(self, file: str) -> tuple[str, ...]:
@@ -139,9 +147,18 @@ class Datasets:
             raise InvalidParameter(
                 "choose at least one column that may be asked, other than the person's"
             )
-        for column in (new.person, *new.columns):
+        if new.person in new.filters or not set(new.filters.values()) <= set(KINDS):
+            raise InvalidParameter(
+                "rows may be chosen by columns of text, number or date, other than the person's"
+            )
+        for column in (new.person, *new.columns, *new.filters):
             if column not in existing:
                 raise InvalidParameter(f"the events have no column {column[:60]!r}")
+            if len(column) > LONGEST_COLUMN:
+                raise InvalidParameter(
+                    f"the column {column[:60]!r}… has a name of {len(column)} characters; at most "
+                    f"{LONGEST_COLUMN} can be asked"
+                )
         budget: Metered | Flexible
         if new.queries is None and new.picks is None:
             budget = Flexible.of(epsilon=new.epsilon, delta=new.delta)
@@ -161,6 +178,7 @@ class Datasets:
             "cap": new.cap,
             "delta": float(f"{new.delta / QUESTIONS:.3g}"),
             "created": time.time(),
+            "filters": json.dumps(dict(new.filters)),
             "delta_rate": delta_rate(budget) if isinstance(budget, Flexible) else None,
         }
         self._open(new.name, budget, new.person)
@@ -276,9 +294,30 @@ class Datasets:
                 return share
         return None
 
+    def also(self, dataset: Dataset) -> list[str]:
+        """Other data sets about the same events: their budgets add up for each person."""
+        same = (dataset.source, dataset.table)
+        return [
+            one.name
+            for one in self.all()
+            if one.name != dataset.name and (one.source, one.table) == same
+        ]
+
+    def _still_inside(self, source: str) -> None:
+        """The file is where it was registered, in a folder that the service has today."""
+        path, inside = Path(source), False
+        with suppress(OSError):
+            inside = path.resolve() == path and path.is_file()
+        if not inside or not any(path.is_relative_to(folder) for folder in self._folders):
+            raise DataIndependentFailure(
+                "the file is not there any more, is a link by now, or is in no folder that the "
+                "service was started with"
+            )
+
     def events(self, dataset: Dataset) -> tuple[str, str | None]:
         """What the engine is given: a file's path, or a database's address and the table."""
         if dataset.table is None:
+            self._still_inside(dataset.source)
             return dataset.source, None
         return self.databases.address(dataset.source), dataset.table
 
@@ -299,4 +338,5 @@ def _dataset(row: RowMapping) -> Dataset:
         row["delta"],
         row["table"],
         row["delta_rate"],
+        json.loads(row["filters"] or "{}"),
     )

@@ -17,7 +17,7 @@ LARGEST_K = 100
 EPSILONS = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0)
 """The steps of the slider."""
 
-Length = int | Literal["auto"]
+Length = int | Literal["auto", "all"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +48,18 @@ class Preview:
 
 
 def preview(
-    dataset: Dataset, account: Account, share: Allowance, k: Length, epsilon: float | None
+    dataset: Dataset,
+    account: Account,
+    share: Allowance,
+    k: Length,
+    epsilon: float | None,
+    counts: bool = False,
 ) -> Preview:
     """The preview of one question."""
     budget = account.budget
-    seen = _seen(budget, k, epsilon, dataset.delta_of(epsilon), dataset.cap)
+    seen = _seen(budget, k, epsilon, dataset.delta_of(epsilon), dataset.cap, counts)
     if isinstance(budget, Metered):
-        worst = {"picks": Fraction(0 if k == "auto" else k), "queries": Fraction(1)}
+        worst = {"picks": Fraction(0 if isinstance(k, str) else k), "queries": Fraction(1)}
     else:
         worst = dict(budget.worst(Price(seen.loss)))
     left = {name: min(value, share.left[name]) for name, value in account.left.items()}
@@ -73,7 +78,7 @@ def preview(
         float(remaining),
         again,
         _buys(seen),
-        f"You get {seen.answer}.",
+        f"You get {seen.answer}{', each with a noisy count' if counts else ''}.",
         _protects(seen.epsilon),
         _takes(fits, float(cost), again),
     )
@@ -81,17 +86,25 @@ def preview(
 
 @lru_cache(maxsize=4096)
 def _seen(
-    budget: Metered | Flexible, k: Length, epsilon: float | None, delta: float, cap: int | None
+    budget: Metered | Flexible,
+    k: Length,
+    epsilon: float | None,
+    delta: float,
+    cap: int | None,
+    counts: bool,
 ) -> Summary:
     if isinstance(budget, Metered):
+        assert k != "all"  # refused before
         whole = down(budget.epsilon), down(budget.delta)
         return outlook_at(k, *whole, down(budget.price), down(budget.query_delta), cap)
-    return outlook(k, 1.0 if epsilon is None else epsilon, delta, cap)
+    return outlook(k, 1.0 if epsilon is None else epsilon, delta, cap, counts=counts)
 
 
 def _buys(seen: Summary) -> str:
     if seen.lead is None:
         return f"An item is named when {seen.named_when}."
+    if seen.over_rank == 0:
+        return f"An item that {seen.lead:,} people have is named with 95% probability."
     if seen.over_rank is None:
         return (
             f"The list can end where at least {seen.lead:,} fewer people have the next item: such "

@@ -68,6 +68,7 @@ DATASETS = Table(
     Column("created", Float, nullable=False),
     Column("table", Text, nullable=True),
     Column("delta_rate", Float, nullable=True),
+    Column("filters", Text, nullable=True),
 )
 """What the owner registered; the budget itself is the ledger's. ``source`` is a file's path or,
 where there is a ``table``, the name of a database that the service was started with. Data sets
@@ -88,11 +89,14 @@ JOBS = Table(
     Column("asked", Float, nullable=False),
     Column("shown", Float, nullable=True),
     Column("worker", Text, nullable=False),
+    Column("cancelled", Float, nullable=True),
+    Column("cause", Text, nullable=True),
     UniqueConstraint("user", "dataset", "request", name="one_job_per_request"),
     Index("service_jobs_by_state", "state"),
     Index("service_jobs_by_user", "user", "asked"),
 )
-"""Questions and, once they have one, their answers."""
+"""Questions and, once they have one, their answers. ``cause`` is for the owners: why the data could
+not be read, in public words."""
 
 WORKERS = Table(
     "service_workers",

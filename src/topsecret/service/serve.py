@@ -8,21 +8,32 @@ import signal
 import socket
 import sys
 from collections.abc import Callable
+from contextlib import closing, suppress
+from pathlib import Path
 
 import uvicorn
 from uvicorn.supervisors import Multiprocess
 
 from topsecret.errors import InvalidParameter
+from topsecret.ledger import Ledger
 from topsecret.ledger.store import Store
 from topsecret.service import schema
 from topsecret.service.app import ENVIRONMENT
 from topsecret.service.auth.accounts import Accounts
+from topsecret.service.connections import ImpatientProtocol
 from topsecret.service.logs import configure
 from topsecret.service.metrics import share_between_workers
 from topsecret.service.settings import Settings
+from topsecret.service.witness import Witness
 from topsecret.sources.memory import memory
 
+try:
+    import resource
+except ImportError:  # elsewhere than on Unix
+    resource = None  # type: ignore[assignment]
+
 Say = Callable[[str], None]
+MOST_FILES = 16384
 
 
 def bound(host: str, port: int) -> socket.socket:
@@ -57,6 +68,8 @@ def prepare(settings: Settings, base: str, say: Say) -> None:
     settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
     store = Store(settings.place)
     schema.create(store)
+    with closing(Ledger(settings.place)) as ledger:
+        Witness(settings.witness_file).check(ledger)
     accounts = Accounts(store)
     if accounts.empty:
         say("This is the first run. Make the owner's account here; the link works once:")
@@ -65,14 +78,44 @@ def prepare(settings: Settings, base: str, say: Say) -> None:
 
 
 def share_memory(engines: int) -> None:
-    """Each engine's part of the machine, unless the operator said otherwise.
+    """Each engine's part of the machine or container, unless the operator said otherwise.
 
     One engine alone would take four fifths, and several together would be killed. A size that the
     engines cannot keep to is refused.
     """
     if memory() is None and "SC_PHYS_PAGES" in os.sysconf_names:
-        machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-        os.environ["TOPSECRET_MEMORY"] = f"{max(256, machine * 4 // 5 // engines // 10**6)}MB"
+        pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        machine = min([pages, *container_limits()])
+        least = min(256, machine // 10**6)
+        os.environ["TOPSECRET_MEMORY"] = f"{max(least, machine * 4 // 5 // engines // 10**6)}MB"
+
+
+def container_limits(root: Path = Path("/")) -> list[int]:
+    """What the control groups of this process may use, in bytes."""
+    found: list[int] = []
+    with suppress(OSError):
+        for line in (root / "proc/self/cgroup").read_text().splitlines():
+            _, controllers, path = line.split(":", 2)
+            if controllers not in ("", "memory"):
+                continue
+            top = root / "sys/fs/cgroup" / controllers
+            group = top / path.lstrip("/")
+            name = "memory.limit_in_bytes" if controllers else "memory.max"
+            for folder in (group, *group.parents):
+                with suppress(OSError, ValueError):
+                    found.append(int((folder / name).read_text()))
+                if folder == top:
+                    break
+    return found
+
+
+def _open_many_files() -> None:
+    """Every connection is a file: as many as the system lets this process have."""
+    if resource is not None:
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        wanted = MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, MOST_FILES)
+        if soft != resource.RLIM_INFINITY and soft < wanted:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def run(settings: Settings, listening: socket.socket, workers: int) -> None:
@@ -82,6 +125,8 @@ def run(settings: Settings, listening: socket.socket, workers: int) -> None:
     config = uvicorn.Config(
         "topsecret.service.app:from_environment",
         factory=True,
+        http=ImpatientProtocol,
+        ws="none",
         workers=workers,
         log_config=None,
         access_log=False,
@@ -90,6 +135,7 @@ def run(settings: Settings, listening: socket.socket, workers: int) -> None:
         timeout_graceful_shutdown=int(settings.grace) + 5,
         timeout_worker_healthcheck=30,
     )
+    _open_many_files()
     server = uvicorn.Server(config)
     if workers == 1:
         for ending in (signal.SIGINT, signal.SIGTERM):

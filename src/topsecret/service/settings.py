@@ -25,6 +25,8 @@ class Settings:
     """A private folder for the records, unless ``database`` names a PostgreSQL."""
     database: str = field(default="", repr=False)
     """``postgresql://…`` for ledger and records; a SQLite file in ``home`` when empty."""
+    witness: Path | None = None
+    """The file that notes how far the ledger is; one in ``home`` when None."""
     files: tuple[Path, ...] = ()
     """The folders that the files of data sets may lie in."""
     sources: tuple[tuple[str, str], ...] = field(default=(), repr=False)
@@ -35,6 +37,8 @@ class Settings:
     """Whether browsers reach the service by HTTPS alone: cookies are then marked so."""
     engines: int = 2
     """How many questions one worker process counts at the same time."""
+    limit: float = 600.0
+    """Seconds that one question may be counted."""
     grace: float = 30.0
     """Seconds that questions under way have to end when the service stops."""
     requests_per_minute: int = 1200
@@ -53,15 +57,24 @@ class Settings:
                 "1 is the default"
             )
 
+        if not self.limit > 0:
+            raise InvalidParameter(f"limit={self.limit} must be above 0 seconds")
+
     @property
     def place(self) -> str:
         """Where ledger and records are."""
         return self.database or str(self.home / "service.db")
 
+    @property
+    def witness_file(self) -> Path:
+        """Where it is noted how far the ledger is."""
+        return self.witness or self.home / "witness.json"
+
     def to_json(self) -> str:
         """The settings as text for a worker's environment."""
         record = asdict(self)
         record["home"], record["files"] = str(self.home), [str(path) for path in self.files]
+        record["witness"] = None if self.witness is None else str(self.witness)
         return json.dumps(record)
 
     @classmethod
@@ -69,6 +82,7 @@ class Settings:
         """The settings of a worker."""
         record = json.loads(text)
         record["home"] = Path(record["home"])
+        record["witness"] = None if record["witness"] is None else Path(record["witness"])
         record["files"] = tuple(Path(path) for path in record["files"])
         record["sources"] = tuple((name, url) for name, url in record["sources"])
         return cls(**record)

@@ -8,6 +8,7 @@ from fastapi import Path
 from pydantic import BaseModel, ConfigDict, Field
 
 from topsecret.service.auth.accounts import Role, Scope
+from topsecret.service.filters import Kind, Verb
 from topsecret.service.preview import LARGEST_K
 
 DATASET = r"^[a-z0-9][a-z0-9_-]{0,39}$"
@@ -29,14 +30,26 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
+class FilterShape(Strict):
+    """A condition on one of the columns that the owner allows."""
+
+    column: str = Field(min_length=1, max_length=200)
+    verb: Verb = "is"
+    value: str = Field(min_length=1, max_length=500, description="As text; commas for one of.")
+
+
 class QuestionShape(Strict):
     """A question to a data set."""
 
     column: str = Field(min_length=1, max_length=200, description="One of the data set's columns.")
-    k: Annotated[int, Field(strict=True, ge=1, le=LARGEST_K)] | Literal["auto"] = 10
+    k: Annotated[int, Field(strict=True, ge=1, le=LARGEST_K)] | Literal["auto", "all"] = 10
     epsilon: Epsilon | None = Field(
         default=None, description="What to spend; left out where the owner fixed the price."
     )
+    where: list[FilterShape] = Field(
+        default=[], max_length=5, description="Only rows that fulfil all of these."
+    )
+    counts: bool = Field(default=False, description="Noisy counts with their intervals, too.")
 
 
 class AskShape(QuestionShape):
@@ -55,6 +68,7 @@ class DatasetShape(BaseModel):
     name: str
     title: str
     columns: list[str]
+    filters: dict[str, str] = Field(description="Columns that rows may be chosen by: their kinds.")
     price: Literal["flexible", "fixed"]
 
 
@@ -84,10 +98,13 @@ class AnswerShape(BaseModel):
     column: str
     k: int | str
     epsilon: float | None
+    where: list[FilterShape]
+    counts: bool
     state: Literal["working", "answered", "refused", "failed", "in-doubt"]
     asked: str
     error: str | None
     message: str | None
+    cause: str | None = Field(default=None, description="Why data could not be read; for owners.")
     answer: dict[str, Any] | None
 
 
@@ -146,6 +163,9 @@ class RegisterShape(Strict):
     table: str = Field(default="", max_length=300, description="and one of its tables.")
     person: str = Field(min_length=1, max_length=200)
     columns: list[str] = Field(min_length=1, max_length=50)
+    filters: dict[str, Kind] = Field(
+        default={}, max_length=20, description="Columns that rows may be chosen by: their kinds."
+    )
     cap: Count | None = None
     epsilon: Epsilon
     delta: Delta = 1e-6
@@ -195,6 +215,12 @@ class DoneShape(BaseModel):
     done: bool = True
 
 
+class RegisteredShape(DoneShape):
+    """It is done, perhaps with a word of warning."""
+
+    warning: str | None = None
+
+
 class InDoubtShape(BaseModel):
     """A reservation without a known end."""
 
@@ -205,6 +231,6 @@ class InDoubtShape(BaseModel):
 
 
 class HealthShape(BaseModel):
-    """The service is up and reaches its ledger."""
+    """The service is up and can write to its ledger."""
 
     status: Literal["ok"]

@@ -18,12 +18,14 @@ from topsecret.service.auth.accounts import Accounts
 from topsecret.service.auth.rate_limits import Limits
 from topsecret.service.databases import Databases
 from topsecret.service.datasets import Datasets
+from topsecret.service.health import Health
 from topsecret.service.jobs.queue import Jobs
 from topsecret.service.jobs.release_schedule import Turns
 from topsecret.service.jobs.worker import Desk
 from topsecret.service.logs import log
 from topsecret.service.metrics import Metrics
 from topsecret.service.settings import Settings
+from topsecret.service.witness import Witness
 
 T = TypeVar("T")
 
@@ -58,8 +60,10 @@ class Parts:
         self.accounts = Accounts(self.store)
         databases = Databases(settings.sources)
         self.datasets = Datasets(self.store, self.ledger, settings.files, databases)
-        turns = Turns(settings.engines, settings.tick)
+        turns = Turns(settings.engines, settings.tick, settings.limit)
         self.jobs = Jobs(self.store, self.ledger, self.datasets, turns)
+        self.jobs.failed = lambda **what: log("question failed", **what)
+        self.health = Health(self.store)
         self.metrics = Metrics()
         self.remembered = Remembered()
         self.limits = Limits(
@@ -72,12 +76,14 @@ class Parts:
                 "name": 5 * settings.tries_per_minute,
             }
         )
+        witness = Witness(settings.witness_file)
         self.desk = Desk(
             self.store,
             self.jobs,
             turns,
             ended=self.metrics.question,
             broke=lambda kind: log("failure", kind=kind, where="desk"),
+            note=lambda: witness.note(self.ledger),
         )
         # Keys that this process has not seen yet are looked at one at a time.
         self.new_keys = asyncio.Lock()

@@ -193,7 +193,7 @@ class CountQuery:
             wanted.append(self.measure.column)
         return tuple(dict.fromkeys(wanted))
 
-    def only(self, *more: Condition) -> CountQuery:
+    def only(self, *more: Condition | Expression) -> CountQuery:
         """The same question about fewer rows, with the same salt."""
         return replace(self, where=(*self.where, *more))
 

@@ -183,6 +183,52 @@ def test_the_privacy_clause_sets_the_budget(on_duckdb: str) -> None:
         topsecret.sql(query, on_duckdb, privacy=FILE, dialect="bigquery", epsilon=1)
 
 
+ROWS = (
+    "SELECT l.product_id, COUNT(*) AS n FROM orders o JOIN order_lines l ON l.order_id = o.id "
+    "GROUP BY l.product_id ORDER BY n DESC LIMIT 1"
+)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_rows_are_counted_within_a_bound(engine: str, request: pytest.FixtureRequest) -> None:
+    source = request.getfixturevalue(engine)
+    release = asked(source, ROWS, max_per_item=2)
+    assert release.items == (1,)
+    assert release.counts is None
+    assert "rows" in release.title
+    with pytest.raises(QueryRefused, match="bound them by max_per_item"):
+        asked(source, ROWS)
+
+
+def test_the_bound_of_rows_is_one_persons(on_duckdb: str) -> None:
+    from topsecret.sources.measures import measure_of
+    from topsecret.sources.relations.open_query import open_query
+    from topsecret.sources.source import CountQuery
+
+    run(on_duckdb, "INSERT INTO order_lines SELECT 7, 3 FROM range(1000)")
+    source, _ = open_query(ROWS, on_duckdb, privacy=FILE, bounded=True)
+    query = CountQuery("product_id", source.person, rows=9, measure=measure_of("rows", 2))
+    assert dict(source.leading_counts(query)) == {1: 300, 2: 150, 3: 102}
+
+
+def test_a_bound_is_for_rows_alone(on_duckdb: str) -> None:
+    clause = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=8, max_rows_per_item=2)"
+    bounded = ROWS.replace("SELECT", clause)
+    release = topsecret.sql(bounded, on_duckdb, privacy=FILE, dialect="bigquery")
+    assert isinstance(release, Release)
+    assert release.items == (1,)
+    with pytest.raises(QueryRefused, match="must bound COUNT"):
+        topsecret.sql(
+            TWO_LINKS.replace("SELECT", clause), on_duckdb, privacy=FILE, dialect="bigquery"
+        )
+    with pytest.raises(InvalidParameter, match="max_per_item is given twice"):
+        topsecret.sql(bounded, on_duckdb, privacy=FILE, dialect="bigquery", max_per_item=2)
+    with pytest.raises(InvalidParameter, match="a person counts once"):
+        asked(on_duckdb, TWO_LINKS, max_per_item=2)
+    with pytest.raises(QueryRefused, match="leave it out beside"):
+        asked(on_duckdb, ROWS.replace("ORDER", "HAVING COUNT(*) >= 5 ORDER"), max_per_item=2)
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_file_is_proposed_from_foreign_keys(engine: str, request: pytest.FixtureRequest) -> None:
     source = request.getfixturevalue(engine)

@@ -73,6 +73,7 @@ class Accounts:
         self._store = store
         self._recent: dict[bytes, tuple[User, float]] = {}
         self._verified: dict[bytes, str] = {}
+        self._device_secret = ""
 
     # The first run
 
@@ -191,13 +192,16 @@ class Accounts:
 
     def _secret(self) -> str:
         """The service's own secret, made when it is first needed."""
+        if self._device_secret:
+            return self._device_secret
         query = select(NOTES.c.value).where(NOTES.c.name == _DEVICES)
         with suppress(Taken), self._store.writing() as connection:
             if connection.execute(query).first() is None:
                 row = {"name": _DEVICES, "value": credentials.token()}
                 connection.execute(NOTES.insert().values(row))
         with self._store.reading() as connection:
-            return str(connection.execute(query).scalar_one())
+            self._device_secret = str(connection.execute(query).scalar_one())
+        return self._device_secret
 
     def owners(self) -> list[str]:
         """Everybody who owns."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -24,6 +24,7 @@ from sqlalchemy import RowMapping, or_, select, update
 from topsecret.errors import (
     BudgetExceeded,
     Closing,
+    DataIndependentFailure,
     InDoubt,
     InvalidParameter,
     LedgerError,
@@ -37,7 +38,8 @@ from topsecret.questions.top_k import top_k
 from topsecret.results.record import release_from, to_record
 from topsecret.results.release import Release
 from topsecret.service.datasets import Datasets
-from topsecret.service.jobs.release_schedule import Turn, Turns
+from topsecret.service.filters import Filter, conditions, in_words
+from topsecret.service.jobs.release_schedule import CANCELLED, TIME_LIMIT, Turn, Turns
 from topsecret.service.preview import Length
 from topsecret.service.problems import Problem
 from topsecret.service.schema import JOBS
@@ -50,6 +52,7 @@ WORKING, ANSWERED, REFUSED, FAILED, IN_DOUBT = (
     "failed",
     "in-doubt",
 )
+_PARTS = ("column", "verb", "value")
 _AT_ONCE = 100
 """How many jobs one account may have under way."""
 
@@ -61,12 +64,21 @@ class Asked:
     column: str
     k: Length
     epsilon: float | None
+    where: tuple[Filter, ...] = ()
+    counts: bool = False
 
     @property
     def words(self) -> str:
         """The question in a few words."""
-        what = "Most common values" if self.k == "auto" else f"Top {self.k}"
-        return f"{what} of {self.column}"
+        named = {"auto": "Most common values", "all": "All safe values"}
+        what = named[self.k] if isinstance(self.k, str) else f"Top {self.k}"
+        return f"{what} of {self.column}{in_words(self.where)}"
+
+    def to_text(self) -> str:
+        """As it is stored; what version 0.1 could ask is written as it wrote it."""
+        more: dict[str, object] = {"where": self.where} if self.where else {}
+        more |= {"counts": True} if self.counts else {}
+        return json.dumps([self.column, self.k, self.epsilon, *([more] if more else [])])
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +95,8 @@ class Job:
     error: str | None = None
     message: str | None = None
     release: Release | None = None
+    cause: str | None = None
+    """Why the data could not be read; for owners."""
 
     def to_dict(self) -> dict[str, object]:
         """As plain values that JSON can hold."""
@@ -93,6 +107,8 @@ class Job:
             "column": self.asked.column,
             "k": self.asked.k,
             "epsilon": self.asked.epsilon,
+            "where": [dict(zip(_PARTS, one, strict=True)) for one in self.asked.where],
+            "counts": self.asked.counts,
             "state": self.state,
             "asked": self.time.isoformat(timespec="seconds"),
             "error": self.error,
@@ -114,13 +130,16 @@ class Jobs:
     def __init__(self, store: Store, ledger: Ledger, datasets: Datasets, turns: Turns) -> None:
         self._store, self._ledger, self._datasets = store, ledger, datasets
         self._turns = turns
+        self._under_way: dict[str, Turn] = {}
+        self.failed: Callable[..., None] = lambda **_: None
+        """Told of a question whose data could not be read: public words alone."""
 
     def ask(
         self, user: str, dataset: str, asked: Asked, request: str | None, worker: str
     ) -> tuple[Job, bool]:
         """The job for a question, and whether it is new."""
         request = request or secrets.token_hex(12)
-        question = json.dumps([asked.column, asked.k, asked.epsilon])
+        question = asked.to_text()
         values = {
             "id": secrets.token_urlsafe(12),
             "user": user,
@@ -180,42 +199,93 @@ class Jobs:
 
     def run(self, identity: str) -> str:
         """Answer a job and store what became of it; its state."""
-        with Turn(self._turns) as turn:
-            return self._run(identity, turn)
-
-    def _run(self, identity: str, turn: Turn) -> str:
         with self._store.reading() as connection:
             row = connection.execute(select(JOBS).where(JOBS.c.id == identity)).mappings().one()
         if row["state"] not in (WORKING, IN_DOUBT):
             return str(row["state"])
-        turn.asked = row["asked"]
-        ended = self._ended(row, self._ledger.paced(turn))
-        ended |= {"shown": turn.shown or self._turns.next_tick(row["asked"])}
+        if row["cancelled"] is not None:
+            return self._unread(row)
+        self._turns.begin(row["asked"])
+        turn = Turn(self._turns, row["asked"], row["user"])
+        self._under_way[identity] = turn
+        try:
+            with turn, turn.stop.here():
+                return self._run(row, turn)
+        except Closing:
+            if not turn.stop.asked.is_set():
+                raise
+            return self._unread(row)
+        finally:
+            self._under_way.pop(identity, None)
+
+    def _unread(self, row: RowMapping) -> str:
+        """A question that was ended before its data were read, unless an earlier try had begun."""
+        if self._ledger.requested(row["dataset"], row["user"], row["request"]):
+            wanted = update(JOBS).where(JOBS.c.id == row["id"]).values(cancelled=None)
+            with self._store.writing() as connection:
+                connection.execute(wanted)
+            return self.run(row["id"])  # finds whatever the ledger has of it
+        shown = self._turns.next_tick(row["asked"])
+        return self._store_end(row, _UNREAD | {"shown": shown})
+
+    def watch(self, cancelled: Collection[str] = ()) -> None:
+        """End what has taken too long or is no longer wanted."""
+        for identity, turn in list(self._under_way.items()):
+            if identity in cancelled:
+                turn.cancel()
+            turn.look_at_the_clock()
+
+    def cancelled(self, worker: str) -> set[str]:
+        """The questions of a worker that somebody has ended."""
+        mine = (JOBS.c.state == WORKING, JOBS.c.worker == worker, JOBS.c.cancelled.is_not(None))
+        with self._store.reading() as connection:
+            return set(connection.execute(select(JOBS.c.id).where(*mine)).scalars())
+
+    def cancel(self, identity: str, user: str | None) -> Job:
+        """End a question that is under way; one that has ended stays as it is."""
+        found = self.find(identity, user)
         with self._store.writing() as connection:
             connection.execute(
                 update(JOBS)
-                .where(JOBS.c.id == identity, JOBS.c.state.in_((WORKING, IN_DOUBT)))
+                .where(JOBS.c.id == identity, JOBS.c.state == WORKING)
+                .values(cancelled=time.time())
+            )
+        self.watch({identity})
+        return found
+
+    def _run(self, row: RowMapping, turn: Turn) -> str:
+        ended = self._ended(row, self._ledger.paced(turn), turn)
+        ended |= {"shown": turn.shown or self._turns.next_tick(row["asked"])}
+        return self._store_end(row, ended)
+
+    def _store_end(self, row: RowMapping, ended: dict[str, object]) -> str:
+        with self._store.writing() as connection:
+            connection.execute(
+                update(JOBS)
+                .where(JOBS.c.id == row["id"], JOBS.c.state.in_((WORKING, IN_DOUBT)))
                 .values(ended)
             )
         return str(ended["state"])
 
-    def take_over(self, worker: str, living: Collection[str]) -> list[str]:
-        """The jobs that no living process has, now this one's."""
+    def take_over(self, worker: str, living: Collection[str]) -> list[tuple[str, str]]:
+        """The jobs that no living process has, now this one's, and whose they are."""
         with self._store.writing() as connection:
-            query = select(JOBS.c.id, JOBS.c.worker).where(JOBS.c.state == WORKING)
-            lost = [row.id for row in connection.execute(query) if row.worker not in living]
-            for identity in lost:
+            query = select(JOBS.c.id, JOBS.c.user, JOBS.c.worker).where(JOBS.c.state == WORKING)
+            rows = connection.execute(query.order_by(JOBS.c.asked))
+            lost = [(row.id, row.user) for row in rows if row.worker not in living]
+            for identity, _ in lost:
                 mine = update(JOBS).where(JOBS.c.id == identity).values(worker=worker)
                 connection.execute(mine)
         return lost
 
-    def _ended(self, row: RowMapping, ledger: Ledger) -> dict[str, object]:
+    def _ended(self, row: RowMapping, ledger: Ledger, turn: Turn) -> dict[str, object]:
         """Ask, and put the outcome into words that hold nothing of the data."""
         asked = _asked(row)
         try:
             dataset = self._datasets.get(row["dataset"])
             source, table = self._datasets.events(dataset)
             more: dict[str, Any] = {"max_items": dataset.cap, "table": table}
+            more |= {"where": conditions(asked.where, dataset.filters), "counts": asked.counts}
             if asked.epsilon is not None:
                 more |= {"epsilon": asked.epsilon, "delta": dataset.delta_of(asked.epsilon)}
             release = top_k(
@@ -245,17 +315,20 @@ class Jobs:
             return _without(REFUSED, "refused", str(error))
         except Closing:
             raise
-        except SourceError:
-            return _without(
-                FAILED, "source_failed", "The data could not be read. The owner should look at it."
-            )
+        except SourceError as error:
+            ended = failure(error, turn.stop.why, self._turns.limit)
+            charged = not isinstance(error, DataIndependentFailure)
+            what = {"job": row["id"], "dataset": row["dataset"], "error": ended["error"]}
+            self.failed(**what, kind=type(error).__name__, charged=charged)
+            return ended
         except LedgerError:
             raise  # the job stays, and is tried again when the ledger is back
         except TopSecretError:
             return _without(FAILED, "failed", "The question could not be answered.")
         # Where the events are is the ledger's and the owner's business, not the answer's.
         release = replace(_timed(release, row["asked"]), source=dataset.name)
-        return {"state": ANSWERED, "answer": json.dumps(to_record(release))}
+        answer = json.dumps(to_record(release))
+        return {"state": ANSWERED, "answer": answer, "error": None, "message": None}
 
     def _seen(self, row: RowMapping) -> Job:
         ended = row["shown"] is not None and row["shown"] <= time.time()
@@ -273,12 +346,38 @@ class Jobs:
             row["error"] if ended else None,
             row["message"] if ended else None,
             release,
+            row["cause"] if ended else None,
         )
 
 
 def _asked(row: RowMapping) -> Asked:
-    column, k, epsilon = json.loads(row["question"])
-    return Asked(column, k, epsilon)
+    column, k, epsilon, *more = json.loads(row["question"])
+    extra = more[0] if more else {}
+    where = tuple((one[0], one[1], one[2]) for one in extra.get("where", ()))
+    return Asked(column, k, epsilon, where, extra.get("counts", False))
+
+
+_UNREAD: dict[str, object] = {
+    "state": REFUSED,
+    "error": CANCELLED,
+    "message": "The question was ended before its data were read. It cost nothing.",
+}
+
+
+def failure(error: SourceError, why: str, limit: float) -> dict[str, object]:
+    """How a question ended whose data could not be read, for its analyst and, why, for the owners.
+
+    Our errors' texts hold nothing of the data, but they name files and tables.
+    """
+    free = isinstance(error, DataIndependentFailure)
+    paid = "Nothing was charged." if free else "What it may cost stays charged."
+    if why == TIME_LIMIT:
+        words = f"Counting took longer than the {limit:g} s that a question may take. {paid}"
+        return _without(FAILED, TIME_LIMIT, words) | {"cause": "the time limit"}
+    if why == CANCELLED:
+        return _without(FAILED, CANCELLED, f"The question was ended while counting. {paid}")
+    words = f"The data could not be read. {paid} An owner finds the cause under the data set."
+    return _without(FAILED, "source_failed", words) | {"cause": str(error)}
 
 
 def _without(state: str, error: str, message: str) -> dict[str, object]:

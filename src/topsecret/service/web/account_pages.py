@@ -28,19 +28,22 @@ from topsecret.service.web.rendering import render
 account_pages = APIRouter(include_in_schema=False)
 Person = Annotated[User, Depends(user)]
 Text = Annotated[str, Form(max_length=300)]
+LongText = Annotated[str, Form(max_length=2000)]
 DEVICE_SECONDS = 400 * 86400
 
 
 @account_pages.get("/login")
-async def login(request: Request) -> Response:
-    """The door."""
+async def login(request: Request, to: str = "") -> Response:
+    """The door; behind it waits the page that was asked for."""
     if await blocking(lambda: parts(request).accounts.empty):
         return RedirectResponse("/setup", 303)
-    return _door(request, "login.html", wrong="", name="")
+    return _door(request, "login.html", wrong="", name="", to=_local(to))
 
 
 @account_pages.post("/login")
-async def log_in(request: Request, name: Text, password: Text, visit: Text = "") -> Response:
+async def log_in(
+    request: Request, name: Text, password: Text, visit: Text = "", to: LongText = ""
+) -> Response:
     """Open it."""
     service = parts(request)
     _check_visit(request, visit)
@@ -61,8 +64,8 @@ async def log_in(request: Request, name: Text, password: Text, visit: Text = "")
             service.limits.give_back(*who)
     else:
         wrong = "Name and password do not match. Please try again."
-        return _door(request, "login.html", 401, wrong=wrong, name=name)
-    inside = _inside(request, token)
+        return _door(request, "login.html", 401, wrong=wrong, name=name, to=_local(to))
+    inside = _inside(request, token, _local(to) or "/")
     made = await blocking(partial(service.accounts.device, name))
     secure = service.settings.https
     inside.set_cookie(
@@ -177,6 +180,12 @@ def _door(request: Request, template: str, status: int = 200, **values: str) -> 
     return page
 
 
+def _local(to: str) -> str:
+    """The path of a page here, or nothing: a link must lead nowhere else."""
+    here = to.startswith("/") and not to.startswith("//") and len(to) <= 2000
+    return to if here and to.isprintable() and "\\" not in to else ""
+
+
 def _check_visit(request: Request, visit: str) -> None:
     check_origin(request)
     cookie = request.cookies.get(VISIT, "")
@@ -191,7 +200,8 @@ def _inside(request: Request, token: str, to: str = "/") -> Response:
         token,
         max_age=int(SESSION_SECONDS),
         httponly=True,
-        samesite="strict",
+        # Links from elsewhere lead in; changes need the page's token and origin beside.
+        samesite="lax",
         secure=parts(request).settings.https,
     )
     return response

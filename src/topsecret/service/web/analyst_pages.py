@@ -5,20 +5,22 @@ from __future__ import annotations
 import json
 import secrets
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Form, Request, Response
 from fastapi.responses import RedirectResponse
+from starlette.datastructures import FormData
 
 from topsecret.service import shapes
 from topsecret.service.api import asked, found, metered
 from topsecret.service.auth.accounts import User
 from topsecret.service.auth.dependencies import user, visitor
+from topsecret.service.filters import VERBS, Filter
 from topsecret.service.jobs.queue import Asked
 from topsecret.service.preview import EPSILONS, LARGEST_K, Length
 from topsecret.service.problems import Problem
 from topsecret.service.state import Parts, blocking, parts
-from topsecret.service.web.rendering import bars, percent_left, render
+from topsecret.service.web.rendering import expert, lines, percent_left, plain, render
 
 pages = APIRouter(include_in_schema=False)
 Person = Annotated[User, Depends(user)]
@@ -50,13 +52,16 @@ async def ask(
     column: Annotated[str, Form(max_length=200)],
     request_id: Annotated[str, Form(pattern=shapes.REQUEST_ID)],
     k: Annotated[int, Form(ge=1, le=LARGEST_K)] = 10,
-    auto: Annotated[str, Form(max_length=10)] = "",
+    length: Annotated[Literal["k", "auto", "all"], Form()] = "k",
+    counts: Annotated[str, Form(max_length=10)] = "",
     step: Annotated[int | None, Form(ge=0, lt=len(EPSILONS))] = None,
 ) -> Response:
     """Ask; the answer's page shows the progress."""
-    length: Length = "auto" if auto else k
+    many: Length = k if length == "k" else length
     epsilon = None if step is None else EPSILONS[step]
-    job, _ = await asked(request, person.name, dataset, Asked(column, length, epsilon), request_id)
+    where = _filters(await request.form())
+    question = Asked(column, many, epsilon, where, bool(counts))
+    job, _ = await asked(request, person.name, dataset, question, request_id)
     return RedirectResponse(f"/answers/{job.id}", 303)
 
 
@@ -81,10 +86,21 @@ async def answer(request: Request, person: Person, answer: shapes.Identity) -> R
         person,
         job=job,
         dataset=dataset,
-        bars=bars(job),
+        lines=lines(job),
+        plain=plain(job),
+        expert=expert(job),
         tick=f"{service.settings.tick:g}",
+        limit=f"{service.settings.limit:g}",
         left=percent_left(account, share),
     )
+
+
+@pages.post("/answers/{answer}/cancel")
+async def cancel(request: Request, person: Person, answer: shapes.Identity) -> Response:
+    """End a question that is under way."""
+    whose = None if person.owns else person.name
+    await blocking(partial(parts(request).jobs.cancel, answer, whose))
+    return RedirectResponse(f"/answers/{answer}", 303)
 
 
 @pages.get("/answers/{answer}/download.{form}")
@@ -125,6 +141,14 @@ async def docs(request: Request) -> Response:
     return render(request, "docs.html", person, groups=groups)
 
 
+def _filters(form: FormData) -> tuple[Filter, ...]:
+    """The conditions that were filled in: a verb and a value for each column."""
+    given = {str(name): str(value)[:500] for name, value in form.items()}
+    named = [name.removeprefix("value:") for name in given if name.startswith("value:")]
+    filled = [(one, given.get(f"verb:{one}", ""), given[f"value:{one}"]) for one in named]
+    return tuple(one for one in filled if one[2].strip())[:5]
+
+
 async def _question(request: Request, person: User, name: str) -> Response:
     service = parts(request)
     dataset = await blocking(partial(service.datasets.asked_by, name, person.name))
@@ -140,6 +164,8 @@ async def _question(request: Request, person: User, name: str) -> Response:
         left=percent_left(account, share),
         epsilons=EPSILONS,
         largest=LARGEST_K,
+        verbs=VERBS,
+        limit=f"{service.settings.limit:g}",
         request_id=secrets.token_hex(12),
     )
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Any
 
@@ -13,11 +14,12 @@ from topsecret.errors import InvalidParameter, SourceError
 from topsecret.ledger import Metered
 from topsecret.ledger.account import what_is_left
 from topsecret.service import shapes
-from topsecret.service.api_owner import allowed, closed, in_doubt
+from topsecret.service.api_owner import adding_up, allowed, closed, in_doubt
 from topsecret.service.auth.accounts import Role, User
 from topsecret.service.auth.credentials import new_password
 from topsecret.service.auth.dependencies import owner
 from topsecret.service.datasets import NewDataset
+from topsecret.service.filters import KINDS
 from topsecret.service.state import Parts, blocking, parts
 from topsecret.service.web.rendering import percent_left, render
 
@@ -50,6 +52,7 @@ class Given:
     name: str = ""
     person: str = ""
     columns: tuple[str, ...] = ()
+    filters: Mapping[str, str] = field(default_factory=dict)
     cap: str = ""
     epsilon: str = "4"
     delta: str = "1e-5"
@@ -94,9 +97,14 @@ async def register(
     """Register it."""
     chosen = Chosen(file, source, table)
     may_be_asked = tuple(column for column in columns or () if column != person_column)
-    given = Given(
-        title, name, person_column, may_be_asked, cap, f"{epsilon:g}", f"{delta:g}", queries, picks
-    )
+    form = {str(key): str(value) for key, value in (await request.form()).items()}
+    chosen_by = {
+        key.removeprefix("filter:"): kind
+        for key, kind in form.items()
+        if key.startswith("filter:") and kind in KINDS
+    }
+    amounts = cap, f"{epsilon:g}", f"{delta:g}", queries, picks
+    given = Given(title, name, person_column, may_be_asked, chosen_by, *amounts)
     try:
         new = NewDataset(
             name.strip().lower(),
@@ -111,6 +119,7 @@ async def register(
             _whole(picks),
             source,
             table,
+            chosen_by,
         )
         await blocking(partial(parts(request).datasets.register, new))
     except InvalidParameter as error:
@@ -263,6 +272,7 @@ async def _one(
     account = await blocking(partial(service.ledger.account, name))
     users = await blocking(service.accounts.users)
     jobs = await blocking(partial(service.jobs.history, None, name, 30))
+    others = await blocking(partial(service.datasets.also, dataset))
     shares = [
         {
             "analyst": share.analyst,
@@ -284,6 +294,7 @@ async def _one(
         shares=shares,
         users=users,
         jobs=jobs,
+        warning=adding_up(others),
         wrong=wrong,
     )
 

@@ -13,7 +13,6 @@ from starlette.responses import HTMLResponse
 from topsecret import __version__
 from topsecret.ledger import Account, Allowance
 from topsecret.ledger.amounts import Amounts
-from topsecret.results.export import printable
 from topsecret.service.auth import credentials
 from topsecret.service.auth.accounts import User
 from topsecret.service.auth.dependencies import SESSION, visitor
@@ -45,28 +44,52 @@ SCOPES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
-    """One item of an answer as a bar. Its length is its rank: counts are not published."""
+class Line:
+    """One item of an answer, with no more than was released of it."""
 
     rank: str
     label: str
-    width: int
+    said: str = ""
+    """Its noisy count, or how many persons it surely has."""
+    width: float | None = None
+    """The noisy count as a part of the longest interval, in percent; None without counts."""
+    low: float = 0.0
+    high: float = 0.0
 
 
-def bars(job: Job) -> list[Bar]:
-    """The items of an answer; a set without order has bars of one length."""
+def lines(job: Job) -> list[Line]:
+    """The items of an answer; bars are for counts alone, with their intervals."""
     release = job.release
     if release is None:
         return []
-    count = len(release.items)
-    return [
-        Bar(
-            str(place + 1) if release.ordered else "",
-            printable(item),
-            100 - round(70 * place / max(count - 1, 1)) if release.ordered else 100,
-        )
-        for place, item in enumerate(release.items)
-    ]
+    named = release.ranked()
+    if release.counts is None:
+        surely = release.at_least or ()
+        words = [f"at least {count:,} people" for count in surely] or [""] * len(named)
+        return [Line(rank, label, said) for (rank, label), said in zip(named, words, strict=True)]
+    within = release.half_width or 0
+    longest = max([1, *(count + within for count in release.counts)])
+    found = []
+    for place, ((rank, label), count) in enumerate(zip(named, release.counts, strict=True)):
+        low, high = release.interval(place)
+        parts = [100 * max(0, value) / longest for value in (count, low, high)]
+        found.append(Line(rank, label, f"{count:,} ± {within:,} people", *parts))
+    return found
+
+
+EXPERT = frozenset(("Compared with", "Named when", "Mechanism", "Budget", "Made"))
+
+
+def plain(job: Job) -> list[tuple[str, str]]:
+    """The receipt for everybody."""
+    receipt = () if job.release is None else job.release.receipt
+    return [one for one in receipt if one[0] not in EXPERT]
+
+
+def expert(job: Job) -> list[tuple[str, str]]:
+    """The numbers of the receipt."""
+    receipt = () if job.release is None else job.release.receipt
+    return [one for one in receipt if one[0] in EXPERT]
 
 
 def share_left(left: Amounts, limits: Amounts) -> int:

@@ -37,6 +37,7 @@ from topsecret.sources.engines.files import (
 from topsecret.sources.engines.files_to_read import FilesToRead
 from topsecret.sources.file_form import File
 from topsecret.sources.fingerprints import Fingerprint
+from topsecret.sources.interruption import interruptible
 from topsecret.sources.progress import watch
 from topsecret.sources.session import Relation, Rows
 from topsecret.sources.source import Columns, CountQuery, Kind, LeadingCounts, Schema
@@ -178,11 +179,12 @@ class DuckSession:
             return engine.execute(sql, values).fetchall()
 
         try:
-            return watch(
-                answer,
-                fraction=lambda: engine.query_progress() / 100,
-                interrupt=engine.interrupt,
-            )
+            with interruptible(engine.interrupt):
+                return watch(
+                    answer,
+                    fraction=lambda: engine.query_progress() / 100,
+                    interrupt=engine.interrupt,
+                )
         except duckdb.Error as error:
             return type(error)
 

@@ -30,6 +30,7 @@ from topsecret.sources.engines.sql_catalogues import catalogue_of
 from topsecret.sources.engines.sql_settings import path_of, raw
 from topsecret.sources.engines.sql_types import columns_of
 from topsecret.sources.engines.table_names import check_columns, table_parts
+from topsecret.sources.interruption import interruptible
 from topsecret.sources.session import Relation, Rows
 from topsecret.sources.source import Schema
 from topsecret.sources.sql.dialects import LETTERS
@@ -173,7 +174,7 @@ class SqlSession:
 
     def _run(self, sql: str) -> Rows:
         try:
-            with self._texts(), self._path(1):
+            with self._texts(), self._path(1), interruptible(self._interrupt):
                 result = self._connection.exec_driver_sql(sql)
                 return [tuple(row) for row in result.fetchall()] if result.returns_rows else []
         except (exc.SQLAlchemyError, OSError, ValueError):
@@ -182,6 +183,13 @@ class SqlSession:
             f"{self._name} could not be counted; check that the connection lasts and that the "
             "filter suits the types of the columns"
         )
+
+    def _interrupt(self) -> None:
+        """End the statement that runs: SQLite and PostgreSQL can be told from another thread."""
+        driver = raw(self._connection)
+        end = getattr(driver, "interrupt", None) or getattr(driver, "cancel", None)
+        if end is not None:
+            end()
 
     def _is_trusted_view(self) -> bool:
         found = self._stored.get(self._parts)

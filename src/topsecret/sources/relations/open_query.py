@@ -28,6 +28,7 @@ def open_query(
     privacy: Privacy | None = None,
     person: str | None = None,
     dialect: str | None = None,
+    bounded: bool = False,
 ) -> tuple[QuerySource, RankedQuery]:
     """The query as a source, and the question that it asks. No row is read.
 
@@ -45,7 +46,7 @@ def open_query(
             file = PrivacyFile.of_one_table(_only_table(text, dialect or catalogue.dialect), person)
         else:
             file = privacy if isinstance(privacy, PrivacyFile) else PrivacyFile.load(privacy or "")
-        asked = read(text, file, catalogue, dialect or "")
+        asked = read(text, file, catalogue, dialect or "", bounded=bounded)
     return QuerySource(database, asked, file.person), asked
 
 

@@ -14,7 +14,13 @@ from sqlglot.errors import SqlglotError
 from topsecret.sources.relations.refusal import QueryRefused
 
 NAME = "DIFFERENTIAL_PRIVACY"
-OPTIONS = {"epsilon", "delta", "privacy_unit_column", "max_groups_contributed"}
+OPTIONS = {
+    "epsilon",
+    "delta",
+    "privacy_unit_column",
+    "max_groups_contributed",
+    "max_rows_per_item",
+}
 
 
 def cut(text: str, dialect: str) -> tuple[str, dict[str, str]]:

@@ -36,6 +36,7 @@ from topsecret.sources.relations.scope import (
 )
 from topsecret.sources.sql.statements import named
 
+MAX_ROWS = "max_rows_per_item"
 COUNTING_PARTS = {
     "expressions",
     "from_",
@@ -70,6 +71,10 @@ class RankedQuery:
     domain: exp.Select | None = None
     """All items that may be named, where one public table holds them."""
     max_items: int | None = None
+    rows_counted: bool = False
+    """Whether the measure is rows, of which each person adds a bounded number to an item."""
+    max_rows: int | None = None
+    """The bound, where the query's own options have it."""
     epsilon: str | None = None
     delta: str | None = None
     shared_rows: bool = False
@@ -80,12 +85,19 @@ class RankedQuery:
     """What the query reads, for the receipt."""
 
 
-def read(text: str, file: PrivacyFile, catalogue: Catalogue, dialect: str = "") -> RankedQuery:
-    """The question that a query asks, or a refusal that names the clause."""
+def read(
+    text: str, file: PrivacyFile, catalogue: Catalogue, dialect: str = "", *, bounded: bool = False
+) -> RankedQuery:
+    """The question that a query asks, or a refusal that names the clause.
+
+    ``bounded``: the caller has a bound for the rows of one person with one item, so that COUNT(*)
+    may count rows.
+    """
     spoken = dialect or catalogue.dialect
     text, options = cut(text, spoken)
     try:
-        return _Reading(file, catalogue).query(parsed(text, spoken), options)
+        bounded = bounded or MAX_ROWS in options
+        return _Reading(file, catalogue, bounded).query(parsed(text, spoken), options)
     except RecursionError:
         raise QueryRefused("text", "the query is nested too deeply; flatten it") from None
 
@@ -94,6 +106,7 @@ def read(text: str, file: PrivacyFile, catalogue: Catalogue, dialect: str = "") 
 class _Reading:
     file: PrivacyFile
     catalogue: Catalogue
+    bounded: bool
     rebuilder: Rebuilder = field(init=False)
 
     def __post_init__(self) -> None:
@@ -132,8 +145,13 @@ class _Reading:
         measure = self._measure(node, listed, scope)
         layers.check_shown({listed.canonical(item) for item in items}, listed)
         ranking = self._ranking(node, listed, layers, measure)
-        if measure.rows:
-            self._one_row_each(scope, items)
+        rows_counted = measure.rows and not _one_row_each(scope, items)
+        if rows_counted and not self.bounded:
+            raise QueryRefused(
+                "count-rows",
+                "COUNT(*) counts rows, and one person may have any number: write "
+                "COUNT(DISTINCT person), or bound them by max_per_item",
+            )
         columns, select = self._select(opened, items, measure)
         if scope.dialect == "sqlite":
             select = flattened(select)
@@ -146,6 +164,8 @@ class _Reading:
                 "column",
             )
         least = layers.at_least() or at_least(node.args.get("having"), measure, listed)
+        if rows_counted and least is not None:
+            raise QueryRefused("having", "HAVING counts persons; leave it out beside COUNT(*)")
         k: Any = ranking.k if ranking.k is not None else ("all" if least else "auto")
         shown = layers.shows_measure() or (least is not None and isinstance(k, int))
         asked = RankedQuery(
@@ -153,7 +173,8 @@ class _Reading:
             items=columns,
             titles=titles,
             k=k,
-            counts=shown,
+            counts=shown and not rows_counted,
+            rows_counted=rows_counted,
             at_least=least,
             smallest=ranking.smallest,
             by=by,
@@ -216,18 +237,6 @@ class _Reading:
         if ranking.k is not None and not ranking.ordered:
             raise QueryRefused("order", "LIMIT without ORDER BY the measure takes any items")
         return ranking
-
-    def _one_row_each(self, scope: Scope, items: list[Any]) -> None:
-        """COUNT(*) counts persons where no person has two rows with one item."""
-        unique = scope.sources[0].relation.unique
-        found = [scope.find(i.unnest()) for i in items if isinstance(i.unnest(), exp.Column)]
-        plain = {f.column.ident for f in found if f is not None}
-        if len(scope.sources) != 1 or unique is None or not unique <= plain:
-            raise QueryRefused(
-                "count-rows",
-                "COUNT(*) counts rows, and one person may have any number: write "
-                "COUNT(DISTINCT person)",
-            )
 
     def _select(
         self, opened: Opened, items: list[Any], measure: Measure
@@ -334,9 +343,13 @@ class _Reading:
         cap = options.get("max_groups_contributed")
         if cap is not None and (not cap.isdigit() or int(cap) < 1):
             raise QueryRefused("options", "max_groups_contributed must be a whole number above 0")
+        most = options.get(MAX_ROWS)
+        if most is not None and (not most.isdigit() or int(most) < 1 or not asked.rows_counted):
+            raise QueryRefused("options", f"{MAX_ROWS} must bound COUNT(*), by 1 or more")
         return replace(
             asked,
             max_items=None if cap is None else int(cap),
+            max_rows=None if most is None else int(most),
             epsilon=options.get("epsilon"),
             delta=options.get("delta"),
         )
@@ -347,3 +360,11 @@ def _value(node: Any) -> Any:
     if isinstance(node, exp.Literal):
         return node.this if node.is_string else int(node.this) if node.this.isdigit() else None
     return bool(node.this) if isinstance(node, exp.Boolean) else None
+
+
+def _one_row_each(scope: Scope, items: list[Any]) -> bool:
+    """Whether COUNT(*) counts persons: no person has two rows with one item."""
+    unique = scope.sources[0].relation.unique
+    found = [scope.find(i.unnest()) for i in items if isinstance(i.unnest(), exp.Column)]
+    plain = {f.column.ident for f in found if f is not None}
+    return len(scope.sources) == 1 and unique is not None and unique <= plain

@@ -27,9 +27,10 @@ def weighted_sums(
     """Every item with its sum of weights and its number of persons: (item, …, weighted, persons).
 
     ``pairs`` is a relation of the distinct pairs (item, …, person), ``weights`` one of
-    (items, weight) for 1 to ``longest`` items. With ``query.max_items``, which is then the same
-    number, persons are counted after the cut, otherwise before it. An item of which nobody's
-    pair was kept is left out: it was not observed.
+    (items, weight) for 1 to ``longest`` items. Persons are counted after the cut to
+    ``query.max_items``, which is never below ``longest``, or before any cut without one. So an item
+    may have persons and a sum of 0: none of its pairs is among the ``longest`` of its person. Its
+    sum was not observed, its persons were.
     """
     names = item_names(query)
     sizes = _sizes("pairs")
@@ -48,7 +49,8 @@ def weighted_sums(
         *(column(name, "choices") for name in names), named(weight, "weight")
     ).from_(derived(numbered, "choices"))
     if query.max_items is not None:
-        heavy = heavy.where(kept)
+        counted = _number(max(longest, query.max_items))
+        heavy = heavy.where(exp.LTE(this=column("choice", "choices"), expression=counted))
     everything: Any = exp.union(light, heavy, distinct=False)
     items = [column(name, "parts") for name in names]
     total = exp.cast(exp.Sum(this=column("weight", "parts")), exp.DataType.Type.BIGINT)
@@ -56,7 +58,6 @@ def weighted_sums(
         exp.select(*items, named(total, "weighted"), named(exp.Count(this=exp.Star()), "persons"))
         .from_(derived(everything, "parts"))
         .group_by(*(item.copy() for item in items))
-        .having(exp.GT(this=exp.Sum(this=column("weight", "parts")), expression=_number(0)))
     )
     shown = [column(name, "kept_pairs") for name in (*names, "person")]
     source = exp.alias_(pairs.copy(), "kept_pairs", table=True, quoted=True)

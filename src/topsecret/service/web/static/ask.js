@@ -11,9 +11,17 @@
   let timer = 0;
 
   const question = (step) => {
-    const auto = field("auto") !== null && field("auto").checked;
-    const asked = { column: field("column").value, k: auto ? "auto" : Number(field("k").value) };
+    const length = field("length") === null ? "k" : field("length").value;
+    const asked = { column: field("column").value, k: length === "k" ? Number(field("k").value) : length };
     if (epsilons.length) asked.epsilon = epsilons[step];
+    if (field("counts") !== null && field("counts").checked) asked.counts = true;
+    const where = [];
+    for (const line of form.querySelectorAll("[data-filter]")) {
+      const column = line.dataset.filter;
+      const value = field(`value:${column}`).value;
+      if (value.trim()) where.push({ column, verb: field(`verb:${column}`).value, value });
+    }
+    if (where.length) asked.where = where.slice(0, 5);
     return asked;
   };
 
@@ -51,25 +59,24 @@
     panel.classList.toggle("over", !plan.fits);
   };
 
-  // The steps beside the slider's, so that the next move is answered at once.
-  const prepare = async (step, mine) => {
-    for (const near of [step - 1, step + 1]) {
-      if (wanted !== mine || near < 0 || near >= epsilons.length) continue;
-      await fetchPlan(question(near)).catch(() => {});
-    }
+  // No number of another question is shown, and nothing is asked before its own are there.
+  const pending = () => {
+    document.getElementById("go").disabled = true;
+    panel.setAttribute("aria-busy", "true");
+    panel.querySelector(".cost").hidden = true;
+    show("lead").hidden = true;
+    for (const name of ["answer", "buys", "protects", "takes", "again"]) show(name).textContent = "–";
   };
 
   const refresh = async () => {
     const step = epsilons.length ? Number(field("step").value) : 0;
     const asked = question(step);
     const mine = (wanted = JSON.stringify(asked));
-    panel.setAttribute("aria-busy", "true");
     try {
       const { ok, body } = await fetchPlan(asked);
       if (wanted !== mine) return;
       if (ok) {
         draw(body);
-        prepare(step, mine);
       } else {
         show("answer").textContent = body.message;
         for (const name of ["buys", "protects", "takes", "again"]) show(name).textContent = "–";
@@ -82,14 +89,19 @@
   };
 
   const changed = () => {
-    if (field("auto") !== null) field("k").disabled = field("auto").checked;
+    const length = field("length");
+    if (length !== null) field("k").disabled = length.value !== "k";
+    if (length !== null) field("counts").disabled = length.value === "all";
+    if (field("counts") !== null && field("counts").disabled) field("counts").checked = false;
     if (epsilons.length) {
       const epsilon = epsilons[Number(field("step").value)];
       document.getElementById("epsilon").textContent = `ε = ${epsilon}`;
       field("step").setAttribute("aria-valuetext", `epsilon ${epsilon}`);
     }
-    if (!form.checkValidity()) return;
+    wanted = "";
     clearTimeout(timer);
+    pending();
+    if (!form.checkValidity()) return;
     timer = setTimeout(refresh, 80);
   };
 

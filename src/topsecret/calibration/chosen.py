@@ -1,0 +1,52 @@
+"""Two mechanisms and a private choice between them, calibrated together."""
+
+from __future__ import annotations
+
+from topsecret.calibration.prepared import EMPTY_ADVICE, Prepared, list_chosen
+from topsecret.calibration.question import Question
+from topsecret.calibration.weighted import weights_of
+from topsecret.calibration.words import about
+from topsecret.exact.rounding import up
+from topsecret.mechanisms import TestedOrWeighted
+from topsecret.mechanisms.tested_schedule import default_k_bar
+
+
+def tested_or_weighted(question: Question) -> Prepared:
+    """`TestedOrWeighted`: picks for people who hold many things, weights for those with few."""
+    k = question.length
+    depth = question.k_bar if question.k_bar_given else default_k_bar(k)
+    mechanism = TestedOrWeighted(k, question.epsilon, question.delta, depth, weights_of(question))
+    branches = mechanism.branches
+    schedule, weights = branches.tested.schedule, mechanism.weights
+    longest = schedule.lengths[0]
+    lead, threshold = about(up(longest.needed_lead)), about(up(branches.threshold))
+    return Prepared(
+        "tested-or-weighted",
+        question,
+        mechanism,
+        {
+            "epsilon_of_the_choice": up(branches.epsilon),
+            "k_bar": depth,
+            "epsilon_of_the_length": up(schedule.choice),
+            "epsilon_per_pick": up(longest.price),
+            "test_sigma": up(longest.test.sigma),
+            "test_failure": up(schedule.failure),
+            "full_items": weights.full_items,
+            "most_items": weights.most_items,
+            "sigma": up(branches.weighted.sigma),
+            "threshold": up(branches.threshold),
+        },
+        up(1 / longest.price),
+        f"a twentieth of the budget chose, with noise, between two rules. Picks: its list passes "
+        f"one test, for which its weakest item needs about {lead} persons more than the item of "
+        f"rank {depth + 1}. Weights: its weighted persons and noise of "
+        f"{about(up(branches.weighted.sigma))} exceed {threshold}, where persons with up to "
+        f"{weights.full_items} items count in full, those with n items about "
+        f"√({weights.full_items}/n) for each, and at most {weights.most_items} items of a person "
+        "count",
+        f"up to {k} items in order, by picks or by weights",
+        f"stands for items that cannot be named safely by the rule that was chosen; {EMPTY_ADVICE}",
+        list_chosen,
+        depth + 1,
+        depth,
+    )

@@ -1,0 +1,74 @@
+"""A witness against rollback: what the ledger has reached, noted in a file of its own.
+
+Who restores an old copy of the database, or loses it, forgets what was spent since. The file holds
+the length and the end of each data set's chain of entries, and the service does not start on a
+ledger that has not got them. Keep it away from the database and its backups (``--witness``).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from topsecret.errors import InvalidParameter, LedgerError
+from topsecret.ledger import Ledger
+
+Reached = dict[str, tuple[int, str]]
+"""For each data set: how many entries it has, and the hash of the last."""
+
+
+class Witness:
+    """The file of one service."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._lock = path, Lock()
+        self._noted: Reached = {}
+
+    def read(self) -> Reached:
+        """What was noted; nothing where there is no file yet."""
+        try:
+            text = self._path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return {}
+        except (OSError, UnicodeDecodeError):
+            text = ""
+        found: Any = None
+        with suppress(ValueError):
+            found = json.loads(text)
+        if not isinstance(found, dict):
+            raise InvalidParameter(f"the witness {self._path} cannot be read; restore it")
+        return {str(name): (int(entries), str(head)) for name, (entries, head) in found.items()}
+
+    def check(self, ledger: Ledger) -> None:
+        """Refuse a ledger that has forgotten what the witness saw."""
+        known = ledger.reached()
+        for name, (entries, head) in self.read().items():
+            if name not in known or not ledger.passed(name, entries, head):
+                raise InvalidParameter(
+                    f"the ledger has forgotten entries of data set {name!r} that {self._path} has "
+                    "witnessed: an old copy was restored, or the database was lost. Restore the "
+                    "latest copy. To go on without what was spent since, move the file away"
+                )
+
+    def note(self, ledger: Ledger) -> None:
+        """Note how far the ledger is, where it has moved."""
+        reached = ledger.reached()
+        with self._lock:
+            if reached == self._noted:
+                return
+            older = self.read()
+            newest = older | {
+                name: now for name, now in reached.items() if now[0] >= older.get(name, (0, ""))[0]
+            }
+            beside = self._path.with_name(f"{self._path.name}.{os.getpid()}")
+            try:
+                beside.write_text(json.dumps(newest, indent=1), encoding="utf-8")
+                beside.chmod(0o600)
+                beside.replace(self._path)
+            except OSError:
+                raise LedgerError("the witness cannot be written") from None
+            self._noted = reached

@@ -1,0 +1,70 @@
+"""A service asked from Python: calls like the library's, errors in the service's words."""
+
+import pytest
+from serving import Here, write_events
+
+import topsecret
+from topsecret.client import Service
+from topsecret.errors import BudgetExceeded, InvalidParameter, ServiceError
+
+
+@pytest.fixture(scope="module")
+def ann(service: Here) -> Service:
+    write_events(service.parts.settings.files[0] / "mine.csv", {"Harbour": 900, "Market": 700})
+    body = {"name": "mine", "title": "M", "file": "mine.csv", "person": "user", "epsilon": 4}
+    body |= {"columns": ["place"], "filters": {"colour": "text"}}
+    assert service.call("olga", "POST", "/api/datasets", body).status_code == 201
+    service.parts.datasets.allow("mine", "ann", {"epsilon": 4.0})
+    return topsecret.connect(str(service.client.base_url), service.keys["ann"])
+
+
+def test_a_question_is_asked_as_of_the_library(ann: Service) -> None:
+    assert "mine" in ann.datasets()
+    asked = {"item": "place", "k": 1, "epsilon": 0.5, "where": [("colour", "in", ["red", "blue"])]}
+    seen = ann.plan("mine", **asked)  # type: ignore[arg-type]
+    assert seen.fits
+    assert seen.lead
+    answer = ann.top_k("mine", **asked, request_id="monday", counts=True)  # type: ignore[arg-type]
+    assert answer.items == ("Harbour",)
+    assert answer.counts is not None
+    assert answer.half_width is not None
+    assert abs(answer.counts[0] - 900) < 20 * answer.half_width
+    assert answer.epsilon <= 0.5
+    assert "Guarantee" in answer.receipt
+    again = ann.top_k("mine", **asked, request_id="monday", counts=True)  # type: ignore[arg-type]
+    assert again == answer
+    assert ann.budget("mine").state == "open"
+
+
+def test_refusals_are_errors_with_the_services_words(ann: Service) -> None:
+    with pytest.raises(BudgetExceeded, match="The data set has not enough epsilon left"):
+        ann.top_k("mine", item="place", k=1, epsilon=19.0)
+    with pytest.raises(InvalidParameter, match="This column cannot be asked"):
+        ann.top_k("mine", item="user", k=1, epsilon=0.1)
+    with pytest.raises(ServiceError, match="there is no data set 'visits' for you"):
+        ann.top_k("visits", item="place", k=1, epsilon=0.1)
+    with pytest.raises(ServiceError, match="Log in, or send an API key"):
+        topsecret.connect(ann.url, "tsk_no_key").datasets()
+    with pytest.raises(ServiceError, match="does not answer"):
+        topsecret.connect("http://127.0.0.1:1", "tsk_no_key").datasets()
+    for where in ([("colour", "like", "r%")], [("colour", "in", "red")], [("colour", "=", ["a"])]):
+        with pytest.raises(InvalidParameter):
+            ann.plan("mine", item="place", epsilon=0.1, where=where)  # type: ignore[arg-type]
+
+
+def test_a_key_is_sent_to_its_service_alone_and_not_shown(ann: Service) -> None:
+    assert ann.key not in repr(ann)
+    for url in ("http://example.org", "ftp://example.org", "example.org"):
+        with pytest.raises(InvalidParameter):
+            topsecret.connect(url, "tsk_no_key")
+    with pytest.raises(InvalidParameter, match="there is no data set"):
+        ann.budget("../owner")
+    with pytest.raises(InvalidParameter, match="needs an API key"):
+        topsecret.connect("https://example.org", "")
+
+
+def test_a_redirect_does_not_carry_the_key_away(service: Here, ann: Service) -> None:
+    # /setup leads to /login here: whoever follows it sends the key along.
+    moved = Service(ann.url + "/setup?x=", ann.key)
+    with pytest.raises(ServiceError, match="status 303"):
+        moved.datasets()

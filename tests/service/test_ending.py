@@ -1,0 +1,234 @@
+"""Questions that end early: time limits, cancels, failures with a trace; turns among people."""
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+from serving import PATIENCE, PLACES, SHOP, Here, here, write_events, write_table
+from sqlalchemy import create_engine, text
+
+from topsecret.errors import Closing, LedgerError, SourceError
+from topsecret.service.datasets import NewDataset
+from topsecret.service.jobs import worker
+from topsecret.service.jobs.fair_places import FairPlaces
+from topsecret.service.jobs.release_schedule import Turn
+from topsecret.sources.engines.closed_duckdb import closed_engine
+from topsecret.sources.engines.duckdb import DuckSession
+from topsecret.sources.interruption import Stop
+
+QUESTION = {"column": "place", "k": 1, "epsilon": 0.2}
+
+
+def until(condition: object, what: str = "it did not happen") -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not condition():  # type: ignore[operator]
+        assert time.monotonic() < deadline, what
+        time.sleep(0.02)
+
+
+@contextmanager
+def with_a_table(folder: Path, url: str, **changes: object) -> Iterator[Here]:
+    """A service whose data set ``shop`` is a table of PostgreSQL."""
+    write_table(url, PLACES)
+    address = url.replace("postgresql://", "postgresql+psycopg://")
+    shop = ("shop", f"sqlite:///{folder / SHOP}")
+    with here(folder, sources=(shop, ("base", address)), **changes) as service:
+        service.parts.datasets.register(
+            NewDataset(
+                "shop", "S", "", "who", ("place",), None, 4.0, 1e-5, source="base", table="visits"
+            )
+        )
+        for name in ("ann", "bob"):
+            service.parts.datasets.allow("shop", name, {"epsilon": 4.0})
+        yield service
+
+
+@contextmanager
+def locked(url: str) -> Iterator[None]:
+    """The table is locked, as by a change that does not end."""
+    engine = create_engine(url.replace("postgresql://", "postgresql+psycopg://"))
+    with engine.begin() as connection:
+        connection.execute(text("LOCK TABLE visits IN ACCESS EXCLUSIVE MODE"))
+        yield
+    engine.dispose()
+
+
+def test_a_locked_table_stops_a_question_and_not_the_service(
+    tmp_path: Path, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "GLANCE", 0.05)
+    with with_a_table(tmp_path, postgres_url, engines=1, limit=0.3) as service:
+        with locked(postgres_url):
+            late = service.answered("ann", "/api/datasets/shop/ask", QUESTION)
+        assert (late["state"], late["error"]) == ("failed", "time_limit")
+        assert late["message"].startswith("Counting took longer than the 0.3 s")
+        assert late["message"].endswith("What it may cost stays charged.")
+        assert service.parts.ledger.history("shop")[-1].event == "failed"
+        # The engine is free again, and the connection of the first one is gone.
+        service.parts.jobs._turns.limit = PATIENCE
+        assert service.answered("bob", "/api/datasets/shop/ask", QUESTION)["state"] == "answered"
+        with locked(postgres_url):
+            asked = service.call("ann", "POST", "/api/datasets/shop/ask", QUESTION | {"k": 2})
+            under_way = service.parts.jobs._under_way
+            until(lambda: any(turn._counted_since is not None for turn in under_way.values()))
+            path = f"/api/answers/{asked.json()['id']}/cancel"
+            assert service.call("bob", "POST", path).status_code == 404
+            assert service.call("olga", "POST", path).status_code == 200  # an owner may
+            ended = service.ended("ann", asked.json()["id"])
+        assert (ended["state"], ended["error"]) == ("failed", "cancelled")
+
+
+def test_what_was_not_read_is_cancelled_for_nothing(tmp_path: Path) -> None:
+    with here(tmp_path, engines=1) as service:
+        turns, ledger = service.parts.jobs._turns, service.parts.ledger
+        turns.counting.take()  # somebody else's question
+        path = "/api/datasets/events/ask"
+        asked = service.call("ann", "POST", path, QUESTION).json()
+        until(lambda: ledger.account("events").pending)
+        assert service.call("ann", "POST", f"/api/answers/{asked['id']}/cancel").status_code == 200
+        ended = service.ended("ann", asked["id"])
+        assert (ended["state"], ended["error"]) == ("refused", "cancelled")
+        assert ended["message"].endswith("It cost nothing.")
+        assert not any(ledger.account("events").spent.values())
+        # One that another worker has is ended by that worker.
+        other = service.call("ann", "POST", path, QUESTION | {"k": 2}).json()
+        until(lambda: ledger.account("events").pending)
+        service.parts.jobs._under_way, mine = {}, service.parts.jobs._under_way
+        service.call("ann", "POST", f"/api/answers/{other['id']}/cancel")
+        service.parts.jobs._under_way = mine
+        service.parts.desk._beat()
+        assert service.ended("ann", other["id"])["error"] == "cancelled"
+        turns.counting.leave()
+        assert service.answered("ann", path, QUESTION | {"k": 3})["state"] == "answered"
+
+
+def test_a_cancel_after_a_crash_does_not_say_that_it_cost_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with here(tmp_path, engines=1) as service:
+        jobs, ledger = service.parts.jobs, service.parts.ledger
+        jobs._turns.counting.take()  # somebody else's question
+        asked = service.call("ann", "POST", "/api/datasets/events/ask", QUESTION).json()
+        until(lambda: ledger.account("events").pending)
+        # As after a crash: the reservation is there, and another worker takes the job over.
+        under_way, jobs._under_way = jobs._under_way, {}
+        service.call("ann", "POST", f"/api/answers/{asked['id']}/cancel")
+        monkeypatch.setattr("topsecret.ledger.ledger.WAIT", -PATIENCE)
+        assert jobs.run(asked["id"]) == "in-doubt"
+        assert service.ended("ann", asked["id"])["error"] == "in_doubt"
+        assert any(ledger.account("events").spent.values())
+        jobs._under_way = under_way
+        jobs._turns.counting.leave()
+
+
+def test_no_place_is_taken_once_the_service_closes_or_the_question_is_ended() -> None:
+    closing, stopped = threading.Event(), threading.Event()
+    places = FairPlaces(1, closing)
+    stopped.set()
+    with pytest.raises(Closing):
+        places.take("ann", stopped)
+    places.take("bob")  # what ann did not take is there
+    places.leave()
+    closing.set()
+    with pytest.raises(Closing):
+        places.take("bob")
+
+
+def test_people_take_turns(tmp_path: Path) -> None:
+    with here(tmp_path, engines=1) as service, pytest.MonkeyPatch.context() as patch:
+        turns, ledger = service.parts.jobs._turns, service.parts.ledger
+        order: list[str] = []
+        real = Turn.reading
+
+        def reading(turn: Turn) -> None:
+            real(turn)
+            order.append(turn._who)
+
+        patch.setattr(Turn, "reading", reading)
+        turns.counting.take("ann")
+        jobs = []
+        for who, k in [*(("ann", k) for k in range(1, 7)), ("bob", 7), ("bob", 8)]:
+            path = "/api/datasets/events/ask"
+            asked = service.call(who, "POST", path, QUESTION | {"k": k, "epsilon": 0.05})
+            jobs.append((who, asked.json()["id"]))
+        until(lambda: len(ledger.account("events").pending) == 8)
+        turns.counting.leave()
+        assert {service.ended(*job)["state"] for job in jobs} == {"answered"}
+        assert sorted(order) == ["ann"] * 6 + ["bob"] * 2
+        assert [place for place, who in enumerate(order) if who == "bob"] <= [1, 3]
+
+
+def test_a_running_statement_of_duckdb_is_ended() -> None:
+    stop, failed = Stop(), threading.Event()
+    long = "SELECT max(a.range * b.range) FROM range(1000000) a, range(1000000) b"
+
+    def ask() -> None:
+        with closed_engine() as engine, stop.here():
+            session = DuckSession(engine, lambda *_: None, lambda kind: SourceError(kind.__name__))  # type: ignore[arg-type,return-value]
+            with suppress(SourceError):
+                session.ask(long, [])
+                return
+            failed.set()
+
+    asking = threading.Thread(target=ask, daemon=True)
+    asking.start()
+    until(lambda: stop._interrupts)
+    while asking.is_alive():  # the engine may not have begun when it is first told
+        stop.now("enough")
+        asking.join(0.05)
+    assert failed.is_set()
+
+
+def test_a_failure_leaves_a_trace_for_the_owner(
+    service: Here, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = service.parts.settings.files[0]
+    write_events(folder / "gone.csv", {"Harbour": 30})
+    (folder / "broken.parquet").write_bytes(b"PAR1 nothing PAR1")
+    body = {"name": "gone", "title": "G", "file": "gone.csv", "person": "user"}
+    body |= {"columns": ["place"], "epsilon": 1}  # type: ignore[dict-item]
+    assert service.call("olga", "POST", "/api/datasets", body).status_code == 201
+    service.parts.datasets.allow("gone", "ann", {"epsilon": 1.0})
+    (folder / "gone.csv").unlink()
+    job = service.answered("ann", "/api/datasets/gone/ask", QUESTION)
+    assert (job["state"], job["error"]) == ("failed", "source_failed")
+    assert "Nothing was charged." in job["message"]
+    path = f"/answers/{job['id']}"
+    cause = "the file is not there any more"
+    assert cause not in service.call("ann", "GET", path).text
+    assert cause in service.call("olga", "GET", path).text
+    assert "cause" not in service.call("ann", "GET", f"/api{path}").json()
+    assert cause in service.call("olga", "GET", f"/api{path}").json()["cause"]
+    assert cause in service.call("olga", "GET", "/owner/datasets/gone").text
+    assert not any(service.parts.ledger.account("gone").spent.values())
+    lines = [json.loads(one) for one in capsys.readouterr().err.splitlines() if one[:1] == "{"]
+    (line,) = [one for one in lines if one["event"] == "question failed"]
+    del line["time"]
+    assert line == {
+        "event": "question failed",
+        "job": job["id"],
+        "dataset": "gone",
+        "error": "source_failed",
+        "kind": "DataIndependentFailure",
+        "charged": False,
+    }
+
+
+def test_health_tries_to_write(service: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert service.client.get("/api/health").json() == {"status": "ok"}
+    health = service.parts.health
+    monkeypatch.setattr(health, "_good_until", 0.0)
+
+    @contextmanager
+    def full() -> Iterator[None]:
+        raise LedgerError("no space")
+        yield
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(service.parts.store), "writing", lambda _: full())
+        assert service.client.get("/api/health").status_code == 503
+    assert service.client.get("/api/health").status_code == 200

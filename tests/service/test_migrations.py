@@ -1,0 +1,31 @@
+"""Databases of earlier services get the columns that they lack."""
+
+from pathlib import Path
+
+import pytest
+from sqlalchemy import inspect, text
+
+from topsecret.ledger.store import Store
+from topsecret.service import schema
+
+LATER = {
+    "service_datasets": {"table", "delta_rate", "filters"},
+    "service_keys": {"scope", "expires", "parent"},
+    "service_jobs": {"cancelled", "cause"},
+}
+
+
+@pytest.mark.parametrize("place", ["sqlite", "postgres"])
+def test_columns_are_added(place: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    where = str(tmp_path / "service.db")
+    store = Store(where if place == "sqlite" else request.getfixturevalue("postgres_url"))
+    schema.create(store)
+    with store.writing() as connection:
+        for table, columns in LATER.items():
+            for column in columns:
+                connection.execute(text(f'ALTER TABLE {table} DROP COLUMN "{column}"'))
+    schema.create(store)
+    with store.reading() as connection:
+        for table, columns in LATER.items():
+            assert columns <= {one["name"] for one in inspect(connection).get_columns(table)}
+    store.close()
