@@ -211,7 +211,9 @@ Micro-averaged F1 of the student on the test rows, mean ± standard deviation of
 `replace`, δ = 10⁻⁶. The soft student is `PateClassifier`'s default; its rule, its ridge and its
 threshold were found on made data. One part is owed to an earlier run on these sets, which showed
 the soft student behind on the smallest: that it names every label where the noise hides how often
-a label occurs (the limit itself is where made data break even). *matched rates* is
+a label occurs (the limit itself is where made data break even).
+
+*matched rates* is
 `threshold="rates"`. Most of these sets are small: with 5 to 40 teachers no private answer says much
 at these ε, and what is left is how a student behaves that knows how little it knows. It names
 every label on emotions and cal500 at ε = 2 and 4, on medical at all three and on enron at ε = 2.

@@ -20,6 +20,7 @@ def run(
 ) -> subprocess.CompletedProcess[str]:
     """In this process, which has everything imported: quick, and the noise repeats."""
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="") for _ in range(2))
+    before = dict(os.environ)  # a command may set variables for its workers
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         warnings.resetwarnings()
         warnings.simplefilter("default", UserWarning)  # as in a process of its own
@@ -34,6 +35,9 @@ def run(
                 main(words)
             except SystemExit as stop:
                 code = stop.code
+            finally:
+                os.environ.clear()
+                os.environ.update(before)
     texts = []
     for stream in (out, err):
         stream.flush()

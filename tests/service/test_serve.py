@@ -67,7 +67,7 @@ def test_wrong_options_are_one_line(tmp_path: Path) -> None:
         (("--source", "shop=postgresql://ann:hunter2@host:x/db"), "not one that SQLAlchemy"),
         (("--source", "a=sqlite:///hunter2", "--source", "a=sqlite://"), "two sources 'a'"),
     ):
-        done = command.run("serve", "--home", str(tmp_path), "--port", "0", *arguments)
+        done = command.run_apart("serve", "--home", str(tmp_path), "--port", "0", *arguments)
         assert (done.returncode, done.stderr.count("\n")) == (2, 1)
         assert said in done.stderr
         assert "hunter2" not in done.stderr
