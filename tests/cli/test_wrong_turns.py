@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from command import run
+from command import run, run_apart
 from pages import PAGES, ROOT
 
 SECTION = PAGES["docs/quick-start.md"].split("## Wrong turns")[1].split("\n## ")[0]
@@ -69,14 +69,14 @@ def test_a_port_in_use(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         home = str(tmp_path / "home")
-        done = run("serve", "--files", str(tmp_path), "--home", home, "--port", str(port))
+        done = run_apart("serve", "--files", str(tmp_path), "--home", home, "--port", str(port))
     expected = TURNS["`topsecret serve` twice"].replace("8000", str(port))
     assert (done.returncode, done.stderr) == (2, f"topsecret: {expected}\n")
 
 
 def test_a_folder_that_cannot_be_made(events: Path) -> None:
     home = str(events / "home")  # below a file
-    done = run("serve", "--files", str(events.parent), "--home", home, "--port", "0")
+    done = run_apart("serve", "--files", str(events.parent), "--home", home, "--port", "0")
     assert done.returncode == 2
     assert done.stderr.endswith("check the path, its permissions and the disk\n")
     assert done.stderr.count("\n") == 1
