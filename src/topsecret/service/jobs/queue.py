@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import RowMapping, or_, select, update
+from sqlalchemy import RowMapping, and_, or_, select, update
 
 from topsecret.errors import (
     BudgetExceeded,
@@ -176,20 +176,29 @@ class Jobs:
             )
         return self._seen(row), new
 
-    def find(self, identity: str, user: str | None) -> Job:
-        """One job as it may be shown now; a user's own, or any with None."""
+    def find(self, identity: str) -> Job:
+        """One job as it may be shown now."""
         query = select(JOBS).where(JOBS.c.id == identity)
-        if user is not None:
-            query = query.where(JOBS.c.user == user)
         with self._store.reading() as connection:
             row = connection.execute(query).mappings().one_or_none()
         if row is None:
-            raise Problem(404, "not_found", "there is no such answer for you")
+            raise no_such_answer()
         return self._seen(row)
 
-    def history(self, user: str | None, dataset: str | None = None, most: int = 100) -> list[Job]:
-        """The latest jobs, newest first."""
-        query = select(JOBS).order_by(JOBS.c.asked.desc()).limit(most)
+    def history(
+        self,
+        user: str | None,
+        dataset: str | None = None,
+        most: int = 100,
+        before: str | None = None,
+    ) -> list[Job]:
+        """The latest jobs, or the latest before one of them, newest first."""
+        query = select(JOBS).order_by(JOBS.c.asked.desc(), JOBS.c.id.desc()).limit(most)
+        if before is not None:
+            found = self.find(before)
+            at = select(JOBS.c.asked).where(JOBS.c.id == found.id).scalar_subquery()
+            same = and_(JOBS.c.asked == at, JOBS.c.id < found.id)
+            query = query.where(or_(JOBS.c.asked < at, same))
         if user is not None:
             query = query.where(JOBS.c.user == user)
         if dataset is not None:
@@ -241,9 +250,9 @@ class Jobs:
         with self._store.reading() as connection:
             return set(connection.execute(select(JOBS.c.id).where(*mine)).scalars())
 
-    def cancel(self, identity: str, user: str | None) -> Job:
+    def cancel(self, identity: str) -> Job:
         """End a question that is under way; one that has ended stays as it is."""
-        found = self.find(identity, user)
+        found = self.find(identity)
         with self._store.writing() as connection:
             connection.execute(
                 update(JOBS)
@@ -252,6 +261,14 @@ class Jobs:
             )
         self.watch({identity})
         return found
+
+    def cancel_all(self, user: str) -> None:
+        """End everything that an account has under way."""
+        mine = (JOBS.c.user == user, JOBS.c.state == WORKING)
+        with self._store.writing() as connection:
+            ended = set(connection.execute(select(JOBS.c.id).where(*mine)).scalars())
+            connection.execute(update(JOBS).where(*mine).values(cancelled=time.time()))
+        self.watch(ended)
 
     def _run(self, row: RowMapping, turn: Turn) -> str:
         ended = self._ended(row, self._ledger.paced(turn), turn)
@@ -348,6 +365,11 @@ class Jobs:
             release,
             row["cause"] if ended else None,
         )
+
+
+def no_such_answer() -> Problem:
+    """There is none, or none for this account: they must look alike."""
+    return Problem(404, "not_found", "there is no such answer for you")
 
 
 def _asked(row: RowMapping) -> Asked:
