@@ -25,7 +25,8 @@ from topsecret.service.auth.dependencies import (
 )
 from topsecret.service.datasets import Dataset
 from topsecret.service.filters import conditions
-from topsecret.service.jobs.queue import ANSWERED, IN_DOUBT, Asked, Job, no_such_answer
+from topsecret.service.jobs.job import ANSWERED, IN_DOUBT, Asked, Job
+from topsecret.service.jobs.queue import no_such_answer
 from topsecret.service.middleware import API
 from topsecret.service.preview import Preview, preview
 from topsecret.service.problems import RESPONSES, Problem

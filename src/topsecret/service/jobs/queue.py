@@ -15,7 +15,7 @@ import json
 import secrets
 import time
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -38,90 +38,15 @@ from topsecret.questions.top_k import top_k
 from topsecret.results.record import release_from, to_record
 from topsecret.results.release import Release
 from topsecret.service.datasets import Datasets
-from topsecret.service.filters import Filter, conditions, in_words
+from topsecret.service.filters import conditions
+from topsecret.service.jobs.job import ANSWERED, FAILED, IN_DOUBT, REFUSED, WORKING, Asked, Job
 from topsecret.service.jobs.release_schedule import CANCELLED, TIME_LIMIT, Turn, Turns
-from topsecret.service.preview import Length
 from topsecret.service.problems import Problem
 from topsecret.service.schema import JOBS
 from topsecret.service.shares import refusal
 
-WORKING, ANSWERED, REFUSED, FAILED, IN_DOUBT = (
-    "working",
-    "answered",
-    "refused",
-    "failed",
-    "in-doubt",
-)
-_PARTS = ("column", "verb", "value")
 _AT_ONCE = 100
 """How many jobs one account may have under way."""
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """One question in public terms."""
-
-    column: str
-    k: Length
-    epsilon: float | None
-    where: tuple[Filter, ...] = ()
-    counts: bool = False
-
-    @property
-    def words(self) -> str:
-        """The question in a few words."""
-        named = {"auto": "Most common values", "all": "All safe values"}
-        what = named[self.k] if isinstance(self.k, str) else f"Top {self.k}"
-        return f"{what} of {self.column}{in_words(self.where)}"
-
-    def to_text(self) -> str:
-        """As it is stored; what version 0.1 could ask is written as it wrote it."""
-        more: dict[str, object] = {"where": self.where} if self.where else {}
-        more |= {"counts": True} if self.counts else {}
-        return json.dumps([self.column, self.k, self.epsilon, *([more] if more else [])])
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """A question and what became of it, as it may be shown now."""
-
-    id: str
-    user: str
-    dataset: str
-    request: str
-    asked: Asked
-    state: str
-    time: datetime
-    error: str | None = None
-    message: str | None = None
-    release: Release | None = None
-    cause: str | None = None
-    """Why the data could not be read; for owners."""
-
-    def to_dict(self) -> dict[str, object]:
-        """As plain values that JSON can hold."""
-        return {
-            "id": self.id,
-            "dataset": self.dataset,
-            "request_id": self.request,
-            "column": self.asked.column,
-            "k": self.asked.k,
-            "epsilon": self.asked.epsilon,
-            "where": [dict(zip(_PARTS, one, strict=True)) for one in self.asked.where],
-            "counts": self.asked.counts,
-            "state": self.state,
-            "asked": self.time.isoformat(timespec="seconds"),
-            "error": self.error,
-            "message": self.message,
-            "answer": None if self.release is None else public(self.release),
-        }
-
-
-def public(release: Release) -> dict[str, object]:
-    """The answer for an analyst; the file behind the data set is the owner's business."""
-    record = release.to_dict()
-    del record["source"]
-    return record
 
 
 class Jobs:
@@ -297,7 +222,7 @@ class Jobs:
 
     def _ended(self, row: RowMapping, ledger: Ledger, turn: Turn) -> dict[str, object]:
         """Ask, and put the outcome into words that hold nothing of the data."""
-        asked = _asked(row)
+        asked = Asked.from_text(row["question"])
         try:
             dataset = self._datasets.get(row["dataset"])
             source, table = self._datasets.events(dataset)
@@ -357,7 +282,7 @@ class Jobs:
             row["user"],
             row["dataset"],
             row["request"],
-            _asked(row),
+            Asked.from_text(row["question"]),
             row["state"] if ended else WORKING,
             datetime.fromtimestamp(row["asked"], UTC),
             row["error"] if ended else None,
@@ -370,13 +295,6 @@ class Jobs:
 def no_such_answer() -> Problem:
     """There is none, or none for this account: they must look alike."""
     return Problem(404, "not_found", "there is no such answer for you")
-
-
-def _asked(row: RowMapping) -> Asked:
-    column, k, epsilon, *more = json.loads(row["question"])
-    extra = more[0] if more else {}
-    where = tuple((one[0], one[1], one[2]) for one in extra.get("where", ()))
-    return Asked(column, k, epsilon, where, extra.get("counts", False))
 
 
 _UNREAD: dict[str, object] = {

@@ -16,7 +16,7 @@ from topsecret.service.api import asked, cancelled, found, listed, metered
 from topsecret.service.auth.accounts import User
 from topsecret.service.auth.dependencies import user, visitor
 from topsecret.service.filters import VERBS, Filter
-from topsecret.service.jobs.queue import Asked
+from topsecret.service.jobs.job import Asked
 from topsecret.service.preview import EPSILONS, LARGEST_K, Length
 from topsecret.service.problems import Problem
 from topsecret.service.state import Parts, blocking, parts
