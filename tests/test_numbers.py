@@ -11,6 +11,7 @@ from pages import PAGES, ROOT
 from topsecret import Histogram, plan
 from topsecret.accounting import failure, gaussian, picks
 from topsecret.mechanisms import LimitedDomain
+from topsecret.sources.demo_data import PERSONS, ROWS
 
 PAGES = {
     name: re.sub(r"\[([^]]*)\]\((?:docs/)?glossary\.md#[\w-]+\)", r"\1", text)
@@ -146,6 +147,8 @@ def test_what_two_people_have_together() -> None:
 
 def test_the_numbers_of_the_first_page() -> None:
     readme = PAGES["README.md"]
+    assert f"{PERSONS:,} people, {ROWS:,} check-ins" in readme
+    assert f"{ROWS:,} made-up check-ins of {PERSONS:,} persons" in PAGES["docs/quick-start.md"]
     with (ROOT / "docs" / "results" / "e7-peers.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     best: dict[str, float] = {}
