@@ -271,7 +271,7 @@ def test_an_analyst_asks_with_the_keyboard_and_sees_the_answer(
         page.get_by_text("Receipt").wait_for()
         labels = page.locator(".bars .label").all_inner_texts()
         assert labels == ["Harbour", "Market", "Library", "Castle"]
-        assert page.get_by_text("Guarantee").is_visible()
+        assert page.get_by_text("Guarantee", exact=True).is_visible()
         shoot(page, "answer")
         with page.expect_download() as download:
             page.get_by_role("link", name="Download CSV").click()
