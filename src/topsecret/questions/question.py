@@ -109,7 +109,7 @@ class Groups:
 
     @property
     def name(self) -> str:
-        """What tells the groups apart, in words."""
+        """What defines the groups, in words."""
         return self.by.text if isinstance(self.by, Expression) else self.by
 
     def only(self, value: Group) -> Condition | Expression:
