@@ -45,6 +45,8 @@ class Scores:
     """How many units one whole is."""
     noun: str
     """What wholes are of, in words."""
+    bounds: tuple[int, ...] = ()
+    """The sensitivities of which a private choice takes one; none where it is fixed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +153,11 @@ class Question:
         return 1 if self.scores is None else self.scores.sensitivity
 
     @property
+    def bounds(self) -> tuple[int, ...]:
+        """The bounds on one person of which a private choice takes one; none where it is fixed."""
+        return () if self.scores is None else self.scores.bounds
+
+    @property
     def length(self) -> int:
         """k as a number."""
         if isinstance(self.k, str):
@@ -175,6 +182,7 @@ class Question:
             **({} if self.weighting == "share" else {"weighting": self.weighting}),
             **({} if self.choose == CHOOSE else {"choose": self.choose}),
             **({} if self.scores is None else {"sensitivity": self.sensitivity}),
+            **({"bounds": len(self.bounds)} if self.bounds else {}),
             **({"order": "least"} if self.least else {}),
             **wishes,
         }

@@ -28,7 +28,7 @@ from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import Number, down
 from topsecret.mechanisms.mechanism import Mechanism
 from topsecret.sources import (
-    Amount,
+    Bound,
     Condition,
     CountQuery,
     DomainLike,
@@ -75,7 +75,7 @@ class Keywords(TypedDict, total=False):
     weighting: str
     choose: str | None
     measure: MeasureLike
-    max_per_item: Amount | None
+    max_per_item: Bound | None
     order: Literal["most", "least"]
 
 
@@ -195,7 +195,7 @@ class Question:
         weighting: str = "share",
         choose: str | None = None,
         measure: MeasureLike = "persons",
-        max_per_item: Amount | None = None,
+        max_per_item: Bound | None = None,
         order: Literal["most", "least"] = "most",
     ) -> Question:
         """The question with these keywords, asked under these terms of a budget."""
@@ -237,7 +237,18 @@ class Question:
         if order != "most":
             numbers = numbers.in_order(order)
         if ranked is not None:
-            numbers = numbers.ranked_by(Scores(ranked.sensitivity, ranked.per_unit, ranked.noun))
+            bounds = ranked.bounds
+            scores = Scores(ranked.sensitivity, ranked.per_unit, ranked.noun, bounds)
+            numbers = numbers.ranked_by(scores)
+            if bounds and groups is not None and groups.disjoint:
+                raise InvalidParameter(
+                    "disjoint=True is not offered where max_per_item is chosen privately; leave "
+                    "it out, or pass one public max_per_item"
+                )
+            if bounds and not isinstance(mechanism, str):
+                raise InvalidParameter(
+                    "a mechanism of your own needs one public max_per_item; or name a mechanism"
+                )
             if counts:
                 raise InvalidParameter(
                     "counts=True counts persons, and the items are ranked by another measure; "

@@ -200,8 +200,8 @@ def _counted(session: Session, query: CountQuery) -> CountedDomain:
     public = session.keep(members(session, query, schema))
     narrow = public if query.max_items is not None else None
     counts = session.keep(item_counts(events, query, schema, session.dialect, narrow))
-    scores = _joined(public, counts, item_names(query)).subquery()
-    return CountedDomain(session, query, scores, _size(session, public))
+    scores = joined(public, counts, item_names(query)).subquery()
+    return CountedDomain(session, query, scores, size_of(session, public))
 
 
 def _counted_groups(session: Session, queries: Sequence[CountQuery]) -> list[CountedDomain]:
@@ -213,7 +213,7 @@ def _counted_groups(session: Session, queries: Sequence[CountQuery]) -> list[Cou
         size = query.domain.size
     else:
         public = session.keep(members(session, query, schema))
-        size = _size(session, public)
+        size = size_of(session, public)
     kept = session.keep(
         counts_by_group(events, query, schema, session.dialect, public, session.once)
     )
@@ -225,7 +225,7 @@ def _counted_groups(session: Session, queries: Sequence[CountQuery]) -> list[Cou
         mine = exp.EQ(this=column("home", "kept"), expression=_number(number))
         counts: Any = exp.select(*(column(name, "kept") for name in (*names, "persons")))
         counts = counts.from_(exp.alias_(kept.copy(), "kept", table=True, quoted=True)).where(mine)
-        scores = counts if public is None else _joined(public, counts.subquery(), names)
+        scores = counts if public is None else joined(public, counts.subquery(), names)
         found.append(CountedDomain(session, one, scores.subquery(), size))
     return found
 
@@ -245,7 +245,7 @@ def domain_size(engine: Engine, query: CountQuery) -> int:
             return len({_texts(item) for item in domain.items})
         if schema is None:
             schema = session.events(query.columns)[1]
-        return _size(session, members(session, query, schema).subquery())
+        return size_of(session, members(session, query, schema).subquery())
 
 
 def _texts(item: Item) -> tuple[str, ...]:
@@ -253,13 +253,14 @@ def _texts(item: Item) -> tuple[str, ...]:
     return tuple(map(str, item if isinstance(item, tuple) else (item,)))
 
 
-def _size(session: Session, public: exp.Expression) -> int:
+def size_of(session: Session, public: exp.Expression) -> int:
+    """How many items a table of the domain's items has."""
     members_table: Any = exp.alias_(public.copy(), "members", table=True, quoted=True)
     rows = session.run(exp.select(exp.Count(this=exp.Star())).from_(members_table))
     return int(rows[0][0])
 
 
-def _joined(public: exp.Expression, counts: exp.Expression, names: Sequence[str]) -> exp.Select:
+def joined(public: exp.Expression, counts: exp.Expression, names: Sequence[str]) -> exp.Select:
     """Every item of the domain with its count, 0 for those that nobody has."""
     same = [exp.EQ(this=column(n, "counts"), expression=column(n, "members")) for n in names]
     persons = exp.Coalesce(this=column("persons", "counts"), expressions=[_number(0)])
