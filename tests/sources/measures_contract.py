@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Decimal
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from contract import SALT, choice_key, ranked
 
 from topsecret.sources import CountQuery, GroupAssignment, Source, Sum, domain_of, measure_of
 from topsecret.sources.domains.counted_domain import counted_domains
+from topsecret.sources.domains.scores_by_bound import scores_by_bound
 from topsecret.sources.measures import Measure
 from topsecret.sources.session import Engine, leading_counts_of
 
@@ -91,6 +93,25 @@ class Measured(ABC):
             for cap in (None, 1):
                 found = source.leading_counts(self.query(measure, max_items=cap))
                 assert found == ranked(by_hand(ROWS, measure, cap), 50)
+
+    def test_scores_at_several_bounds_are_those_at_each(self) -> None:
+        """One scan for all bounds: ranked, and beyond each, as each bound alone would have it."""
+        listed = measure_of(Sum("price"), [1, 2, 5])
+        assert listed is not None
+        source = self.priced(ROWS, "integer")
+        assert isinstance(source, Engine)
+        for domain, cap in ((None, None), (None, 1), (domain_of(["park", "pier", "mill"]), 1)):
+            query = self.query(listed, max_items=cap, domain=domain)
+            rows = [row for row in ROWS if domain is None or row[1] != "zoo"]
+            with scores_by_bound(source, [query]) as [scores]:
+                alone = [by_hand(rows, listed.at(bound), cap) for bound in listed.bounds]
+                for place, expected in enumerate(alone):
+                    assert scores.at(place).leading(9) == ranked(expected, 9)
+                for rank in (1, 2, 9):
+                    added = [high - low for low, high in pairwise(alone)]  # keeps what is positive
+                    most = [sorted(one.values(), reverse=True) for one in added]
+                    beyond = [one[rank - 1] if len(one) >= rank else 0 for one in most]
+                    assert scores.beyond(rank) == beyond
 
     def test_fractions_are_rounded_row_by_row(self) -> None:
         measure = measure_of(Sum("price", unit=0.01), 5)

@@ -155,6 +155,10 @@ class TestSQLite(Databases):
         ("rows", True, r"max_per_item=True must be a number"),
         ("rows", math.nan, r"max_per_item=nan must be a number"),
         ("rows", "many", r"max_per_item='many' must be a number"),
+        ("rows", [5], r"max_per_item=\[5\] must be one number, or from two to 64 that rise"),
+        ("rows", [5, 2], r"that rise, of which one is chosen privately"),
+        ("rows", [1, 1.5], r"max_per_item=1.5 must be a whole multiple"),
+        ("rows", range(1, 70), r"from two to 64"),
         (Sum("price", 0.1), 0.05, r"multiple of the unit 0.1, from it to 100000000"),
     ],
 )

@@ -19,8 +19,9 @@ from topsecret.mechanisms.tested_prices import Target
 BOUND_SHARE = Fraction(1, 20)
 """The part of the budget (as zCDP) for the bound."""
 TARGET, HANDICAP = 8, 2
-"""How many noise scales of the list, in persons, a bound may cut off, and by how many it must be
-better than a smaller one. Chosen on made-up shapes (docs/results/private-bound.md)."""
+"""How many noise scales, of the list or of the choice if that has more, a bound may cut off in
+persons, and by how many it must be better than a smaller one. Chosen on made-up shapes
+(docs/results/private-bound.md)."""
 _LEFT = Fraction(4, 5)
 _SHRINK = Fraction(998, 1000)
 
@@ -43,13 +44,14 @@ def with_private_bound(question: Question, build: Callable[[Question], Prepared]
     mu = Fraction(Target(epsilon, left, price, Fraction(0)).limit)
     while True:
         listed = build(units.at(gaussian_epsilon(mu**2, left)))
+        noise = max(exact(listed.scale), 1 / price)
         mechanism = ChosenBound.of(
             listed.mechanism,  # type: ignore[arg-type]  # those that rank by measures are
             scores.bounds,
             price,
             rank=(question.length + 1) // 2,
-            target=math.ceil(TARGET * listed.scale),
-            handicap=math.ceil(HANDICAP * listed.scale),
+            target=math.ceil(TARGET * noise),
+            handicap=math.ceil(HANDICAP * noise),
         )
         if mechanism.loss.keeps_to(question.epsilon, question.delta):
             break

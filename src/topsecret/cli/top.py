@@ -19,6 +19,7 @@ from topsecret.cli.measure_options import (
     OrderOption,
     SumOption,
     UnitOption,
+    bound_asked,
     measure_asked,
 )
 from topsecret.cli.place import LedgerOption, open_ledger
@@ -180,7 +181,7 @@ def top(
         "weighting": weighting,
         "choose": choose,
         "measure": measure_asked(measure, sum_column, unit),
-        "max_per_item": max_per_item,
+        "max_per_item": bound_asked(max_per_item),
         "order": order,
         "ordered": ordered,
         "fill": fill,

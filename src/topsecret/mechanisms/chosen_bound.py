@@ -14,8 +14,8 @@ the data for one out of a public list c_0 < c_1 < … and publishes it.
 
 **Scores.** For a bound c_i and the next one, c_i + w, let D_j be what all persons add to item j
 beyond c_i and up to c_i + w, and Q_i = (m-th largest D)/w: about how many persons a bound of c_i
-cuts off at an item of rank m. Q falls with i. With a public target K, a few times the noise of the
-list in persons, the score of c_i is −max(0, Q_i − K, K − Q_{i−1}), less a public handicap H for
+cuts off at an item of rank m. Q falls with i. With a public target K, a few times the noise
+in persons, the score of c_i is −max(0, Q_i − K, K − Q_{i−1}), less a public handicap H for
 each smaller bound there is; the first bound has no last term, the last one none with Q_i. It is
 highest for the smallest bound that cuts off at most K persons. Then the m-th score at c_i is at
 least c_i·Q_{i−1}, more than K·c_i: what is ranked stands out from noise in units of c_i.
@@ -98,11 +98,7 @@ class ChosenBound:
         parameters.whole(self.target, "target")
         if self.handicap < 0:
             raise InvalidParameter(f"handicap={self.handicap} must not be negative")
-        bounds = self.bounds
-        if len(bounds) < 2 or list(bounds) != sorted(set(bounds)) or bounds[0] < 1:
-            raise InvalidParameter(
-                f"bounds={list(bounds)} must be two whole numbers or more, rising from 1"
-            )
+        bounds = _rising(self.bounds)
         if len(self.options) != len(bounds):
             raise InvalidParameter("every bound needs an option, and every option a bound")
         for option, bound in zip(self.options, bounds, strict=True):
@@ -124,7 +120,7 @@ class ChosenBound:
         handicap: int = 0,
     ) -> ChosenBound:
         """The mechanism, built for counts of persons, in units of each bound."""
-        options = tuple(in_units_of(mechanism, bound) for bound in bounds)
+        options = tuple(in_units_of(mechanism, bound) for bound in _rising(bounds))
         return cls(options, bounds, epsilon, rank, target, handicap)
 
     @property
@@ -197,6 +193,14 @@ class ChosenBound:
             BoundOfRows(cls.of(GumbelTopK(1, 2.0), (1, 2, 4), 1.0, 1, 2)),
             BoundOfRows(cls.of(PrunedTopK(2, 0.4), (2, 3), 2.0, 1, 1)),
         )
+
+
+def _rising(bounds: tuple[int, ...]) -> tuple[int, ...]:
+    if len(bounds) < 2 or list(bounds) != sorted(set(bounds)) or bounds[0] < 1:
+        raise InvalidParameter(
+            f"bounds={list(bounds)} must be two whole numbers or more, rising from 1 or more"
+        )
+    return bounds
 
 
 def in_units_of(mechanism: Picks, bound: int) -> Mechanism:
