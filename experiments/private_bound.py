@@ -248,7 +248,8 @@ def _write(cells: dict[Key, Cell], nouns: dict[str, str], runs: int) -> str:
         "to 1,000 rows, or to 10⁹ tenths of an hour (bounds and choices of Steam are in tenths of "
         "an hour). *Best* is the best of them in hindsight, at the whole budget; *chosen* are the "
         "bounds that the private choice took most often, *private* is the recall with it, *share* "
-        "that recall over the best one. Of Online retail the prices are not in the file at hand, "
+        "that recall over the best one.",
+        "Of Online retail the prices are not in the file at hand, "
         "only how many order lines of a product a customer has: it is ranked by those, and not by "
         "revenue. Steam's hours are a sum. The target of 8 noise scales and the handicap of 2 were "
         "chosen on made-up shapes (Zipf items, geometric and Pareto amounts), not on these sets.",
