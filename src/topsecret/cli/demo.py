@@ -42,7 +42,7 @@ def demo(
     _brief(top_k(path, **asked, measure=Sum("minutes"), max_per_item=200))
     words = [*_program(), "top", str(path), "--item", "place", "--person", "user"]
     typer.echo("\nTry next, more places for less budget, and see the list end early:")
-    typer.echo(f"  {shlex.join([*words, '-k', '40', '--epsilon', '0.2'])}")
+    typer.echo(f"  {shlex.join([*words, '-k', '80', '--epsilon', '0.2'])}")
     typer.echo("The list by minutes with its whole receipt:")
     minutes = ["--sum", "minutes", "--max-per-item", "200", "--epsilon", "1"]
     typer.echo(f"  {shlex.join([*words, *minutes])}")

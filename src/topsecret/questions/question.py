@@ -28,7 +28,7 @@ from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import Number, down
 from topsecret.mechanisms.mechanism import Mechanism
 from topsecret.sources import (
-    Bound,
+    BoundLike,
     Condition,
     CountQuery,
     DomainLike,
@@ -75,7 +75,7 @@ class Keywords(TypedDict, total=False):
     weighting: str
     choose: str | None
     measure: MeasureLike
-    max_per_item: Bound | None
+    max_per_item: BoundLike | None
     order: Literal["most", "least"]
 
 
@@ -195,7 +195,7 @@ class Question:
         weighting: str = "share",
         choose: str | None = None,
         measure: MeasureLike = "persons",
-        max_per_item: Bound | None = None,
+        max_per_item: BoundLike | None = None,
         order: Literal["most", "least"] = "most",
     ) -> Question:
         """The question with these keywords, asked under these terms of a budget."""

@@ -44,7 +44,7 @@ PRIVATE = "private"
 """The word for bounds that nobody lists, of which one is chosen privately."""
 
 Amount = int | float | str | Decimal | Fraction
-Bound = Amount | Sequence[Amount]
+BoundLike = Amount | Sequence[Amount]
 """A number, several of which one is chosen privately, or "private" for the usual ones."""
 
 
@@ -70,6 +70,14 @@ class Sum:
         digits = _digits(self.unit)
         unit = f", unit={_decimal(1, digits)!r}" if digits else ""
         return f"Sum({self.column!r}{unit})"
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """How much one person adds to an item at most, in multiples of a public unit."""
+
+    most: str
+    unit: str = "1"
 
 
 MeasureLike = str | Sum
@@ -140,7 +148,7 @@ class Measure:
         return found | {"bounds": list(self.bounds)} if self.bounds else found
 
 
-def measure_of(measure: MeasureLike, max_per_item: Bound | None = None) -> Measure | None:
+def measure_of(measure: MeasureLike, max_per_item: BoundLike | None = None) -> Measure | None:
     """The measure with its bound, checked; None for distinct persons, whose bound is one."""
     if measure == "persons":
         if max_per_item is not None:
