@@ -38,14 +38,16 @@ def demo(
     typer.echo(f"{path}: {ROWS:,} made-up check-ins of {PERSONS:,} persons in a city.\n")
     asked: Keywords = {"item": "place", "person": "user", "k": 10, "epsilon": 1.0, "delta": 1e-6}
     show(top_k(path, **asked))
-    _brief(top_k(path, **asked, measure="rows", max_per_item="private"))
-    _brief(top_k(path, **asked, measure=Sum("minutes"), max_per_item=200))
+    visits: Keywords = {**asked, "measure": "rows", "max_per_item": "private"}
+    minutes: Keywords = {**asked, "measure": Sum("minutes"), "max_per_item": 200}
+    for question in (visits, minutes):
+        _brief(top_k(path, **question))
     words = [*_program(), "top", str(path), "--item", "place", "--person", "user"]
     typer.echo("\nTry next, more places for less budget, and see the list end early:")
     typer.echo(f"  {shlex.join([*words, '-k', '80', '--epsilon', '0.2'])}")
     typer.echo("The list by minutes with its whole receipt:")
-    minutes = ["--sum", "minutes", "--max-per-item", "200", "--epsilon", "1"]
-    typer.echo(f"  {shlex.join([*words, *minutes])}")
+    more = ["--sum", "minutes", "--max-per-item", "200", "--epsilon", "1"]
+    typer.echo(f"  {shlex.join([*words, *more])}")
 
 
 def _brief(release: Release) -> None:
