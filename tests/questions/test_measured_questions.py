@@ -143,6 +143,38 @@ def test_a_private_bound_has_its_limits(events: Path, more: dict[str, Any], says
         top_k(events, **ASKED | {"measure": "rows", "max_per_item": "private"} | more)
 
 
+@pytest.mark.parametrize("domain", [None, ["zoo", "pier", "park", "mill"]])
+def test_all_that_a_person_adds_may_be_bounded(events: Path, domain: Any) -> None:
+    asked: dict[str, Any] = {**ASKED, **ROWS, "max_total": 4, "domain": domain}
+    release = top_k(events, **asked)
+    assert release.items == ("pier", "park")
+    assert release.mechanism == "weighted"
+    assert release.epsilon <= 2
+    assert dict(release.receipt)["Clipped"].endswith(
+        "where the root of the sum of squares of all that a person adds exceeds 4 it is scaled "
+        "down together, and rounded down."
+    )
+    plain = Question.of(**ASKED, **ROWS).fingerprint()
+    assert Question.of(**ASKED, **ROWS, max_total=4).fingerprint() != plain
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ({"mechanism": "tested"}, "max_total needs mechanism='weighted', and 'tested' was given"),
+        ({"max_total": None, "mechanism": "weighted"}, "pass max_total, or leave the mechanism"),
+        ({"k": "all"}, "k='all' needs measure='persons'"),
+        ({"at_least": 3}, "at_least=3 needs measure='persons'"),
+        ({"delta": 0, "domain": ["zoo", "pier"]}, "needs a delta above 0"),
+        ({"mechanism": LimitedDomain(2, 40, 0.1, 1e-7)}, "without max_total"),
+        ({"order": "least", "domain": ["zoo", "pier"]}, "names the items with the most"),
+    ],
+)
+def test_a_bound_on_all_has_its_limits(events: Path, more: dict[str, Any], says: str) -> None:
+    with pytest.raises(InvalidParameter, match=says):
+        top_k(events, **ASKED | ROWS | {"max_total": 4} | more)
+
+
 def test_groups_choose_a_bound_each_and_not_if_disjoint(events: Path) -> None:
     asked: dict[str, Any] = {**ASKED, "measure": "rows", "max_per_item": [1, 3], "by": "city"}
     releases = top_k_by(events, groups=["A", "B"], **asked)
@@ -216,7 +248,7 @@ def test_persons_are_the_question_that_they_were() -> None:
         ({"at_least": 5}, r"at_least=5 needs measure='persons'"),
         (
             {"mechanism": "weighted"},
-            r"'weighted' ranks by persons alone; .* tested, limited-domain",
+            r"'weighted' ranks by rows and sums with a bound on all",
         ),
         ({"counts": True}, r"counts=True counts persons"),
         ({"max_per_item": None}, r"needs a bound on what one person adds"),

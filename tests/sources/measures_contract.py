@@ -18,6 +18,7 @@ from topsecret.sources.domains.counted_domain import counted_domains
 from topsecret.sources.domains.scores_by_bound import scores_by_bound
 from topsecret.sources.measures import Measure
 from topsecret.sources.session import Engine, leading_counts_of
+from topsecret.sources.sql.bounded_totals import shrinking
 
 Row = tuple[Any, Any, Any]
 
@@ -62,6 +63,23 @@ def by_hand(rows: Sequence[Row], measure: Measure, cap: int | None = None) -> Co
         kept = sorted((i for i, n in mine.items() if n), key=lambda i: choice_key(SALT, person, i))
         for item in kept[:cap]:
             scores[item] += min(mine[item], measure.most)
+    return scores
+
+
+def totals_by_hand(rows: Sequence[Row], measure: Measure, cap: int) -> Counter[Any]:
+    """Scores of which one person's part has a bounded length, in plain Python."""
+    alone: dict[Any, list[Row]] = defaultdict(list)
+    for row in rows:
+        alone[row[0]].append(row)
+    scores: Counter[Any] = Counter()
+    for mine in alone.values():
+        part = by_hand(mine, measure, cap)
+        squares, share = sum(n * n for n in part.values()), 2**20
+        for most, numerator in shrinking(measure.total, cap * measure.most**2):
+            if squares > measure.total**2 and squares <= most:
+                share = numerator
+                break
+        scores.update({item: n * share >> 20 for item, n in part.items() if n * share >> 20})
     return scores
 
 
@@ -112,6 +130,43 @@ class Measured(ABC):
                     most = [sorted(one.values(), reverse=True) for one in added]
                     beyond = [one[rank - 1] if len(one) >= rank else 0 for one in most]
                     assert scores.beyond(rank) == beyond
+
+    def test_all_that_a_person_adds_is_bounded(self) -> None:
+        """One person more moves each score by c, and all of them together by C, at most."""
+        measure = measure_of(Sum("price"), 5, 8)
+        assert measure is not None
+        for kind in self.kinds:
+            few = [("ann", "park", 1), ("bob", "pier", 9), ("bob", "park", 3)]
+            values = [*self.hostile(kind), 4, 9, 2]
+            eve = [("eve", f"place {n}", value) for n, value in enumerate(values)]
+            found: list[Counter[Any]] = []
+            for rows in (few, [*few, *eve, ("eve", "park", 7)]):
+                source = self.priced(rows, kind)
+                assert isinstance(source, Engine)
+                query = self.query(measure, max_items=6)
+                with counted_domains(source, [query]) as [scores]:
+                    found.append(Counter(dict(scores.leading(50))))
+                    assert sum(n for _, n in scores.counts()) == len(found[-1])
+                if not set(rows) - set(few):
+                    assert found[-1] == totals_by_hand(rows, measure, 6)
+            moved = found[1] - found[0]
+            assert not found[0] - found[1]
+            assert all(0 < move <= 5 for move in moved.values())
+            assert 6 * 6 < sum(move**2 for move in moved.values()) <= 8 * 8
+
+    def test_totals_are_scaled_by_the_documented_rule(self) -> None:
+        measure = measure_of("rows", 4, 5)
+        assert measure is not None
+        rows = [("ann", f"p{n}", 1) for n in range(9) for _ in range(n + 1)] + ROWS
+        source = self.priced(rows, "integer")
+        assert isinstance(source, Engine)
+        for cap, domain in ((100, None), (3, None), (100, ["p1", "p7", "park", "mill"])):
+            listed = None if domain is None else domain_of(domain)
+            inside = [row for row in rows if domain is None or row[1] in domain]
+            query = self.query(measure, max_items=cap, domain=listed)
+            with counted_domains(source, [query]) as [scores]:
+                expected = totals_by_hand(inside, measure, cap)
+                assert scores.leading(50) == ranked(expected, 50)
 
     def test_fractions_are_rounded_row_by_row(self) -> None:
         measure = measure_of(Sum("price", unit=0.01), 5)

@@ -167,6 +167,25 @@ def test_bounds_are_public_numbers(measure: Any, most: Any, says: str) -> None:
         measure_of(measure, most)
 
 
+@pytest.mark.parametrize(
+    ("measure", "most", "total", "says"),
+    [
+        ("persons", None, 5, "max_total=5 bounds all the rows"),
+        ("rows", "private", 5, "beside one public max_per_item"),
+        ("rows", 5, 3, "max_total=3 must be at least max_per_item=5 and at most 100000000"),
+        ("rows", 5, 1.5, "max_total=1.5 must be a whole multiple"),
+        (Sum("price", 0.1), 5, 10**8, "and at most 10000000"),
+    ],
+)
+def test_a_bound_on_all_that_a_person_adds(measure: Any, most: Any, total: Any, says: str) -> None:
+    with pytest.raises(InvalidParameter, match=says):
+        measure_of(measure, most, total)
+
+
+def test_a_bound_on_all_is_one_for_each_item() -> None:
+    assert measure_of("rows", None, 7) == measure_of("rows", 7, 7)
+
+
 @pytest.mark.parametrize("unit", [0, 2, -1, 0.05, 1e-7, "x", None])
 def test_units_are_decimal_parts_of_one(unit: Any) -> None:
     with pytest.raises(InvalidParameter, match=r"unit="):

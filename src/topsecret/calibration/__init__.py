@@ -232,7 +232,9 @@ def paid_by_symbol(prepared: Prepared) -> tuple[int, Number, Number] | None:
 def refusal(name: str, question: Question) -> InvalidParameter | None:
     """Why the mechanism cannot answer, or None."""
     entry = _entry(name)
-    if question.scores is not None and not entry.measures:
+    measured = name == "weighted" if question.total else entry.measures
+    plain = not isinstance(question.k, str) and question.at_least is None
+    if question.scores is not None and not (measured and plain):
         return _not_measured(name, question)
     if question.bounds and (question.delta == 0 or not entry.chooses_bound):
         known = ", ".join(known for known, entry in _ENTRIES.items() if entry.chooses_bound)
@@ -313,6 +315,15 @@ def _not_measured(name: str, question: Question) -> InvalidParameter:
     asked = f"k={question.k!r}" if isinstance(question.k, str) else f"at_least={question.at_least}"
     if isinstance(question.k, str) or question.at_least is not None:
         return InvalidParameter(f"{asked} needs measure='persons'; pass k=10, say, alone")
+    if question.total:
+        return InvalidParameter(
+            f"max_total needs mechanism='weighted', and {name!r} was given; leave one of them out"
+        )
+    if name == "weighted":
+        return InvalidParameter(
+            "mechanism='weighted' ranks by rows and sums with a bound on all that one person adds; "
+            "pass max_total, or leave the mechanism out"
+        )
     known = ", ".join(known for known, entry in _ENTRIES.items() if entry.measures)
     return InvalidParameter(
         f"mechanism={name!r} ranks by persons alone; leave measure out, or use one of: {known}"

@@ -47,6 +47,8 @@ class Scores:
     """What wholes are of, in words."""
     bounds: tuple[int, ...] = ()
     """The sensitivities of which a private choice takes one; none where it is fixed."""
+    total: int = 0
+    """The length of the vector that one person adds, at most; 0 where it is not bounded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +160,11 @@ class Question:
         return () if self.scores is None else self.scores.bounds
 
     @property
+    def total(self) -> int:
+        """The length of what one person adds, at most, in units; 0 where it is not bounded."""
+        return 0 if self.scores is None else self.scores.total
+
+    @property
     def length(self) -> int:
         """k as a number."""
         if isinstance(self.k, str):
@@ -183,6 +190,7 @@ class Question:
             **({} if self.choose == CHOOSE else {"choose": self.choose}),
             **({} if self.scores is None else {"sensitivity": self.sensitivity}),
             **({"bounds": len(self.bounds)} if self.bounds else {}),
+            **({"total": self.total} if self.total else {}),
             **({"order": "least"} if self.least else {}),
             **wishes,
         }

@@ -25,6 +25,11 @@ MaxPerItemOption = Annotated[
     ),
 ]
 
+MaxTotalOption = Annotated[
+    str | None,
+    typer.Option(help="The root of the sum of squares of all that one person adds, at most."),
+]
+
 
 def bound_asked(given: str | None) -> str | list[str] | None:
     """One bound, or several of which one is chosen."""

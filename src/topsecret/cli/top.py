@@ -15,6 +15,7 @@ from topsecret.cli.file_options import (
 )
 from topsecret.cli.measure_options import (
     MaxPerItemOption,
+    MaxTotalOption,
     MeasureOption,
     OrderOption,
     SumOption,
@@ -87,6 +88,7 @@ def top(
     sum_column: SumOption = None,
     unit: UnitOption = "1",
     max_per_item: MaxPerItemOption = None,
+    max_total: MaxTotalOption = None,
     at_least: Annotated[
         int | None, typer.Option(help="Name items that surely have so many persons.")
     ] = None,
@@ -182,6 +184,7 @@ def top(
         "choose": choose,
         "measure": measure_asked(measure, sum_column, unit),
         "max_per_item": bound_asked(max_per_item),
+        "max_total": max_total,
         "order": order,
         "ordered": ordered,
         "fill": fill,

@@ -2,6 +2,7 @@
 
 from topsecret.mechanisms.canonical_set import CanonicalSet
 from topsecret.mechanisms.chosen_bound import ChosenBound
+from topsecret.mechanisms.clipped_sums import ClippedSums
 from topsecret.mechanisms.correlated_counts import CorrelatedCounts
 from topsecret.mechanisms.fixed_threshold import FixedThreshold
 from topsecret.mechanisms.gumbel import GumbelTopK
@@ -26,6 +27,7 @@ from topsecret.mechanisms.weighted_histogram import WeightedHistogram
 __all__ = [
     "CanonicalSet",
     "ChosenBound",
+    "ClippedSums",
     "CorrelatedCounts",
     "FixedThreshold",
     "GumbelTopK",

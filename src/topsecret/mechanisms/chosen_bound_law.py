@@ -20,6 +20,21 @@ ROWS = {"a": ("x", 1), "b": ("x", 3), "c": ("y", 2), "d": ("z", 1)}
 """What verification calls a person's items are rows here: of which item, and what each adds."""
 
 
+def amounts_of_rows(holdings: Mapping[str, Sequence[str]]) -> dict[str, dict[str, int]]:
+    """What each person adds to each item."""
+    amounts: dict[str, dict[str, int]] = {}
+    for person, rows in holdings.items():
+        own = amounts.setdefault(person, {})
+        for item, amount in (ROWS[row] for row in rows):
+            own[item] = own.get(item, 0) + amount
+    return amounts
+
+
+def items_of_rows(rows: Sequence[str]) -> list[str]:
+    """The items of these rows, each once."""
+    return list(dict.fromkeys(ROWS[row][0] for row in rows))
+
+
 @dataclass(frozen=True)
 class BoundOfRows:
     """A chosen bound whose persons have rows, several of them perhaps of one item."""
@@ -40,13 +55,8 @@ class BoundOfRows:
         self, holdings: Mapping[str, Sequence[str]], domain: Sequence[str] | None
     ) -> Histogram:
         """The scores of persons with these rows, at each bound."""
-        amounts: dict[str, dict[str, int]] = {}
-        for person, rows in holdings.items():
-            own = amounts.setdefault(person, {})
-            for item, amount in (ROWS[row] for row in rows):
-                own[item] = own.get(item, 0) + amount
-        items = None if domain is None else list(dict.fromkeys(ROWS[row][0] for row in domain))
-        return Histogram.of_amounts(amounts, self.release.bounds, items)
+        items = None if domain is None else items_of_rows(domain)
+        return Histogram.of_amounts(amounts_of_rows(holdings), self.release.bounds, items)
 
     def select(self, histogram: Histogram, bits: BitSource | None = None) -> Selection:
         """Draw the release."""

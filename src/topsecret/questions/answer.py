@@ -253,7 +253,8 @@ def counted(
             kept = [ScoresKeptByEngine(one, measure.bounds, queries[0].rows) for one in found]
             yield [Histogram.by_bound(one) for one in kept], None
         return
-    if queries[0].domain is not None:
+    total = measure is not None and measure.total > 0
+    if queries[0].domain is not None or total:
         from topsecret.counts.engine_table import GroupedTable
         from topsecret.sources.domains.counted_domain import counted_domains
 
@@ -287,7 +288,7 @@ def _check_source(source: Source, question: Question) -> None:
         return
     from topsecret.sources.session import Engine
 
-    if counted.measure is not None and counted.measure.bounds:
+    if counted.measure is not None and (counted.measure.bounds or counted.measure.total):
         _engine(source)
     ours = {"max_items", "where", "measure"}
     does = ours if isinstance(source, Engine) else getattr(source, "does", ())

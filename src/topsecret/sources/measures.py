@@ -37,6 +37,12 @@ FINEST = 6
 MOST_ROWS = 1_000
 """The largest bound on rows that is tried where nobody lists them."""
 
+MOST_TOTAL = 10**8
+"""The largest bound on all that one person adds, in units: squares stay within 64 bits."""
+
+MOST_ITEMS = 100
+"""So many items of a person count, at most, where all that they add is bounded."""
+
 MOST_BOUNDS = 64
 """How many bounds may be listed."""
 
@@ -94,6 +100,8 @@ class Measure:
     digits: int = 0
     bounds: tuple[int, ...] = ()
     """The bounds of which a private choice takes one, rising to ``most``; none if it is fixed."""
+    total: int = 0
+    """The root of the sum of squares of all that one person adds, at most; 0 for no such bound."""
 
     def at(self, bound: int) -> Measure:
         """The same measure with one of its bounds, in units."""
@@ -131,6 +139,12 @@ class Measure:
     @property
     def clipping(self) -> str:
         """How one person's part is bounded, in words: how it works, never how much it changed."""
+        if self.total:
+            return (
+                f"{replace(self, total=0).clipping}; where the root of the sum of squares of all "
+                f"that a person adds exceeds {_decimal(self.total, self.digits)} it is scaled down "
+                "together, and rounded down"
+            )
         if self.column is None:
             rows = "row" if self.most == 1 else "rows"
             clipped = f"at most {self.bound} {rows} of each person count for one item"
@@ -145,11 +159,33 @@ class Measure:
     def fingerprint(self) -> Fingerprint:
         """What tells it from another."""
         found: Fingerprint = {"column": self.column, "digits": self.digits, "most": self.most}
-        return found | {"bounds": list(self.bounds)} if self.bounds else found
+        found = found | {"bounds": list(self.bounds)} if self.bounds else found
+        return found | {"total": self.total} if self.total else found
 
 
-def measure_of(measure: MeasureLike, max_per_item: BoundLike | None = None) -> Measure | None:
-    """The measure with its bound, checked; None for distinct persons, whose bound is one."""
+def measure_of(
+    measure: MeasureLike, max_per_item: BoundLike | None = None, max_total: Amount | None = None
+) -> Measure | None:
+    """The measure with its bounds, checked; None for distinct persons, whose bound is one."""
+    if max_total is None:
+        return _per_item(measure, max_per_item)
+    most = max_total if max_per_item is None else max_per_item
+    bounded = None if measure == "persons" else _per_item(measure, most)
+    if bounded is None or bounded.bounds:
+        raise InvalidParameter(
+            f"max_total={max_total} bounds all the rows, or the sums, of one person, beside one "
+            "public max_per_item; leave it out, or pass measure='rows' and max_per_item=5, say"
+        )
+    total = _units(max_total, bounded.digits, "max_total")
+    if not bounded.most <= total <= MOST_TOTAL:
+        raise InvalidParameter(
+            f"max_total={max_total} must be at least max_per_item={bounded.bound} and at most "
+            f"{_decimal(MOST_TOTAL, bounded.digits)}"
+        )
+    return replace(bounded, total=total)
+
+
+def _per_item(measure: MeasureLike, max_per_item: BoundLike | None) -> Measure | None:
     if measure == "persons":
         if max_per_item is not None:
             raise InvalidParameter(
@@ -183,12 +219,12 @@ def measure_of(measure: MeasureLike, max_per_item: BoundLike | None = None) -> M
     return Measure(bounds[-1], column, digits, bounds)
 
 
-def _units(max_per_item: Amount, digits: int) -> int:
+def _units(bound: Amount, digits: int, name: str = "max_per_item") -> int:
     """A bound as a whole number of units."""
-    most = _exact(max_per_item, "max_per_item") * 10**digits
+    most = _exact(bound, name) * 10**digits
     if most.denominator != 1 or not 1 <= most <= MOST:
         raise InvalidParameter(
-            f"max_per_item={max_per_item} must be a whole multiple of the unit "
+            f"{name}={bound} must be a whole multiple of the unit "
             f"{_decimal(1, digits)}, from it to {_decimal(MOST, digits)}"
         )
     return int(most)

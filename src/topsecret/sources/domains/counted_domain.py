@@ -19,6 +19,7 @@ from topsecret.sources.domains.domain import Interval, Listed
 from topsecret.sources.domains.domain_items import members
 from topsecret.sources.session import Engine, Session, charged, check, items_of, persons
 from topsecret.sources.source import CountQuery, Item, LeadingCounts
+from topsecret.sources.sql.bounded_totals import bounded_totals
 from topsecret.sources.sql.dialects import ascending
 from topsecret.sources.sql.groups import counts_by_group, numbered
 from topsecret.sources.sql.statements import (
@@ -37,12 +38,12 @@ SOME = 200
 class CountedDomain:
     """The counts of a public domain, kept by the engine while its session lasts. Secret."""
 
-    def __init__(self, session: Session, query: CountQuery, kept: exp.Expression, size: int):
+    def __init__(self, session: Session, query: CountQuery, kept: exp.Expression, size: int | None):
         self._session = session
         self._query = query
         self._kept = kept
         self.size = size
-        """How many items the domain has. Public."""
+        """How many items the domain has; None where only what was observed counts. Public."""
 
     def __repr__(self) -> str:
         return f"<CountedDomain: secret counts of {self.size} public items>"
@@ -53,6 +54,8 @@ class CountedDomain:
         persons = column("persons", "scores")
         select = exp.select(persons, number).from_(self._scores()).group_by(persons.copy())
         groups = sorted((int(count), int(items)) for count, items in self._session.run(select))
+        if self.size is None:
+            return groups
         missing = self.size - sum(items for _, items in groups)
         if missing < 0:
             raise self._changed()
@@ -194,6 +197,16 @@ def counted_domains(engine: Engine, queries: Sequence[CountQuery]) -> Iterator[l
 
 def _counted(session: Session, query: CountQuery) -> CountedDomain:
     events, schema = session.events(query.columns)
+    if query.measure is not None and query.measure.total:
+        public = None
+        if query.domain is not None and not isinstance(query.domain, Interval):
+            public = session.keep(members(session, query, schema))
+        totals = session.keep(bounded_totals(events, query, schema, session.dialect, public))
+        if public is None:
+            size = query.domain.size if isinstance(query.domain, Interval) else None
+            return CountedDomain(session, query, totals, size)
+        scores = joined(public, totals, item_names(query)).subquery()
+        return CountedDomain(session, query, scores, size_of(session, public))
     if isinstance(query.domain, Interval):
         observed = item_counts(events, query, schema, session.dialect)
         return CountedDomain(session, query, session.keep(observed), query.domain.size)

@@ -73,7 +73,7 @@ class ScoresByBound:
         scores = scores.from_(self._scores())
         if self._public is not None:
             scores = joined(self._public, scores.subquery(), names)
-        return CountedDomain(self._session, self._query, scores.subquery(), self.size or 0)
+        return CountedDomain(self._session, self._query, scores.subquery(), self.size)
 
     def _scores(self) -> Any:
         return exp.alias_(self._kept.copy(), "scores", table=True, quoted=True)

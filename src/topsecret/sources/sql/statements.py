@@ -139,7 +139,7 @@ def counted_pairs(
     within = exp.LTE(
         this=column("choice", "choices"), expression=exp.Literal.number(query.max_items)
     )
-    numbered = _numbered(kept, query, schema, dialect, more)
+    numbered = numbered_pairs(kept, query, schema, dialect, more)
     return _grouped(numbered, names, "choices", measure).where(within, copy=False)
 
 
@@ -323,7 +323,7 @@ def members_only(
     return inner.where(exp.Exists(this=inside), copy=False)
 
 
-def _numbered(
+def numbered_pairs(
     kept: exp.Select, query: CountQuery, schema: Schema, dialect: str, more: Sequence[str]
 ) -> exp.Select:
     """The pairs with each person's items numbered in the order of their keyed hashes.
