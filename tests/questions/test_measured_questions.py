@@ -179,7 +179,7 @@ def test_groups_choose_a_bound_each_and_not_if_disjoint(events: Path) -> None:
     asked: dict[str, Any] = {**ASKED, "measure": "rows", "max_per_item": [1, 3], "by": "city"}
     releases = top_k_by(events, groups=["A", "B"], **asked)
     assert releases["B"].parameters["max_per_item"] in ("1", "3")
-    with pytest.raises(InvalidParameter, match="disjoint=True is not offered where max_per_item"):
+    with pytest.raises(InvalidParameter, match="disjoint=True is not offered with max_total"):
         top_k_by(events, groups=["A", "B"], disjoint=True, **asked)
 
 
