@@ -45,6 +45,10 @@ class Scores:
     """How many units one whole is."""
     noun: str
     """What wholes are of, in words."""
+    bounds: tuple[int, ...] = ()
+    """The sensitivities of which a private choice takes one; none where it is fixed."""
+    total: int = 0
+    """The length of the vector that one person adds, at most; 0 where it is not bounded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +155,16 @@ class Question:
         return 1 if self.scores is None else self.scores.sensitivity
 
     @property
+    def bounds(self) -> tuple[int, ...]:
+        """The bounds on one person of which a private choice takes one; none where it is fixed."""
+        return () if self.scores is None else self.scores.bounds
+
+    @property
+    def total(self) -> int:
+        """The length of what one person adds, at most, in units; 0 where it is not bounded."""
+        return 0 if self.scores is None else self.scores.total
+
+    @property
     def length(self) -> int:
         """k as a number."""
         if isinstance(self.k, str):
@@ -175,6 +189,8 @@ class Question:
             **({} if self.weighting == "share" else {"weighting": self.weighting}),
             **({} if self.choose == CHOOSE else {"choose": self.choose}),
             **({} if self.scores is None else {"sensitivity": self.sensitivity}),
+            **({"bounds": len(self.bounds)} if self.bounds else {}),
+            **({"total": self.total} if self.total else {}),
             **({"order": "least"} if self.least else {}),
             **wishes,
         }
@@ -234,8 +250,9 @@ def _budget(epsilon: Number, delta: Number) -> tuple[float, float]:
 
 def _spendable(name: str, value: Number) -> float:
     """The number as a float, rounded down: never spend more than was given."""
+    fix = f"write {name}={'1e-6' if name == 'delta' else '0.5'}"
     if isinstance(value, str | bytes | bool):
-        raise InvalidParameter(f"{name}={value!r} must be a number; write {name}=0.5")
+        raise InvalidParameter(f"{name}={value!r} must be a number; {fix}")
     if isinstance(value, float) and not math.isfinite(value):
-        raise InvalidParameter(f"{name}={value} must be a finite number; write {name}=0.5")
+        raise InvalidParameter(f"{name}={value} must be a finite number; {fix}")
     return down(exact(value, name))

@@ -61,7 +61,8 @@ def top_k(
     keeps rows by conditions ``(column, operator, value)``; ``max_items`` keeps that many items of
     each person, chosen by a secret ``salt``. ``domain`` lists all items where they are public: no
     threshold is needed then. ``measure="rows"`` ranks by rows and ``measure=Sum("price")`` by sums,
-    each with a public bound on what one person adds to one item, ``max_per_item``.
+    each with a bound on what one person adds to one item, ``max_per_item``: a public number, or
+    ``"private"`` for one that is chosen privately. ``max_total`` bounds all that one person adds.
     ``order="least"`` names the items of a public ``domain`` with the least.
     ``counts=True`` adds noisy counts with their intervals, for ``counts_part`` of the budget (0.15,
     or 0.2 below ten items); with ``count_persons=True`` the number of all persons comes along at no
