@@ -9,6 +9,7 @@ the share of the true top k that `tested`, `weighted` and the private choice bet
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Mapping
@@ -99,7 +100,10 @@ class Cell:
 
     recall: float
     weights: float
-    """How often weights were drawn."""
+    """The chance that weights are drawn."""
+    by_picks: float = math.nan
+    by_weights: float = math.nan
+    """Of the choice: what either branch finds."""
 
 
 Key = tuple[str, str, int, float]
@@ -146,14 +150,20 @@ def report(cells: dict[Key, Cell], everything: dict[str, float], runs: int) -> s
 def _measure(found: Set, key: Key, runs: int, seed: int) -> Cell:
     _, asked, k, epsilon = key
     made, where = mechanism(asked, k, epsilon), found.observed(default_k_bar(k) + 1)
-    drawn: list[bool] = []
 
-    def once(bits: BitSource) -> float:
-        selection = made.select(where, bits)
-        drawn.append(selection.branch == "weighted")
-        return share_found(found.counts, selection.items, k)
+    def recall(of: Mechanism, *label: str) -> float:
+        def once(bits: BitSource) -> float:
+            return share_found(found.counts, of.select(where, bits).items, k)
 
-    return Cell(repeat(once, runs, seed, *key)[0].mean, statistics.fmean(drawn))
+        return repeat(once, runs, seed, *key, *label)[0].mean
+
+    if not isinstance(made, TestedOrWeighted):
+        return Cell(recall(made), float(asked == "weighted"))
+    # The chance of each branch is known exactly: only what the branches find is drawn.
+    tested, weighted, choice = made.branches.parts
+    weights = float(choice.law(made.scores(where))[1])
+    by_picks, by_weights = recall(tested, "picks"), recall(weighted, "weights")
+    return Cell((1 - weights) * by_picks + weights * by_weights, weights, by_picks, by_weights)
 
 
 def _named(found: Set, runs: int, seed: int, name: str) -> float:

@@ -99,18 +99,15 @@ def test_an_answer_is_seldom_empty_at_the_lead_that_the_plan_names() -> None:
     [
         ({"k": 1}, "limited-domain"),
         ({"k": 3}, "limited-domain"),
-        ({"k": 4}, "tested"),
-        ({"k": 10}, "tested"),
+        ({"k": 4}, "tested-or-weighted"),
+        ({"k": 4, "choose": "public"}, "tested"),
+        ({"k": 10, "choose": "public"}, "tested"),
         ({"k": 10, "k_bar": 10}, "limited-domain"),
         ({"k": 10, "max_items": 1}, "limited-domain-laplace"),
-        ({"k": 10, "max_items": 20}, "tested"),
-        ({"k": 4, "choose": "private"}, "tested-or-weighted"),
-        ({"k": 3, "choose": "private"}, "limited-domain"),
-        ({"k": 10, "max_items": 20, "choose": "private"}, "tested-or-weighted"),
-        ({"k": 10, "max_items": 3, "choose": "private"}, "weighted"),
-        ({"k": 10, "max_items": 1, "choose": "private"}, "limited-domain-laplace"),
-        ({"k": 10, "domain_size": 1000, "choose": "private"}, "pruned"),
-        ({"k": 10, "epsilon": 50.0, "choose": "private"}, "limited-domain"),
+        ({"k": 10, "max_items": 20, "choose": "public"}, "tested"),
+        ({"k": 10, "choose": "private"}, "tested-or-weighted"),
+        ({"k": 10, "max_items": 20}, "tested-or-weighted"),
+        ({"k": 10, "max_items": 3}, "weighted"),
         ({"k": 10, "epsilon": 50.0}, "limited-domain"),
         ({"k": 1, "domain_size": 100}, "permute-and-flip"),
         ({"k": 10, "domain_size": 1000}, "pruned"),
@@ -122,7 +119,9 @@ def test_the_rule_recommends_by_public_numbers(numbers: dict[str, object], expec
     assert recommend(question).name == expected
 
 
-@pytest.mark.parametrize("question", [Question.of(k=k, epsilon=1.0) for k in (1, 3, 8)], ids=str)
+@pytest.mark.parametrize(
+    "question", [Question.of(k=k, epsilon=1.0, choose="public") for k in (1, 3, 8)], ids=str
+)
 def test_the_recommended_one_needs_the_smallest_lead(question: Question) -> None:
     """Also where the rule skips a calibration because a bound decides."""
     leads = {name: needed(name, question).one for name in competing(question)}

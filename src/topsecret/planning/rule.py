@@ -6,16 +6,18 @@ domain, and on a public domain those that may name any item. ``tested`` looks de
 alone decides, by what was best on synthetic shapes (docs/tested-top-k.md). k="auto" is always
 ``stable``. Without a delta, from k = 10 on and with at least 10·k public items, a private length
 finds more: ``canonical-set``, or ``oneshot-private-length`` where an order is asked for. (There a
-lead says little, since a shorter answer is an answer too.) The data are never asked.
+lead says little, since a shorter answer is an answer too.)
 
-With ``choose="private"`` the rule of an unknown domain is another one from four items on: picks win
-where people hold many things and weighted persons where they hold few, which no public number
-tells, and ``tested-or-weighted`` asks the data, for a twentieth of the budget.
+On an unknown domain, from four items on, picks win where people hold many things and weighted
+persons where they hold few, which no public number tells: ``tested-or-weighted`` asks the data, for
+a twentieth of the budget. With ``choose="public"`` the data are never asked.
 
 >>> recommend(Question.of(k=1, epsilon=1.0)).name
 'limited-domain'
->>> recommend(Question.of(k=10, epsilon=1.0, choose="private")).name
+>>> recommend(Question.of(k=10, epsilon=1.0)).name
 'tested-or-weighted'
+>>> recommend(Question.of(k=10, epsilon=1.0, choose="public")).name
+'tested'
 >>> recommend(Question.of(k="auto", epsilon=1.0)).name
 'stable'
 """

@@ -46,6 +46,8 @@ def outlook(
 ) -> Summary:
     """For a question that brings its own (ε, δ), of which noisy counts may take a part."""
     question = Question.of(k=k, epsilon=epsilon, delta=delta, max_items=max_items)
+    if counts:  # as in ``answer``: counts come with picks
+        question = question.choosing("public")
     name = recommend(question).name
     if counts:
         both = calibrated(name, question, CountsBudget())
