@@ -111,6 +111,10 @@ def test_an_answer_is_seldom_empty_at_the_lead_that_the_plan_names() -> None:
         ({"k": 10, "epsilon": 50.0}, "limited-domain"),
         ({"k": 1, "domain_size": 100}, "permute-and-flip"),
         ({"k": 10, "domain_size": 1000}, "pruned"),
+        ({"k": 10, "domain_size": 1000, "max_items": 4}, "pruned"),
+        ({"k": 10, "domain_size": 1000, "max_items": 3}, "weighted"),
+        ({"k": 10, "domain_size": 1000, "max_items": 3, "choose": "public"}, "pruned"),
+        ({"k": 10, "domain_size": 1000, "max_items": 3, "delta": 0}, "canonical-set"),
         ({"k": "auto"}, "stable"),
     ],
 )

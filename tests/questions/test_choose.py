@@ -86,6 +86,8 @@ class Ranks:
         (Ranks(), {}, "tested"),
         (FEW, {"max_items": 2}, "weighted"),
         (FEW, {"k": 3}, "limited-domain"),
+        (FEW, {"domain": [f"i{n}" for n in range(99)], "max_items": 2}, "weighted"),
+        (FEW, {"domain": [f"i{n}" for n in range(99)], "max_items": 2, "counts": True}, "pruned"),
     ],
 )
 def test_where_the_data_are_not_asked(

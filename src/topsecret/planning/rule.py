@@ -74,8 +74,7 @@ def competing(question: Question) -> tuple[str, ...]:
 def _counts_in_full(question: Question) -> bool:
     """Whether the cap is so low that weights count every person in full: leads compare then."""
     cap = question.max_items
-    low = cap is not None and cap <= FULL_ITEMS
-    return question.choose == "private" and question.domain_size is None and low
+    return question.choose == "private" and cap is not None and cap <= FULL_ITEMS
 
 
 def asks_the_data(question: Question) -> bool:
@@ -171,10 +170,14 @@ def _why(question: Question, winner: str, lead: int, others: list[str]) -> str:
         else f"the item of rank {prepare(winner, question).over_rank}"
     )
     if winner == "weighted":
+        has = (
+            f"it has {lead} of them, whatever others have; in leads over others,"
+            if question.domain_size is None
+            else f"it has {lead} of them more than the rest of the public items;"
+        )
         return (
             f"with at most {question.max_items} items each, all persons count in full, and an item "
-            f"is named with {LIKELY:.0%} probability when it has {lead} of them, whatever others "
-            f"have; in leads over others, {', '.join(others)}."
+            f"is named with {LIKELY:.0%} probability when {has} {', '.join(others)}."
         )
     return (
         f"an item of the top {question.k} is named with {LIKELY:.0%} probability when it has "
