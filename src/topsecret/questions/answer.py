@@ -202,9 +202,8 @@ def _numbers(question: Question, source: Source) -> Numbers:
 
 def _can_weigh(question: Question, source: Source) -> bool:
     """Whether persons can be weighted, so that "auto" may choose it: by public conditions alone."""
-    from topsecret.sources.session import Engine
-
     from topsecret.sources.domains.domain import Interval
+    from topsecret.sources.session import Engine
 
     shared_out = question.groups is not None and question.groups.disjoint
     listed = not isinstance(question.counted.domain, Interval)
