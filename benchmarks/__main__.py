@@ -23,6 +23,7 @@ MODULES = [
     "ledger",
     "applications",
     "service",
+    "service_load",
 ]
 
 

@@ -46,6 +46,10 @@ class Scores:
     """How many units one whole is."""
     noun: str
     """What wholes are of, in words."""
+    bounds: tuple[int, ...] = ()
+    """The sensitivities of which a private choice takes one; none where it is fixed."""
+    total: int = 0
+    """The length of the vector that one person adds, at most; 0 where it is not bounded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +156,16 @@ class Question:
         return 1 if self.scores is None else self.scores.sensitivity
 
     @property
+    def bounds(self) -> tuple[int, ...]:
+        """The bounds on one person of which a private choice takes one; none where it is fixed."""
+        return () if self.scores is None else self.scores.bounds
+
+    @property
+    def total(self) -> int:
+        """The length of what one person adds, at most, in units; 0 where it is not bounded."""
+        return 0 if self.scores is None else self.scores.total
+
+    @property
     def length(self) -> int:
         """k as a number."""
         if isinstance(self.k, str):
@@ -176,6 +190,8 @@ class Question:
             **({} if self.weighting == "share" else {"weighting": self.weighting}),
             **({} if self.choose == CHOOSE else {"choose": self.choose}),
             **({} if self.scores is None else {"sensitivity": self.sensitivity}),
+            **({"bounds": len(self.bounds)} if self.bounds else {}),
+            **({"total": self.total} if self.total else {}),
             **({"order": "least"} if self.least else {}),
             **wishes,
         }

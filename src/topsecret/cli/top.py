@@ -15,10 +15,12 @@ from topsecret.cli.file_options import (
 )
 from topsecret.cli.measure_options import (
     MaxPerItemOption,
+    MaxTotalOption,
     MeasureOption,
     OrderOption,
     SumOption,
     UnitOption,
+    bound_asked,
     measure_asked,
 )
 from topsecret.cli.place import LedgerOption, open_ledger
@@ -86,6 +88,7 @@ def top(
     sum_column: SumOption = None,
     unit: UnitOption = "1",
     max_per_item: MaxPerItemOption = None,
+    max_total: MaxTotalOption = None,
     at_least: Annotated[
         int | None, typer.Option(help="Name items that surely have so many persons.")
     ] = None,
@@ -177,7 +180,8 @@ def top(
         "weighting": weighting,
         "choose": choose,
         "measure": measure_asked(measure, sum_column, unit),
-        "max_per_item": max_per_item,
+        "max_per_item": bound_asked(max_per_item),
+        "max_total": max_total,
         "order": order,
         "ordered": ordered,
         "fill": fill,

@@ -83,7 +83,7 @@ class Ledger:
         person: str,
         adjacency: str = "add-remove",
     ) -> None:
-        """Give a data set its budget, once, for the persons that ``person`` tells apart."""
+        """Give a data set its budget, once, for the persons that ``person`` identifies."""
         _name("dataset", dataset)
         unit = PrivacyUnit(person=person, adjacency=adjacency)  # type: ignore[arg-type]  # checked there
         terms = canonical(budget.to_record())
@@ -310,6 +310,12 @@ class Ledger:
         if entries == 0:
             return True
         at = (ENTRIES.c.dataset == dataset, ENTRIES.c.position == entries, ENTRIES.c.hash == head)
+        with self._store.reading() as connection:
+            return connection.execute(select(ENTRIES.c.position).where(*at)).first() is not None
+
+    def had(self, dataset: str, head: str) -> bool:
+        """Whether the chain of a data set once ended with this hash."""
+        at = (ENTRIES.c.dataset == dataset, ENTRIES.c.hash == head)
         with self._store.reading() as connection:
             return connection.execute(select(ENTRIES.c.position).where(*at)).first() is not None
 

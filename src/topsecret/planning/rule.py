@@ -91,6 +91,10 @@ def recommend(question: Question) -> Recommendation:
     """The mechanism with the smallest needed lead among those that compete."""
     if question.delta > 0 and (question.k == "all" or question.at_least is not None):
         return Recommendation("weighted", "all safe items are named above one threshold.")
+    if question.total and (reason := refusal("weighted", question)) is not None:
+        raise reason
+    if question.total:
+        return Recommendation("weighted", "max_total bounds all that one person adds.")
     if question.k == "auto" and question.delta > 0:
         return Recommendation("stable", "k='auto' leaves the length of the answer to the counts.")
     if asks_the_data(question):

@@ -61,7 +61,8 @@ def top_k(
     keeps rows by conditions ``(column, operator, value)``; ``max_items`` keeps that many items of
     each person, chosen by a secret ``salt``. ``domain`` lists all items where they are public: no
     threshold is needed then. ``measure="rows"`` ranks by rows and ``measure=Sum("price")`` by sums,
-    each with a public bound on what one person adds to one item, ``max_per_item``.
+    each with a bound on what one person adds to one item, ``max_per_item``: a public number, or
+    ``"private"`` for one that is chosen privately. ``max_total`` bounds all that one person adds.
     ``order="least"`` names the items of a public ``domain`` with the least.
     ``counts=True`` adds noisy counts with their intervals, for ``counts_part`` of the budget (0.15,
     or 0.2 below ten items); with ``count_persons=True`` the number of all persons comes along at no
@@ -90,7 +91,7 @@ def top_k(
     With a ``ledger`` the answer is paid for from the budget of ``dataset``, in the name of
     ``analyst`` if it has allowances. A metered budget sets the price: leave ``epsilon`` out. The
     same question again returns the stored answer, which is free; a ``request_id`` of your choice
-    makes it safe to repeat a call whose outcome you did not see. Files are told apart by their
+    makes it safe to repeat a call whose outcome you did not see. Files are known by their
     paths and the time of writing, databases by their addresses; of data frames and open
     connections nothing is known, and each question is paid for unless ``version`` says, in your
     words, which data it is about.

@@ -28,7 +28,7 @@ class Releases(Mapping[Group, Release]):
     """
 
     by: str
-    """The column that told the groups apart."""
+    """The column that defines the groups."""
     groups: Mapping[Group, Release]
     composition: str
     epsilon: float

@@ -7,8 +7,9 @@ from typing import Annotated, Any, Literal
 from fastapi import Path, Query
 from pydantic import BaseModel, ConfigDict, Field
 
-from topsecret.service.auth.accounts import Role, Scope
+from topsecret.service.auth.people import Role, Scope
 from topsecret.service.auth.roles import DatasetRole
+from topsecret.service.dataset_life import State
 from topsecret.service.filters import Kind, Verb
 from topsecret.service.preview import LARGEST_K
 
@@ -77,6 +78,7 @@ class DatasetShape(BaseModel):
     columns: list[str]
     filters: dict[str, str] = Field(description="Columns that rows may be chosen by: their kinds.")
     price: Literal["flexible", "fixed"]
+    state: Literal["open", "closed", "paused", "retired"]
 
 
 class PreviewShape(BaseModel):
@@ -212,6 +214,26 @@ class RegisterShape(Strict):
     picks: Count | None = Field(default=None, description="With a fixed price: items in all.")
 
 
+class EditShape(Strict):
+    """What is to be changed of a data set; what is left out stays."""
+
+    title: str | None = Field(default=None, min_length=1, max_length=100)
+    columns: list[str] | None = Field(default=None, min_length=1, max_length=50)
+    filters: dict[str, Kind] | None = Field(default=None, max_length=20)
+    version: str | None = Field(
+        default=None, max_length=100, description="Of a table: another makes every question new."
+    )
+    file: str = Field(default="", max_length=500, description="The next file; for owners.")
+    source: str = Field(default="", max_length=40, description="Or another database,")
+    table: str = Field(default="", max_length=300, description="and its table; for owners.")
+
+
+class StateShape(Strict):
+    """Where a data set is in its life."""
+
+    state: State = Field(description="retired is for good, and closes the budget.")
+
+
 class SourceShape(BaseModel):
     """A database that the service was started with."""
 
@@ -239,13 +261,16 @@ class NewAnalystShape(Strict):
 
     name: str = Field(pattern=NAME)
     role: Role = "analyst"
+    sign_in: Literal["password", "openid"] = Field(
+        default="password", description="By a first password, or by the provider of OpenID Connect."
+    )
 
 
 class MadeAnalystShape(BaseModel):
-    """Somebody with a first password, shown this once."""
+    """Somebody with a first password, shown this once, or without one."""
 
     name: str
-    password: str
+    password: str | None
 
 
 class DoneShape(BaseModel):

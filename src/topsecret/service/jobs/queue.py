@@ -17,9 +17,10 @@ import time
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
-from sqlalchemy import RowMapping, and_, or_, select, update
+from sqlalchemy import RowMapping, and_, delete, func, or_, select, update
 
 from topsecret.errors import (
     BudgetExceeded,
@@ -187,6 +188,20 @@ class Jobs:
         self.watch({identity})
         return found
 
+    def under_way(self) -> int:
+        """How many questions have no end yet that is shown."""
+        unseen = or_(JOBS.c.shown.is_(None), JOBS.c.shown > time.time())
+        query = select(func.count()).select_from(JOBS).where(unseen)
+        with self._store.reading() as connection:
+            return int(connection.execute(query).scalar_one())
+
+    def forget(self, days: float) -> int:
+        """Delete the questions that ended so long ago; what the ledger has of them stays."""
+        ended = JOBS.c.state.not_in((WORKING, IN_DOUBT))
+        old = JOBS.c.asked < time.time() - 86400 * days
+        with self._store.writing() as connection:
+            return connection.execute(delete(JOBS).where(ended, old)).rowcount
+
     def cancel_all(self, user: str) -> None:
         """End everything that an account has under way."""
         mine = (JOBS.c.user == user, JOBS.c.state == WORKING)
@@ -225,9 +240,14 @@ class Jobs:
         asked = Asked.from_text(row["question"])
         try:
             dataset = self._datasets.get(row["dataset"])
+            begun = partial(self._ledger.requested, dataset.name, row["user"], row["request"])
+            if dataset.state is not None and not begun():
+                return _without(REFUSED, dataset.state, not_now(dataset.state))
             source, table = self._datasets.events(dataset)
             more: dict[str, Any] = {"max_items": dataset.cap, "table": table}
             more |= {"where": conditions(asked.where, dataset.filters), "counts": asked.counts}
+            if dataset.version is not None:
+                more["version"] = dataset.version
             if asked.epsilon is not None:
                 more |= {"epsilon": asked.epsilon, "delta": dataset.delta_of(asked.epsilon)}
             release = top_k(
@@ -290,6 +310,11 @@ class Jobs:
             release,
             row["cause"] if ended else None,
         )
+
+
+def not_now(state: str) -> str:
+    """Why nothing can be asked of a data set that is paused or retired."""
+    return f"The owner has {state} this data set. Answers that there are can be looked at."
 
 
 def no_such_answer() -> Problem:

@@ -13,8 +13,8 @@ from starlette.datastructures import FormData
 
 from topsecret.service import shapes
 from topsecret.service.api import asked, cancelled, found, listed, metered
-from topsecret.service.auth.accounts import User
 from topsecret.service.auth.dependencies import user, visitor
+from topsecret.service.auth.people import User
 from topsecret.service.filters import VERBS, Filter
 from topsecret.service.jobs.job import Asked
 from topsecret.service.preview import EPSILONS, LARGEST_K, Length
@@ -180,7 +180,7 @@ async def _question(request: Request, person: User, name: str) -> Response:
         person,
         dataset=dataset,
         fixed=await blocking(partial(metered, service, name)),
-        open=account.state == "open",
+        open=account.state == "open" and dataset.state is None,
         left=percent_left(account, share),
         epsilons=EPSILONS,
         largest=LARGEST_K,
@@ -195,5 +195,7 @@ def _cards(service: Parts, name: str) -> list[dict[str, Any]]:
     for one in service.datasets.open_to(name):
         account = service.datasets.account(one.name)
         left = percent_left(account, service.datasets.allowance(one.name, name))
-        cards.append({"dataset": one, "left": left, "open": account.state == "open"})
+        cards.append(
+            {"dataset": one, "left": left, "open": account.state == "open" and one.state is None}
+        )
     return cards
