@@ -165,7 +165,7 @@ def test_a_plan_has_no_way_to_be_given_a_private_source() -> None:
     """Every parameter is a number, a word, a made-up shape or counts that are public already."""
     assert set(inspect.signature(plan).parameters) == {
         *("k", "epsilon", "delta", "k_bar", "max_items", "domain_size", "needed_lead"),
-        *("shape", "public_counts", "runs", "progress", "ordered", "fill", "choose"),
+        *("shape", "public_counts", "runs", "progress", "ordered", "fill", "choose", "at_least"),
     }
     for source in (Histogram.of({"a": 3}), "events.csv", {"a": 3}, b"\x00"):
         with pytest.raises(InvalidParameter, match="a private source has no place in a plan"):
