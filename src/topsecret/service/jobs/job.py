@@ -29,6 +29,8 @@ class Asked:
     epsilon: float | None
     where: tuple[Filter, ...] = ()
     counts: bool = False
+    query: str | None = None
+    """The SQL, of a question that was asked in SQL; the rest says what it asks."""
 
     @property
     def words(self) -> str:
@@ -41,6 +43,7 @@ class Asked:
         """As it is stored; what version 0.1 could ask is written as it wrote it."""
         more: dict[str, object] = {"where": self.where} if self.where else {}
         more |= {"counts": True} if self.counts else {}
+        more |= {"query": self.query} if self.query is not None else {}
         return json.dumps([self.column, self.k, self.epsilon, *([more] if more else [])])
 
     @classmethod
@@ -49,7 +52,8 @@ class Asked:
         column, k, epsilon, *more = json.loads(text)
         extra = more[0] if more else {}
         where = tuple((one[0], one[1], one[2]) for one in extra.get("where", ()))
-        return cls(column, k, epsilon, where, extra.get("counts", False))
+        counts, query = extra.get("counts", False), extra.get("query")
+        return cls(column, k, epsilon, where, counts, query)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +89,7 @@ class Job:
             "error": self.error,
             "message": self.message,
             "answer": None if self.release is None else public(self.release),
+            **({} if self.asked.query is None else {"query": self.asked.query}),
         }
 
 
