@@ -40,11 +40,10 @@ from topsecret.service.web.rendering import refused
 from topsecret.service.web.team_pages import team_pages
 
 ENVIRONMENT = "TOPSECRET_SERVICE"
-<<<<<<< HEAD
-ROUTERS = (api, owner_api, pages, account_pages, owner_pages, team_pages, life_pages, openid_pages)
-=======
-ROUTERS = (api, sql_api, owner_api, pages, account_pages, owner_pages, team_pages, life_pages)
->>>>>>> sqlsvc
+ROUTERS = (
+    *(api, sql_api, owner_api),
+    *(pages, account_pages, owner_pages, team_pages, life_pages, openid_pages),
+)
 STATIC = Path(__file__).parent / "web" / "static"
 
 
