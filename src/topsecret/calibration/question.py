@@ -31,8 +31,9 @@ Length = int | Literal["auto", "all"]
 Weighting = Literal["share", "cap"]
 Choose = Literal["private", "public"]
 
-CHOOSE: Choose = "public"
-"""How "auto" chooses where nobody says it."""
+CHOOSE: Choose = "private"
+"""How "auto" chooses where nobody says it. It is in no fingerprint: "auto" stays the same question
+when its rule changes, so that answers from before there was a choice are found."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,7 @@ async def ask_sql(
     request: Request, person: Asker, dataset: shapes.DatasetName, question: shapes.AskSqlShape
 ) -> Response:
     """Ask in SQL, once for each request id: the job that answers, found under /answers."""
+    limited(request, "plan", person.name)
     found = await blocking(partial(_asked, parts(request), person.name, dataset, question))
     job, new = await asked(request, person.name, dataset, found, question.request_id)
     return Response(json.dumps(job.to_dict()), 202 if new else 200, media_type="application/json")

@@ -39,7 +39,9 @@ def asked_in_sql(datasets: Datasets, dataset: Dataset, query: str, epsilon: floa
     if failed:
         raise Problem(503, "source_failed", "The data cannot be opened. Nothing was charged.")
     counts = found.counts and found.k != "all"
-    return Asked(", ".join(opened.titles)[:200], found.k, epsilon, (), counts, query)
+    least = found.at_least if found.k == "all" else None
+    item = ", ".join(opened.titles)[:200]
+    return Asked(item, found.k, epsilon, (), counts, least, query)
 
 
 def answered_in_sql(
