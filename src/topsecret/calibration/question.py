@@ -31,8 +31,9 @@ Length = int | Literal["auto", "all"]
 Weighting = Literal["share", "cap"]
 Choose = Literal["private", "public"]
 
-CHOOSE: Choose = "public"
-"""How "auto" chooses where nobody says it."""
+CHOOSE: Choose = "private"
+"""How "auto" chooses where nobody says it. It is in no fingerprint: "auto" stays the same question
+when its rule changes, so that answers from before there was a choice are found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,8 +251,9 @@ def _budget(epsilon: Number, delta: Number) -> tuple[float, float]:
 
 def _spendable(name: str, value: Number) -> float:
     """The number as a float, rounded down: never spend more than was given."""
+    fix = f"write {name}={'1e-6' if name == 'delta' else '0.5'}"
     if isinstance(value, str | bytes | bool):
-        raise InvalidParameter(f"{name}={value!r} must be a number; write {name}=0.5")
+        raise InvalidParameter(f"{name}={value!r} must be a number; {fix}")
     if isinstance(value, float) and not math.isfinite(value):
-        raise InvalidParameter(f"{name}={value} must be a finite number; write {name}=0.5")
+        raise InvalidParameter(f"{name}={value} must be a finite number; {fix}")
     return down(exact(value, name))

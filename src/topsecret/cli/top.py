@@ -63,7 +63,7 @@ def top(
         typer.Option(
             help="With auto: private spends a twentieth of the budget on asking the data which "
             "mechanism suits them, public goes by public numbers alone.",
-            show_default="public",
+            show_default="private",
         ),
     ] = None,
     table: Annotated[str | None, typer.Option(help="The table of a database.")] = None,

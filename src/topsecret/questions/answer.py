@@ -202,10 +202,12 @@ def _numbers(question: Question, source: Source) -> Numbers:
 
 def _can_weigh(question: Question, source: Source) -> bool:
     """Whether persons can be weighted, so that "auto" may choose it: by public conditions alone."""
+    from topsecret.sources.domains.domain import Interval
     from topsecret.sources.session import Engine
 
     shared_out = question.groups is not None and question.groups.disjoint
-    return isinstance(source, Engine) and question.counts is None and not shared_out
+    listed = not isinstance(question.counted.domain, Interval)
+    return isinstance(source, Engine) and question.counts is None and not shared_out and listed
 
 
 def _refuse_for_weights(question: Question) -> None:
