@@ -22,16 +22,23 @@ from __future__ import annotations
 import heapq
 import math
 from fractions import Fraction
+from operator import attrgetter
 
 from flint import arb, fmpq
 
 from topsecret.exact.rounding import down, precision, up
 from topsecret.noise.bits import BitSource, Uniform
-from topsecret.noise.distributions import Noise
+from topsecret.noise.distributions import GUMBEL, Noise
 from topsecret.noise.reals import FIRST_BITS, Real, Shifted
-from topsecret.noise.screening import WORD, Opening, ScoreGroups, contenders
+from topsecret.noise.screening import WORD, ScoreGroups, Start, contenders, few
 
 __all__ = ["EXTRA", "Runner", "ScoreGroups", "race"]
+
+_FEW = 24
+"""Up to so many groups plain floats are faster than arrays,"""
+_FEW_IN_BALLS = 12
+"""and up to so many balls alone, for a noise that has no plain floats."""
+_LOWER = attrgetter("lower")
 
 EXTRA = -1
 """The index by which the race names its extra runner."""
@@ -175,19 +182,51 @@ def race(
     count: int,
     bits: BitSource,
     extra: Real | None = None,
-    opening: Opening | None = None,
 ) -> list[int]:
     """The groups of the ``count`` largest noisy scores, best first; fewer when all have come in.
 
     ``extra`` is one more runner of size one whose score *over the scale* is a computable real; it
-    is named ``EXTRA``, and the race ends when it comes in. An ``opening`` is what ``openings`` drew
-    for this race and no other.
+    is named ``EXTRA``, and the race ends when it comes in.
     """
+    if count < 1:
+        return []
     reference = field.highest()
-    found = contenders(field, reference, noise, scale, count, bits, opening)
-    if extra is None and (order := found.decided(count)) is not None:
+    if len(field.scores) <= (_FEW if noise is GUMBEL else _FEW_IN_BALLS):
+        starts = few(field, reference, noise, scale, bits)
+        order = decided(starts, count) if extra is None else None
+    else:
+        found = contenders(field, reference, noise, scale, count, bits)
+        order = found.decided(count) if extra is None else None
+        starts = found.starts() if order is None else []
+    if order is not None:
         return order
-    starts = found.starts()
+    return run(starts, field, reference, noise, scale, count, bits, extra)
+
+
+def decided(starts: list[Start], count: int) -> list[int] | None:
+    """What ``Contenders.decided`` says, for few of them."""
+    order = sorted(starts, key=_LOWER, reverse=True)
+    later = -math.inf
+    for place in range(len(order) - 1, -1, -1):
+        _, size, _, lower, upper = order[place]
+        if place < count and not (lower > later and size == 1):
+            return None
+        if upper > later:
+            later = upper
+    return [start.group for start in order[:count]]
+
+
+def run(
+    starts: list[Start],
+    field: ScoreGroups,
+    reference: Fraction,
+    noise: Noise,
+    scale: Fraction,
+    count: int,
+    bits: BitSource,
+    extra: Real | None = None,
+) -> list[int]:
+    """The race among those who may win, decided by balls where floats leave it open."""
     uniforms = [Uniform(bits, start.word, WORD) for start in starts]
     heads = [HeadStart(field, start.group, reference, scale) for start in starts]
     runners: list[Runner] = []
@@ -195,7 +234,7 @@ def race(
         runner = Runner(start.group, head_start, noise, start.size, Leg(uniform, start.size))
         runner.lower, runner.upper = start.lower, start.upper
         runners.append(runner)
-    if starts and starts[0].upper == math.inf:  # few: no floats were asked, all need their balls
+    if starts and all(start.upper == math.inf for start in starts):  # all need their balls
         _first_balls(runners, heads, uniforms)
     if extra is not None:
         shifted = Shifted(extra, -reference / scale)
