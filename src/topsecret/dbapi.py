@@ -96,7 +96,7 @@ class Connection:
 
     def _explain(self, query: str) -> list[Row]:
         self._check()
-        names = ("privacy", "person", "dialect", "max_per_item")
+        names = ("privacy", "person", "dialect", "max_per_item", "unit")
         known = {name: self._options[name] for name in names if name in self._options}
         return [(name, str(value)) for name, value in explain(query, self._source, **known).items()]
 

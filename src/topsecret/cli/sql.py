@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from topsecret.cli.app import app
+from topsecret.cli.measure_options import MaxPerItemOption, UnitOption
 from topsecret.cli.place import LedgerOption, open_ledger
 
 
@@ -43,10 +44,8 @@ def sql_command(
         str | None,
         typer.Option(help="The dialect of the text.", show_default="the engine's own"),
     ] = None,
-    max_per_item: Annotated[
-        int | None,
-        typer.Option(help="COUNT(*) ranks by rows: so many of each person count for one item."),
-    ] = None,
+    max_per_item: MaxPerItemOption = None,
+    unit: UnitOption = "1",
     explain: Annotated[
         bool, typer.Option("--explain", help="Show what the query asks; no row is read.")
     ] = False,
@@ -61,7 +60,7 @@ def sql_command(
     json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
     csv: Annotated[bool, typer.Option("--csv", help="Print the items as CSV.")] = False,
 ) -> None:
-    """Answer an SQL query that ranks items by their number of persons.
+    """Answer an SQL query that ranks items by their number of persons, by rows or by a sum.
 
     topsecret sql "SELECT place, COUNT(DISTINCT user) AS n FROM checkins GROUP BY place ORDER BY n
     DESC LIMIT 10" --source checkins.csv --person user --epsilon 1
@@ -83,6 +82,7 @@ def sql_command(
             person=person,
             dialect=dialect,
             max_per_item=max_per_item,
+            unit=unit,
         )
         _explain(told, json)
         return
@@ -96,6 +96,7 @@ def sql_command(
         delta=delta,
         dialect=dialect,
         max_per_item=max_per_item,
+        unit=unit,
         ledger=open_ledger(ledger) if paid else None,
         dataset=dataset,
         analyst=analyst,

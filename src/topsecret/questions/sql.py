@@ -16,9 +16,10 @@ from topsecret.questions.answer import Answer, answer
 from topsecret.questions.question import Groups, Question
 from topsecret.questions.top_k import purse_of
 from topsecret.results.release import Release
+from topsecret.sources.measures import Amount, Bound, Sum
 
 if TYPE_CHECKING:
-    from topsecret.ledger import Ledger
+    from topsecret.ledger import Flexible, Ledger, Metered
     from topsecret.sources.open_source import SourceLike
     from topsecret.sources.relations.open_query import Privacy
     from topsecret.sources.relations.query_source import QuerySource
@@ -36,7 +37,8 @@ def sql(
     epsilon: Number | None = None,
     delta: Number | None = None,
     dialect: str | None = None,
-    max_per_item: int | None = None,
+    max_per_item: Amount | None = None,
+    unit: Amount = 1,
     mechanism: str = "auto",
     ledger: Ledger | None = None,
     dataset: str | None = None,
@@ -44,7 +46,7 @@ def sql(
     request_id: str | None = None,
     version: str | None = None,
 ) -> Answer:
-    """Answer an SQL query that ranks items by their number of persons.
+    """Answer an SQL query that ranks items by their number of persons, by rows or by a sum.
 
     ``SELECT place, COUNT(DISTINCT user_id) AS n FROM checkins GROUP BY place ORDER BY n DESC
     LIMIT 10`` names ten places, with noisy counts because the query shows ``n``. Joins, WITH,
@@ -56,7 +58,9 @@ def sql(
     says whose rows each table holds; ``person`` alone names the person's column of the one table
     that the query reads. ``dialect`` is that of the text, the engine's own unless given. BigQuery's
     WITH DIFFERENTIAL_PRIVACY OPTIONS(…) may set epsilon, delta and max_groups_contributed.
-    COUNT(*) ranks by rows where ``max_per_item`` bounds those of one person with one item.
+    COUNT(*) ranks by rows and SUM(price) by a sum, rounded to multiples of ``unit``, where
+    ``max_per_item`` bounds what one person adds to one item; the query's own options and the
+    privacy file may have that bound, too.
 
     *Guarantee.* As for ``top_k``: one person with all their rows in all tables, as the privacy file
     assigns them, is protected with (``epsilon``, ``delta``).
@@ -72,23 +76,53 @@ def sql(
         bounded=max_per_item is not None,
     )
     pays = purse_of(ledger, dataset, analyst, request_id)
-    keywords = _keywords(opened, asked)
-    bound = _given("max_per_item", max_per_item, asked.max_rows)
-    if asked.rows_counted:
-        keywords["measure"] = "rows"
-    if bound is not None:
-        keywords["max_per_item"] = bound
-    keywords |= {
-        "epsilon": _given("epsilon", epsilon, asked.epsilon),
-        "delta": _given("delta", delta, asked.delta) or DELTA,
-        "mechanism": mechanism,
-        "version": version,
-    }
-    groups = None
-    if asked.by is not None:
-        groups = Groups(opened.titles[asked.by], asked.groups)
-    result = answer(Question.of(pays.terms, groups, **keywords), opened, pays)
-    return _cut(result, asked)
+    question = question_of(
+        opened,
+        asked,
+        pays.terms,
+        bound=_bound(max_per_item, unit),
+        epsilon=epsilon,
+        delta=delta,
+        mechanism=mechanism,
+        version=version,
+    )
+    return cut_by_counts(answer(question, opened, pays), asked)
+
+
+def question_of(
+    opened: QuerySource,
+    asked: RankedQuery,
+    terms: Metered | Flexible | None = None,
+    *,
+    bound: Bound | None = None,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    **more: Any,
+) -> Question:
+    """The question that a query asks, as ``top_k`` and ``top_k_by`` would ask it."""
+    items = [title for place, title in enumerate(opened.titles) if place != asked.by]
+    bound = bound or asked.bound
+    unit = "1" if bound is None else bound.unit
+    if unit != "1" and asked.measure != "sum":
+        raise InvalidParameter(f"unit={unit} rounds what is summed; leave it out, or write SUM")
+    return Question.of(
+        terms,
+        None if asked.by is None else Groups(opened.titles[asked.by], asked.groups),
+        item=items[0] if len(items) == 1 else tuple(items),
+        person=opened.person,
+        k=asked.k,
+        # All items of at least N persons come with numbers of their own.
+        counts=asked.counts and asked.k != "all",
+        at_least=asked.at_least if asked.k == "all" else None,
+        max_items=asked.max_items,
+        domain=opened.domain,
+        measure=Sum(opened.amount, unit) if asked.measure == "sum" else asked.measure,
+        max_per_item=None if bound is None else bound.most,
+        order="least" if asked.smallest else "most",
+        epsilon=_given("epsilon", epsilon, asked.epsilon),
+        delta=_given("delta", delta, asked.delta) or DELTA,
+        **more,
+    )
 
 
 def explain(
@@ -98,7 +132,8 @@ def explain(
     privacy: Privacy | None = None,
     person: str | None = None,
     dialect: str | None = None,
-    max_per_item: int | None = None,
+    max_per_item: Amount | None = None,
+    unit: Amount = 1,
 ) -> Mapping[str, object]:
     """What a query asks and the statement that an engine would count, without reading a row."""
     from topsecret.sources.relations.open_query import open_query
@@ -111,10 +146,14 @@ def explain(
         dialect=dialect,
         bounded=max_per_item is not None,
     )
+    bound = _bound(max_per_item, unit) or asked.bound
     return {
         "items": list(opened.titles),
-        "measure": "rows" if asked.rows_counted else "persons",
+        "measure": asked.measure if asked.amount is None else f"sum of {opened.amount}",
+        "max_per_item": None if bound is None else bound.most,
+        "unit": bound.unit if bound is not None and asked.amount is not None else None,
         "k": asked.k,
+        "order": "least" if asked.smallest else "most",
         "counts": asked.counts,
         "at_least": asked.at_least,
         "by": None if asked.by is None else opened.titles[asked.by],
@@ -125,33 +164,23 @@ def explain(
     }
 
 
-def _keywords(opened: QuerySource, asked: RankedQuery) -> dict[str, Any]:
-    if asked.smallest:
-        raise InvalidParameter(
-            "ORDER BY … ASC asks for the rarest items, which is not answered yet; write DESC"
-        )
-    items = [title for place, title in enumerate(opened.titles) if place != asked.by]
-    return {
-        "item": items[0] if len(items) == 1 else tuple(items),
-        "person": opened.person,
-        "k": asked.k,
-        # All items of at least N persons come with numbers of their own.
-        "counts": asked.counts and asked.k != "all",
-        "at_least": asked.at_least if asked.k == "all" else None,
-        "max_items": asked.max_items,
-        "domain": opened.domain,
-    }
+def _bound(most: Amount | None, unit: Amount) -> Bound | None:
+    if most is not None:
+        return Bound(str(most), str(unit))
+    if str(unit) != "1":
+        raise InvalidParameter(f"unit={unit} rounds what is summed; pass max_per_item with it")
+    return None
 
 
-def _given(name: str, outside: Number | None, inside: str | int | None) -> Any:
+def _given(name: str, outside: Number | None, inside: str | None) -> Any:
     if inside is None:
         return outside
     if outside is not None:
         raise InvalidParameter(f"{name} is given twice, in the query and beside it; leave one out")
-    return inside if isinstance(inside, int) else float(inside)
+    return float(inside)
 
 
-def _cut(result: Answer, asked: RankedQuery) -> Answer:
+def cut_by_counts(result: Answer, asked: RankedQuery) -> Answer:
     """HAVING n >= N beside LIMIT: by the noisy counts, which costs nothing more."""
     if asked.at_least is None:
         return result

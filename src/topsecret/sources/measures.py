@@ -55,6 +55,14 @@ class Sum:
         return f"Sum({self.column!r}{unit})"
 
 
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """How much one person adds to an item at most, in multiples of a public unit."""
+
+    most: str
+    unit: str = "1"
+
+
 MeasureLike = str | Sum
 """``"persons"``, ``"rows"`` or a ``Sum``."""
 

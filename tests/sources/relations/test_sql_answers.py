@@ -196,7 +196,7 @@ def test_rows_are_counted_within_a_bound(engine: str, request: pytest.FixtureReq
     assert release.items == (1,)
     assert release.counts is None
     assert "rows" in release.title
-    with pytest.raises(QueryRefused, match="bound them by max_per_item"):
+    with pytest.raises(QueryRefused, match="pass max_per_item"):
         asked(source, ROWS)
 
 
@@ -217,7 +217,7 @@ def test_a_bound_is_for_rows_alone(on_duckdb: str) -> None:
     release = topsecret.sql(bounded, on_duckdb, privacy=FILE, dialect="bigquery")
     assert isinstance(release, Release)
     assert release.items == (1,)
-    with pytest.raises(QueryRefused, match="must bound COUNT"):
+    with pytest.raises(QueryRefused, match="does not bound COUNT"):
         topsecret.sql(
             TWO_LINKS.replace("SELECT", clause), on_duckdb, privacy=FILE, dialect="bigquery"
         )
@@ -225,7 +225,7 @@ def test_a_bound_is_for_rows_alone(on_duckdb: str) -> None:
         topsecret.sql(bounded, on_duckdb, privacy=FILE, dialect="bigquery", max_per_item=2)
     with pytest.raises(InvalidParameter, match="a person counts once"):
         asked(on_duckdb, TWO_LINKS, max_per_item=2)
-    with pytest.raises(QueryRefused, match="leave it out beside"):
+    with pytest.raises(QueryRefused, match="leave it out beside COUNT"):
         asked(on_duckdb, ROWS.replace("ORDER", "HAVING COUNT(*) >= 5 ORDER"), max_per_item=2)
 
 

@@ -151,7 +151,7 @@ class FromClause:
         return Typed(found.column.at(found.source.alias, self._scope.dialect), found.column.sort)
 
     def _mixes(self, node: exp.Join, parts: Sequence[Any]) -> QueryRefused:
-        what = f"on {quoted(parts[0])} " if parts else ""
+        what = f"on {quoted(parts[0])} " if parts else f"with {quoted(node.this)} "
         return QueryRefused(
             "join",
             f"the join {what}mixes persons: rows of two meet. Join by the person, or by the "

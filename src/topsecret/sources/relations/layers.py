@@ -44,6 +44,8 @@ class Layers:
         start = node.args.get("from_") or node.args.get("from")
         inner: Any = start.this if start is not None else None
         seen = ctes
+        if inner is not None and inner.args.get("pivots"):
+            raise QueryRefused("from", f"PIVOT in {quoted(inner)} is not known; write GROUP BY")
         if isinstance(inner, exp.Subquery):
             _plain(inner, {"this", "alias"})
             inner = inner.this
@@ -56,11 +58,15 @@ class Layers:
             inner = None
         if not isinstance(inner, exp.Select):
             raise QueryRefused(
-                "rows", "the query shows rows of persons: it needs GROUP BY and COUNT(DISTINCT …)"
+                "rows",
+                f"{quoted(node)} shows rows of persons: it needs GROUP BY and COUNT(DISTINCT …)",
             )
         found = self._find(inner, seen)
         if node.args.get("joins"):
-            raise QueryRefused("join-after", "a counted list cannot be joined: join first")
+            joined = quoted(node.args["joins"][0])
+            raise QueryRefused(
+                "join-after", f"{joined}: a counted list cannot be joined; join before you count"
+            )
         if node.args.get("offset") is not None:
             raise QueryRefused("offset", "OFFSET skips items that were paid for; leave it out")
         extra = [k for k, v in node.args.items() if v and k not in LAYER_PARTS]

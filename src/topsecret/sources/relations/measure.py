@@ -1,28 +1,45 @@
-"""What a query counts: persons, with the conditions that stand inside the count."""
+"""What a query ranks by: persons, rows or a sum, with the conditions that stand inside it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from sqlglot import exp
 
+from topsecret.errors import InvalidParameter
+from topsecret.sources.measures import Bound
 from topsecret.sources.relations.aggregates import outermost
 from topsecret.sources.relations.caller_list import AGGREGATES, CallerList
+from topsecret.sources.relations.privacy_file import PrivacyFile
 from topsecret.sources.relations.refusal import QueryRefused, quoted
 from topsecret.sources.relations.relation import PERSON
 from topsecret.sources.relations.scope import Scope, tag_of
 
+Kind = Literal["persons", "rows", "sum"]
+BOUNDS: dict[Kind, str] = {"rows": "max_rows_per_item", "sum": "max_sum_per_item"}
+"""Options that bound what one person adds to an item."""
+UNIT = "unit"
+
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """Distinct persons, perhaps of some of the rows only."""
+    """Distinct persons, rows or a sum, perhaps of some of the rows only."""
 
+    kind: Kind
     text: str
     """Equal for equal measures."""
+    written: str
+    """As the caller writes it."""
     conditions: tuple[Any, ...] = ()
-    rows: bool = False
-    """Written COUNT(*): it must be shown that no person has two rows with one item."""
+    amount: Any = None
+    """What is summed."""
+
+    @property
+    def title(self) -> str:
+        """What the receipt calls the amount."""
+        plain = self.amount.unnest()
+        return str(plain.name) if isinstance(plain, exp.Column) else quoted(plain)
 
 
 def measures_in(node: Any) -> list[Any]:
@@ -46,6 +63,8 @@ def measure_of(node: Any, scope: Scope, listed: CallerList) -> Measure:
     if isinstance(inner, exp.Filter):
         conditions.append(inner.expression.this)
         inner = inner.this
+    kind: Kind = "persons"
+    counted: Any = None
     if isinstance(inner, exp.Avg):
         raise QueryRefused(
             "measure",
@@ -58,28 +77,84 @@ def measure_of(node: Any, scope: Scope, listed: CallerList) -> Measure:
         if len(inner.this.expressions) != 1 or inner.this.args.get("on"):
             raise QueryRefused("measure", f"{quoted(node)} must count one column")
         (counted,) = inner.this.expressions
-    elif isinstance(inner, exp.Count) and isinstance(inner.this, exp.Star):
-        return Measure(_text(conditions, listed, "rows"), tuple(conditions), rows=True)
+    elif isinstance(inner, exp.Count) and not inner.expressions:
+        kind, counted = "rows", inner.this
+    elif isinstance(inner, exp.CountIf) and not isinstance(inner.this, exp.Distinct):
+        conditions.append(inner.this)
+        kind, counted = "rows", exp.Star()
+    elif isinstance(inner, exp.Sum) and not isinstance(inner.this, exp.Distinct):
+        kind, counted = "sum", inner.this
     else:
         raise QueryRefused(
             "measure", f"{quoted(node)} cannot be ranked by; write COUNT(DISTINCT person)"
         )
     plain = counted.unnest()
-    if isinstance(plain, exp.Case):
-        (branch, *more) = plain.args["ifs"]
-        if more or plain.this is not None or plain.args.get("default") is not None:
-            raise QueryRefused("measure", f"{quoted(node)}: CASE WHEN … THEN person END alone")
-        conditions.append(branch.this)
-        plain = branch.args["true"].unnest()
-    if tag_of(plain, scope) != PERSON:
+    if isinstance(plain, exp.Case | exp.If):
+        condition, plain = _chosen(plain, kind, node)
+        conditions += [] if condition is None else [condition]
+    if kind == "sum" and _is(plain, "1"):  # a sum of ones counts the rows
+        kind, plain = "rows", exp.Star()
+    if kind == "persons" and tag_of(plain, scope) != PERSON:
         raise QueryRefused(
             "not-person",
             f"{quoted(node)} does not count persons: write COUNT(DISTINCT person)",
         )
-    if scope.find(plain) is not None:  # an outer join may leave the person out
+    own = isinstance(plain, exp.Column) and scope.find(plain) is None
+    if kind != "sum" and not own and not isinstance(plain, exp.Star | exp.Literal | exp.Boolean):
+        # Rows without a value are not counted; an outer join may leave the person out.
         conditions.append(exp.not_(exp.Is(this=plain.copy(), expression=exp.null())))
-    return Measure(_text(conditions, listed, "persons"), tuple(conditions))
+    parts = [kind, *(listed.canonical(one) for one in conditions)]
+    if kind == "sum":
+        parts.append(listed.canonical(plain))
+    amount = plain if kind == "sum" else None
+    return Measure(kind, " ".join(parts), quoted(node), tuple(conditions), amount)
 
 
-def _text(conditions: list[Any], listed: CallerList, what: str) -> str:
-    return " ".join([what, *(listed.canonical(one) for one in conditions)])
+def bound_of(
+    measure: Measure, options: dict[str, str], file: PrivacyFile, bounded: bool
+) -> Bound | None:
+    """How much one person adds to an item, by the query's options or by the privacy file.
+
+    None where the caller has a bound beside the query, and for persons.
+    """
+    name = BOUNDS.get(measure.kind, "")
+    known = {name, UNIT} if measure.kind == "sum" and name in options else {name}
+    unused = [one for one in (*BOUNDS.values(), UNIT) if one in options and one not in known]
+    if unused:
+        raise QueryRefused("options", f"{unused[0]} does not bound {measure.written}")
+    if measure.kind == "persons":
+        return None
+    if bounded:
+        if name in options:
+            raise InvalidParameter("max_per_item is given twice, in the query and beside it")
+        return None
+    if name in options:
+        return Bound(options[name], options.get(UNIT, "1"))
+    held = file.bounds.get("" if measure.kind == "rows" else measure.title.casefold())
+    if held is None:
+        rows = measure.kind == "rows"
+        what = "one person may have any number of rows" if rows else "one person may add any amount"
+        raise QueryRefused(
+            "count-rows" if rows else "sum",
+            f"{measure.written} needs a bound, for {what}: pass max_per_item, write "
+            f"OPTIONS({name} = 5), or count COUNT(DISTINCT person)",
+        )
+    return held
+
+
+def _chosen(case: Any, kind: Kind, node: Any) -> tuple[Any, Any]:
+    """The condition of CASE WHEN … THEN value END and the value, where nothing else counts."""
+    branches, default, base = case.args.get("ifs"), case.args.get("default"), case.this
+    if isinstance(case, exp.If):
+        branches, default, base = [case], case.args.get("false"), None
+    nothing = default is None or isinstance(default.unnest(), exp.Null)
+    nothing = nothing or (kind == "sum" and _is(default.unnest(), "0"))
+    if len(branches) == 1 and base is None and nothing:
+        return branches[0].this, branches[0].args["true"].unnest()
+    if kind == "sum":
+        return None, case
+    raise QueryRefused("measure", f"{quoted(node)}: CASE WHEN … THEN value END alone")
+
+
+def _is(node: Any, number: str) -> bool:
+    return isinstance(node, exp.Literal) and not node.is_string and node.this == number

@@ -20,6 +20,8 @@ OPTIONS = {
     "privacy_unit_column",
     "max_groups_contributed",
     "max_rows_per_item",
+    "max_sum_per_item",
+    "unit",
 }
 
 

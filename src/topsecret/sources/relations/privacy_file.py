@@ -27,8 +27,11 @@ from types import MappingProxyType
 from typing import Any
 
 from topsecret.errors import InvalidParameter
+from topsecret.sources.measures import Bound, Sum, measure_of
 
 _LINK = re.compile(r"\s*([^\s>-][^>]*?)\s*->\s*(.+)\.([^.]+?)\s*")
+_ROWS = ""
+"""The name under which the bound of rows is kept; sums are kept under their column's."""
 _ENTRIES = {"person", "link", "public", "values", "other_persons"}
 
 
@@ -63,9 +66,12 @@ class PrivacyFile:
     """All tables that may be read, by name: ``orders``, or ``shop.orders`` with its schema."""
 
     tables: Mapping[str, TableRule]
+    bounds: Mapping[str, Bound] = field(default_factory=dict)
+    """Of sums by the column that is summed, in small letters; of rows under the empty name."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "tables", MappingProxyType(dict(self.tables)))
+        object.__setattr__(self, "bounds", MappingProxyType(dict(self.bounds)))
         if not self.tables:
             raise InvalidParameter("a privacy file must name a table; write [tables.NAME]")
         for name, rule in self.tables.items():
@@ -78,13 +84,14 @@ class PrivacyFile:
             parsed = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise InvalidParameter(f"the privacy file is not TOML: {error}") from None
-        unknown = set(parsed) - {"tables"}
+        unknown = set(parsed) - {"tables", "bounds"}
         if unknown or not isinstance(parsed.get("tables"), dict):
             raise InvalidParameter(
-                "a privacy file holds [tables.NAME] sections only"
+                "a privacy file holds [tables.NAME] sections, and [bounds], only"
                 + (f"; found {', '.join(sorted(unknown))}" if unknown else "")
             )
-        return cls({name: _rule(name, entry) for name, entry in parsed["tables"].items()})
+        rules = {name: _rule(name, entry) for name, entry in parsed["tables"].items()}
+        return cls(rules, _bounds(parsed.get("bounds", {})))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> PrivacyFile:
@@ -127,6 +134,26 @@ class PrivacyFile:
             raise InvalidParameter(
                 f"the links of {name!r} end at a public table; they must end at a person column"
             )
+
+
+def _bounds(given: Any) -> dict[str, Bound]:
+    """What ``[bounds]`` says: ``rows = 5`` and, by column, ``sums.price = 50``."""
+    sums = given.get("sums", {}) if isinstance(given, dict) else None
+    if not isinstance(sums, dict) or set(given) - {"rows", "sums"}:
+        raise InvalidParameter(
+            "[bounds] may have rows = NUMBER and sums.COLUMN = NUMBER; nothing else"
+        )
+    held = {}
+    for column, entry in [*([(_ROWS, given["rows"])] if "rows" in given else []), *sums.items()]:
+        parts = entry if isinstance(entry, dict) else {"most": entry}
+        if "most" not in parts or set(parts) - {"most", "unit"}:
+            raise InvalidParameter(
+                f"bounds.sums.{column} must be a number, or {{ most = 50, unit = '0.01' }}"
+            )
+        bound = Bound(str(parts["most"]), str(parts.get("unit", "1")))
+        measure_of("rows" if column == _ROWS else Sum(column, bound.unit), bound.most)
+        held[column.casefold()] = bound
+    return held
 
 
 def _rule(name: str, entry: Any) -> TableRule:

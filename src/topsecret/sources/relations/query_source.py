@@ -26,7 +26,9 @@ class QuerySource:
         self._asked = asked
         self.name = f"a query of {', '.join(asked.tables)}"
         self.person = person
-        self.titles = _apart(asked.titles, person)
+        *titles, self.amount = _apart((*asked.titles, asked.amount_title), person)
+        self.titles = tuple(titles)
+        """What the items are called; ``amount`` is what is summed."""
 
     def __repr__(self) -> str:
         return f"QuerySource({self.name!r})"
@@ -69,19 +71,27 @@ class QuerySource:
     def session(self, query: CountQuery) -> Iterator[QuerySession]:
         """A session of the database whose events are the query's rows."""
         with self._database.session(query) as session:
-            yield QuerySession(session, self._asked, self.titles, self.person)
+            yield QuerySession(session, self._asked, self.titles, self.amount, self.person)
 
 
 class QuerySession:
     """Statements about the rows of a query."""
 
     def __init__(
-        self, session: Session, asked: RankedQuery, titles: tuple[str, ...], person: str
+        self,
+        session: Session,
+        asked: RankedQuery,
+        titles: tuple[str, ...],
+        amount: str,
+        person: str,
     ) -> None:
         self._session = session
         self._person = person
         self._asked = asked
         self._titles = titles
+        self._held = dict(zip(titles, asked.items, strict=True))
+        if asked.amount is not None:
+            self._held[amount] = asked.amount
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._session, name)
@@ -93,10 +103,7 @@ class QuerySession:
 
     def events(self, columns: Sequence[str]) -> Relation:
         """The rebuilt rows under the names that the query gives them."""
-        shown = [
-            named(column(held.ident, "rows"), title)
-            for held, title in zip(self._asked.items, self._titles, strict=True)
-        ]
+        shown = [named(column(held.ident, "rows"), title) for title, held in self._held.items()]
         shown.append(named(column(OWN, "rows"), self._person))
         select = exp.select(*shown).from_(derived(self._asked.rows.copy(), "rows"))
         return select.subquery(), self._schema()
@@ -128,9 +135,7 @@ class QuerySession:
         return self._session.keep(select)
 
     def _schema(self) -> Schema:
-        held: dict[str, Any] = dict(
-            zip(self._titles, (one.sort for one in self._asked.items), strict=True)
-        )
+        held: dict[str, Any] = {title: one.sort for title, one in self._held.items()}
         return held | {self._person: self._asked.owner_kind}
 
 

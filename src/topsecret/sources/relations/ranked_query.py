@@ -11,10 +11,11 @@ from typing import Any, Literal
 
 from sqlglot import exp
 
+from topsecret.sources.measures import Bound
 from topsecret.sources.relations.caller_list import CallerList
 from topsecret.sources.relations.catalogue import Catalogue
 from topsecret.sources.relations.layers import Layers, Ordering, at_least, ordering
-from topsecret.sources.relations.measure import Measure, measure_of, measures_in
+from topsecret.sources.relations.measure import Kind, Measure, bound_of, measure_of, measures_in
 from topsecret.sources.relations.privacy_clause import cut
 from topsecret.sources.relations.privacy_file import PrivacyFile
 from topsecret.sources.relations.rebuild import Opened, Rebuilder, parsed
@@ -36,7 +37,6 @@ from topsecret.sources.relations.scope import (
 )
 from topsecret.sources.sql.statements import named
 
-MAX_ROWS = "max_rows_per_item"
 COUNTING_PARTS = {
     "expressions",
     "from_",
@@ -71,10 +71,12 @@ class RankedQuery:
     domain: exp.Select | None = None
     """All items that may be named, where one public table holds them."""
     max_items: int | None = None
-    rows_counted: bool = False
-    """Whether the measure is rows, of which each person adds a bounded number to an item."""
-    max_rows: int | None = None
-    """The bound, where the query's own options have it."""
+    measure: Kind = "persons"
+    amount: RelationColumn | None = None
+    """What is summed, a column of the rows."""
+    amount_title: str = ""
+    bound: Bound | None = None
+    """How much one person adds to an item at most, where the query's options or the file say."""
     epsilon: str | None = None
     delta: str | None = None
     shared_rows: bool = False
@@ -90,13 +92,12 @@ def read(
 ) -> RankedQuery:
     """The question that a query asks, or a refusal that names the clause.
 
-    ``bounded``: the caller has a bound for the rows of one person with one item, so that COUNT(*)
-    may count rows.
+    ``bounded``: the caller has a bound for what one person adds to one item, so that COUNT(*) and
+    SUM may rank.
     """
     spoken = dialect or catalogue.dialect
     text, options = cut(text, spoken)
     try:
-        bounded = bounded or MAX_ROWS in options
         return _Reading(file, catalogue, bounded).query(parsed(text, spoken), options)
     except RecursionError:
         raise QueryRefused("text", "the query is nested too deeply; flatten it") from None
@@ -108,13 +109,15 @@ class _Reading:
     catalogue: Catalogue
     bounded: bool
     rebuilder: Rebuilder = field(init=False)
+    _amount: RelationColumn | None = None
 
     def __post_init__(self) -> None:
         self.rebuilder = Rebuilder(self.file, self.catalogue)
 
     def query(self, node: Any, options: dict[str, str]) -> RankedQuery:
         if isinstance(node, exp.SetOperation):
-            raise QueryRefused("setop-final", "a set operation of counted lists is not one list")
+            word = type(node).__name__.upper()
+            raise QueryRefused("setop-final", f"{word} of counted lists is not one list")
         if not isinstance(node, exp.Select):
             raise QueryRefused("statement", f"{quoted(node)} is not a SELECT")
         layers = Layers(self.rebuilder, node)
@@ -137,21 +140,19 @@ class _Reading:
         listed = CallerList(node, scope)
         keys = listed.keys()
         if not keys:
+            found = measures_in(node)
             raise QueryRefused(
-                "total" if measures_in(node) else "rows",
-                "the query needs GROUP BY its items; a total or single rows are no list",
+                "total" if found else "rows",
+                f"{quoted(found[0] if found else node)} without GROUP BY is no list of items; add "
+                "GROUP BY and the column to rank",
             )
         items, titles = self._items(listed, keys)
         measure = self._measure(node, listed, scope)
         layers.check_shown({listed.canonical(item) for item in items}, listed)
         ranking = self._ranking(node, listed, layers, measure)
-        rows_counted = measure.rows and not _one_row_each(scope, items)
-        if rows_counted and not self.bounded:
-            raise QueryRefused(
-                "count-rows",
-                "COUNT(*) counts rows, and one person may have any number: write "
-                "COUNT(DISTINCT person), or bound them by max_per_item",
-            )
+        if measure.kind == "rows" and _one_row_each(scope, items):
+            measure = replace(measure, kind="persons")
+        bound = bound_of(measure, options, self.file, self.bounded)
         columns, select = self._select(opened, items, measure)
         if scope.dialect == "sqlite":
             select = flattened(select)
@@ -164,8 +165,11 @@ class _Reading:
                 "column",
             )
         least = layers.at_least() or at_least(node.args.get("having"), measure, listed)
-        if rows_counted and least is not None:
-            raise QueryRefused("having", "HAVING counts persons; leave it out beside COUNT(*)")
+        if measure.kind != "persons" and least is not None:
+            raise QueryRefused(
+                "having",
+                f"HAVING cuts by a noisy number of persons; leave it out beside {measure.written}",
+            )
         k: Any = ranking.k if ranking.k is not None else ("all" if least else "auto")
         shown = layers.shows_measure() or (least is not None and isinstance(k, int))
         asked = RankedQuery(
@@ -173,8 +177,11 @@ class _Reading:
             items=columns,
             titles=titles,
             k=k,
-            counts=shown and not rows_counted,
-            rows_counted=rows_counted,
+            counts=shown and measure.kind == "persons",
+            measure=measure.kind,
+            amount=self._amount,
+            amount_title=measure.title if self._amount is not None else "",
+            bound=bound,
             at_least=least,
             smallest=ranking.smallest,
             by=by,
@@ -210,12 +217,15 @@ class _Reading:
 
     def _measure(self, node: exp.Select, listed: CallerList, scope: Scope) -> Measure:
         found: dict[str, Measure] = {}
-        clauses = [node.args.get(name) for name in ("having", "qualify", "order")]
-        read = [one for _, one in listed.shown]
-        read += [clause for clause in clauses if clause is not None]
-        for part in read:
+        read = [("", one) for _, one in listed.shown]
+        for clause, name in (("HAVING", "having"), ("QUALIFY", "qualify"), ("ORDER BY", "order")):
+            read += [(f"{clause}: ", node.args[name])] if node.args.get(name) is not None else []
+        for clause, part in read:
             for one in measures_in(part):
-                found[listed.canonical(one)] = measure_of(one, scope, listed)
+                try:
+                    found[listed.canonical(one)] = measure_of(one, scope, listed)
+                except QueryRefused as refused:
+                    raise QueryRefused(refused.reason, f"{clause}{refused}") from None
         order = node.args.get("order")
         keys = [] if order is None else [one.this for one in order.expressions]
         for part in [*(one for _, one in listed.shown), *keys]:
@@ -224,10 +234,14 @@ class _Reading:
                 raise QueryRefused("measure", f"{quoted(part)} is not the count itself; write that")
         if not found:
             raise QueryRefused("rows", "the query counts nothing: add COUNT(DISTINCT person)")
-        kinds = {measure.text for measure in found.values()}
-        if len(kinds) > 1:
-            raise QueryRefused("two-measures", "the query has two measures; rank by one")
-        return next(iter(found.values()))
+        first, *others = {measure.text: measure for measure in found.values()}.values()
+        if others:
+            raise QueryRefused(
+                "two-measures",
+                f"{first.written} and {others[0].written} are two measures; rank by one, and ask "
+                "for the other apart",
+            )
+        return first
 
     def _ranking(
         self, node: exp.Select, listed: CallerList, layers: Layers, measure: Measure
@@ -259,6 +273,12 @@ class _Reading:
                 origin = found.column.origin
             columns.append(RelationColumn("", ident, typed.sort, origin=origin))
             shown.append(named(typed.node, ident))
+        if measure.kind == "sum":
+            typed = expressions.typed(measure.amount)
+            if typed.sort not in {"integer", "decimal", "float"}:
+                raise QueryRefused("measure", f"{measure.written} must add a column of numbers")
+            self._amount = RelationColumn("", "amount", typed.sort)
+            shown.append(named(typed.node, "amount"))
         assert scope.own is not None
         select = opened.select.select(*shown, named(scope.own.copy(), OWN))
         for condition in measure.conditions:
@@ -343,13 +363,9 @@ class _Reading:
         cap = options.get("max_groups_contributed")
         if cap is not None and (not cap.isdigit() or int(cap) < 1):
             raise QueryRefused("options", "max_groups_contributed must be a whole number above 0")
-        most = options.get(MAX_ROWS)
-        if most is not None and (not most.isdigit() or int(most) < 1 or not asked.rows_counted):
-            raise QueryRefused("options", f"{MAX_ROWS} must bound COUNT(*), by 1 or more")
         return replace(
             asked,
             max_items=None if cap is None else int(cap),
-            max_rows=None if most is None else int(most),
             epsilon=options.get("epsilon"),
             delta=options.get("delta"),
         )

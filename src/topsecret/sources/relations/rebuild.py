@@ -330,10 +330,15 @@ def parsed(text: str, dialect: str) -> Any:
         raise QueryRefused("text", f"a query has at most {LONGEST} characters, and no NUL")
     try:
         trees = [tree for tree in sqlglot.parse(text, dialect=dialect) if tree is not None]
-    except (SqlglotError, RecursionError):
+    except RecursionError:
+        raise QueryRefused(
+            "text", f"the query is nested too deeply; flatten it: {quoted(text)}"
+        ) from None
+    except SqlglotError:
         raise QueryRefused("syntax", f"this is not {dialect} SQL: {quoted(text)}") from None
     if len(trees) != 1:
-        raise QueryRefused("statement", "a query is one statement; found several, or none")
+        more = f"; {quoted(trees[1])} is a second" if trees else ""
+        raise QueryRefused("statement", f"a query is one statement{more}")
     return trees[0].transform(_in_instead_of_any)
 
 

@@ -135,6 +135,10 @@ class Expressions(Total):
             raise QueryRefused(
                 "clock", f"{quoted(node)} changes from run to run; write the value itself"
             )
+        if isinstance(node, exp.Placeholder | exp.Parameter):
+            raise QueryRefused(
+                "expression", f"{quoted(node)} has no value; write it into the query"
+            )
         if isinstance(node, exp.AggFunc):
             raise QueryRefused("measure", f"{quoted(node)} may not stand here")
         if isinstance(node, exp.Window):
