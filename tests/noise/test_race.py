@@ -113,7 +113,7 @@ def use_plain_floats(monkeypatch):
 
 def use_balls(monkeypatch):
     use_plain_floats(monkeypatch)
-    monkeypatch.setattr(type(GUMBEL), "around", lambda *_: (-math.inf, math.inf))
+    monkeypatch.setattr(type(GUMBEL), "around", lambda _, w, s: [(-math.inf, math.inf)] * len(w))
 
 
 @pytest.mark.parametrize("counts", [(1, 1, 1), (5, 2, 9), (40, 30, 20)])
@@ -134,7 +134,7 @@ def test_races_in_turn_are_decided_by_their_bits_alone(counts, sizes, monkeypatc
             patch.setattr(
                 turns_module, "gumbel_bounds", lambda w, _: (w * -np.inf - np.inf, w * 0.0 + np.inf)
             )
-            patch.setattr(type(GUMBEL), "around", lambda *_: (-math.inf, math.inf))
+            patch.setattr(type(GUMBEL), "around", lambda _, w, s: [(-math.inf, math.inf)] * len(w))
             assert races_in_turn(field, turns, ReplayableBits(b"same")) == screened
 
 

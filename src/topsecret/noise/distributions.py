@@ -14,6 +14,7 @@ true value, and its *tail* P[noise > x]. All are of unit scale.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cache
 from typing import Protocol
 
@@ -24,7 +25,7 @@ from topsecret.exact.rounding import down, precision, up
 from topsecret.noise.enclosures import (
     Bounds,
     Floats,
-    gumbel_around,
+    gumbels_around,
     log_bounds,
     survival_bounds,
 )
@@ -43,8 +44,8 @@ class Noise(Protocol):
         """Floats around the noise of every arrival time in [first, last]."""
         ...
 
-    def around(self, word: int, size: int) -> tuple[float, float]:
-        """Floats around the noise of the first of ``size`` items, from its first 64 bits.
+    def around(self, words: Sequence[int], sizes: Sequence[int]) -> list[tuple[float, float]]:
+        """Floats around the noise of the first of each ``size`` items, from its first 64 bits.
 
         −∞ and ∞ where balls must say more.
         """
@@ -67,9 +68,9 @@ class Gumbel:
         lower, upper = log_bounds(first, last)
         return -upper, -lower
 
-    def around(self, word: int, size: int) -> tuple[float, float]:
+    def around(self, words: Sequence[int], sizes: Sequence[int]) -> list[tuple[float, float]]:
         """Floats around −ln(S/size)."""
-        return gumbel_around(word, size)
+        return gumbels_around(words, sizes)
 
     def tail(self, level: arb) -> arb:
         """1 − e^(−e^(−x))."""
@@ -91,9 +92,9 @@ class Exponential:
         lower, upper = log_bounds(*survival_bounds(first, last))
         return np.maximum(-upper, 0.0), -lower
 
-    def around(self, word: int, size: int) -> tuple[float, float]:
+    def around(self, words: Sequence[int], sizes: Sequence[int]) -> list[tuple[float, float]]:
         """Balls decide."""
-        return _OPEN
+        return [_OPEN] * len(words)
 
     def tail(self, level: arb) -> arb:
         """e^(−x) for x ≥ 0, else 1."""
@@ -138,9 +139,9 @@ class Laplace:
         top = np.where(before, near[1], np.where(after, far[1], np.maximum(near[1], far[1])))
         return bottom, top
 
-    def around(self, word: int, size: int) -> tuple[float, float]:
+    def around(self, words: Sequence[int], sizes: Sequence[int]) -> list[tuple[float, float]]:
         """Balls decide."""
-        return _OPEN
+        return [_OPEN] * len(words)
 
     def tail(self, level: arb) -> arb:
         """½e^(−x) for x ≥ 0, else 1 − ½e^x."""
@@ -175,9 +176,9 @@ class Gaussian:
         bottom = np.where(after < len(nodes), lower[np.minimum(after, len(nodes) - 1)], -np.inf)
         return bottom, top
 
-    def around(self, word: int, size: int) -> tuple[float, float]:
+    def around(self, words: Sequence[int], sizes: Sequence[int]) -> list[tuple[float, float]]:
         """Balls decide."""
-        return _OPEN
+        return [_OPEN] * len(words)
 
     def tail(self, level: arb) -> arb:
         """½·erfc(x/√2)."""

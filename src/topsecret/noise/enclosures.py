@@ -47,6 +47,7 @@ The proofs assume no overflow or underflow; arguments stay in [2⁻¹⁰⁰⁰, 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
@@ -111,28 +112,29 @@ def arrival_bounds(lower: Floats, upper: Floats) -> Bounds:
     return np.maximum(value[: len(lower)], 0.0), value[len(lower) :]
 
 
-def gumbel_around(word: int, size: int) -> tuple[float, float]:
-    """Floats around the Gumbel noise of the first of ``size`` items, from its first 64 bits."""
-    if word < _EARLIEST or size >= WHOLE:
-        return -math.inf, math.inf
-    v = word * 2.0**-64
-    late = v > _LATEST
-    if late:
-        v = _LATEST
-    if v < _SMALL:
-        z = v / (2.0 - v)
-        arrival = 2.0 * z * _odd_series(z * z)
-    else:
-        arrival = -_logarithm(1.0 - v)
-    noise = -_logarithm(arrival / size)
-    return -math.inf if late else noise - 2.0**-40, noise + 2.0**-40
+def gumbels_around(words: Sequence[int], sizes: Sequence[int]) -> list[tuple[float, float]]:
+    """Floats around the Gumbel noise of the first of each ``size`` items, from 64 bits each."""
+    found = []
+    for word, size in zip(words, sizes, strict=True):
+        if word < _EARLIEST or size >= WHOLE:
+            found.append((-math.inf, math.inf))
+            continue
+        v = min(word * 2.0**-64, _LATEST)
+        if v < _SMALL:
+            z = v / (2.0 - v)
+            arrival = 2.0 * z * _odd_series(z * z)
+        else:
+            arrival = -_logarithm(1.0 - v)
+        noise = -_logarithm(arrival / size)
+        found.append((noise - 2.0**-40 if v < _LATEST else -math.inf, noise + 2.0**-40))
+    return found
 
 
 def gumbel_bounds(words: NDArray[np.uint64], sizes: Floats) -> Bounds:
-    """What ``gumbel_around`` says, for arrays; sizes are whole and below 2⁵³."""
+    """What ``gumbels_around`` says, for arrays; sizes are whole and below 2⁵³."""
     v: Floats = words.astype(np.float64)
     v *= 2.0**-64
-    late = v > _LATEST
+    late = v >= _LATEST
     v[late] = _LATEST
     z, power = _split(1.0 - v)
     small = v < _SMALL

@@ -109,7 +109,7 @@ def _together(
                 contenders.append(start)
             elif gone < start.size:
                 left = start.size - gone
-                around = GUMBEL.around(start.word, left)
+                around = GUMBEL.around([start.word], [left])[0]
                 low, high = one_around(float(differences[start.group]), divisors[turn], around)
                 contenders.append(Start(start.group, left, start.word, low, high))
         won = decided(contenders, count)

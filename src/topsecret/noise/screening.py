@@ -134,13 +134,12 @@ def few(
     """All groups of a field so small that arrays cost more than they save."""
     words = draw_words(len(field.scores), bits).tolist()
     sizes = [1] * len(words) if field.sizes is None else field.sizes.tolist()
-    divisor, around = as_divisor(scale), noise.around
+    divisor, noises = as_divisor(scale), noise.around(words, sizes)
     highest = float(reference) if field.scores.dtype.kind == "f" else reference.numerator
     starts = []
     for group, score in enumerate(field.scores.tolist()):
-        size, word = sizes[group], words[group]
-        lower, upper = one_around(score - highest, divisor, around(word, size))
-        starts.append(Start(group, size, word, lower, upper))
+        lower, upper = one_around(score - highest, divisor, noises[group])
+        starts.append(Start(group, sizes[group], words[group], lower, upper))
     return starts
 
 
