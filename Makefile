@@ -8,7 +8,7 @@ LOCKED := --quiet --disable-pip-version-check --constraint constraints.txt --bui
 export PYTHONDONTWRITEBYTECODE :=
 APT    := $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get
 
-.PHONY: release coverage demo demo-service test newest lowest lock bare docs soak bench verify reproduce postgres chromium curl java clean
+.PHONY: release coverage pictures demo demo-service test newest lowest lock bare docs soak bench verify reproduce postgres chromium curl java clean
 
 # A fresh Debian or Ubuntu has python3 without venv: ask the system for it only when it is missing.
 $(VENV)/.pip:
@@ -114,6 +114,10 @@ docs: $(VENV)/.test
 	$(BIN)/python docs/pictures/draw.py
 	$(BIN)/python docs/site/commands.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
+# The README's pictures of an answer and of the service, taken from the real thing.
+pictures: $(VENV)/.test chromium
+	$(BIN)/python docs/pictures/photograph.py
 
 bench: $(VENV)/.test
 	$(BIN)/python -m benchmarks

@@ -1,9 +1,17 @@
+import csv
+import itertools
+import random
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from topsecret.errors import SourceError
 from topsecret.sources.demo_data import PERSONS, ROWS, write_checkins
+
+CAPPED, ALONE = 4, 2_938
+"""How many of the ten are left when 20 places of each person are kept, and how many places have one
+person only: the README and the changelog say so."""
 
 
 def test_everyone_gets_the_same_file(tmp_path: Path) -> None:
@@ -12,7 +20,25 @@ def test_everyone_gets_the_same_file(tmp_path: Path) -> None:
     lines = first.decode().splitlines()
     assert lines[0] == "time,user,place,minutes"
     assert len(lines) == ROWS + 1
-    assert 0.8 * PERSONS < len({line.split(",")[1] for line in lines[1:]}) <= PERSONS
+    assert len({line.split(",")[1] for line in lines[1:]}) == PERSONS
+
+
+def test_a_cap_loses_what_residents_like_and_many_places_have_one_person(
+    tmp_path: Path,
+) -> None:
+    with write_checkins(tmp_path).open(encoding="utf-8", newline="") as file:
+        visits = sorted({(row["user"], row["place"]) for row in csv.DictReader(file)})
+    of_person: dict[str, list[str]] = {}
+    for person, place in visits:
+        of_person.setdefault(person, []).append(place)
+    rng = random.Random(1)
+    kept = [rng.sample(places, min(20, len(places))) for places in of_person.values()]
+    truth = Counter(place for _, place in visits)
+    capped = Counter(itertools.chain(*kept))
+    leading, left = truth.most_common(11), {place for place, _ in capped.most_common(10)}
+    assert leading[9][1] > leading[10][1] + 100, "the ten stand out"
+    assert len({place for place, _ in leading[:10]} & left) == CAPPED
+    assert sum(persons == 1 for persons in truth.values()) == ALONE
 
 
 def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:

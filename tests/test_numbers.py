@@ -136,3 +136,20 @@ def test_four_persons_at_a_large_epsilon_may_well_be_named() -> None:
         law = mechanism.distribution(Histogram.of({"rare": persons}))
         named = sum(chance for outcome, chance in law.items() if "rare" in outcome)
         assert named <= 1e-6 * sum(math.exp(5.0 * step) for step in range(persons))
+
+
+def test_the_numbers_of_the_first_page() -> None:
+    readme = PAGES["README.md"]
+    with (ROOT / "docs" / "results" / "e7-peers.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    best: dict[str, float] = {}
+    for row in rows:
+        recall = float(row["recall k=50"].split()[0])
+        best[row["library"]] = max(recall, best.get(row["library"], 0))
+    ours = best.pop("topsecret")
+    low, high = min(best.values()), max(best.values())
+    assert f"{ours:.2f}; four other libraries {low:.2f} to {high:.2f}, each with" in readme
+    assert len(best) == 4
+    [seconds] = [row["median, s"] for row in rows if row["library"] == "topsecret"]
+    assert f"a further question about 150,000 rows | {seconds} s" in readme
+    assert f"ahead of the rest, ε = 1 | {lead(k=10, epsilon=1.0)}; half" in readme

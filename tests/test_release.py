@@ -39,19 +39,23 @@ Top 3 of 'place' in events.csv, by number of distinct persons
 Receipt
   Protected      each person, identified by the exact value of 'user', with all
                  their rows at once.
-  Compared with  the same data with one person more or one person less.
-  Guarantee      epsilon = 0.9999 and delta = 1e-06: with one person more or
-                 less, no answer becomes more than 2.72 times as likely
+  Compared with  the same data with one person more or one person less: the
+                 guarantee limits how much that can change the answer.
+  Guarantee      epsilon = 0.9999 and delta = 1e-06: no one person makes any
+                 answer more than 2.72 times as likely, or as unlikely
                  (e^epsilon), except for a failure of probability at most 1e-06
-                 (delta).
+                 (delta), 1 in 1,000,000. This is about privacy; it does not say
+                 how accurate the list is.
   The list       ended early, with 2 of 3 items: the next ones were too close
-                 together to be named safely.
-  Missing items  an item that is not listed may be rare, or common and unlucky
-                 with the noise, or common but with too few people to be named
-                 safely. Missing never means that nobody has it.
+                 together to be named safely. Noise took part in the choice:
+                 where items are nearly level, the wrong one may come first or
+                 be listed at all.
+  Missing items  an item that is not listed may be rare; it may have too few
+                 people to be named safely; or it is common, and the noise put
+                 others first. Missing never means that nobody has it.
   Named when     its noisy count beats a noisy threshold.
-  Mechanism      limited-domain (k_bar=60, epsilon_per_pick=0.25,
-                 threshold_delta=5e-07); epsilon by the optimal bound.
+  Mechanism      named 'limited-domain' (k_bar=60, epsilon_per_pick=0.25,
+                 threshold_delta=5e-07); epsilon: optimal bound.
   Made           2024-05-01 12:00:00 UTC by topsecret 0.1.
 """
 
@@ -62,7 +66,7 @@ def test_the_text_is_a_table_and_a_receipt() -> None:
 
 def test_a_complete_list_says_so() -> None:
     text = str(replace(RELEASE, complete=True, k=2))
-    assert "is complete: 2 items asked for, 2 named." in text
+    assert "has all 2 items asked for." in text
     assert "too close" not in text
 
 

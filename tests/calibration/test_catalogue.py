@@ -95,7 +95,7 @@ def test_clear_leaders_are_named_in_words_too(name: str) -> None:
     counts = {"a": 90_000, "b": 80_000, "c": 1}
     answer = prepared.mechanism.select(Histogram.of(counts, domain=tuple("abcdefghi")))
     assert set(answer.items) == {"a", "b"}
-    assert prepared.told(answer).startswith("is complete: 2 items asked for, 2 named")
+    assert prepared.told(answer).startswith("has all 2 items asked for")
     assert prepared.named_when
     assert prepared.nothing
 

@@ -46,8 +46,9 @@ def test_a_pure_mechanism_answers(visits, mechanism):
     assert json.loads(release.to_json())["delta"] == 0
     guarantee = dict(release.receipt)["Guarantee"]
     assert guarantee == (
-        f"epsilon = {release.epsilon:g}, without a delta: with one person more or less, no answer "
-        "becomes more than 7.39 times as likely (e^epsilon)."
+        f"epsilon = {release.epsilon:g}, without a delta: no one person makes any answer more "
+        "than 7.39 times as likely, or as unlikely (e^epsilon). This is about privacy; it does not "
+        "say how accurate the list is."
     )
 
 

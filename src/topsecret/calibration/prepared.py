@@ -134,7 +134,7 @@ def list_ended(question: Question, selection: Selection) -> str:
     """For lists that NOTHING may end."""
     k = question.length
     if len(selection.items) == k:
-        return f"is complete: {_items(k)} asked for, {k} named."
+        return f"has all {_items(k)} asked for."
     return (
         f"ended early, with {len(selection.items)} of {_items(k)}: "
         "the next ones were too close together to be named safely."
@@ -145,7 +145,7 @@ def list_tested(question: Question, selection: Selection) -> str:
     """For the longest of several nested lists that passes one test."""
     k, tried, named = question.length, selection.chosen, len(selection.items)
     if named == k:
-        return f"is complete: {_items(k)} asked for, {k} named; all were checked together."
+        return f"has all {_items(k)} asked for, which passed one test together."
     chosen = f"a length of {tried} was chosen with noise as what the counts can support"
     if named == 0:
         return (
@@ -168,7 +168,7 @@ def list_weighted(question: Question, selection: Selection) -> str:
     if question.k == "all":
         return f"holds all items that can be named safely{which}: {named:,}."
     if named == question.length:
-        return f"is complete: {_items(named)} asked for, {named} named."
+        return f"has all {_items(named)} asked for."
     return (
         f"has {named} of {_items(question.length)}: the others "
         "have too few weighted people to be named safely."
@@ -190,7 +190,7 @@ def set_ended(question: Question, selection: Selection) -> str:
     """For sets that may hold fewer than k items."""
     k, named = question.length, len(selection.items)
     if named == k:
-        return f"is complete: {_items(k)} asked for, {k} named."
+        return f"has all {_items(k)} asked for."
     return f"has {named} of {_items(k)}: the others were too close together to be named safely."
 
 
@@ -198,7 +198,7 @@ def set_of_private_size(question: Question, selection: Selection) -> str:
     """For sets drawn at once, their size chosen privately, perhaps completed at random."""
     k, drawn = question.length, selection.chosen
     if drawn == k:
-        return f"is complete: {_items(k)} asked for, {k} named; all were drawn at once."
+        return f"has all {_items(k)} asked for, drawn at once."
     chosen = f"the size {drawn} was chosen privately as what the counts can support"
     if question.fill:
         return (
@@ -212,7 +212,7 @@ def list_of_private_length(question: Question, selection: Selection) -> str:
     """For ordered lists whose length was chosen privately."""
     k, named = question.length, len(selection.items)
     if named == k:
-        return f"is complete: {_items(k)} asked for, {k} named."
+        return f"has all {_items(k)} asked for."
     return (
         f"names {named} of {_items(k)}: that length was chosen privately as what the counts can "
         "support."

@@ -152,13 +152,13 @@ def tested_before(question: Question, mu_squared: Number) -> Prepared:
             **unit_of(question),
         },
         up(1 / longest.price),
-        f"it is among the noisy picks and its list passes a noisy test. A list of {k} passes half "
-        f"of the time when its last item is {amount(question, _even(longest))} ahead of the item "
-        f"ranked {depth + 1}, and 98% of the time when it is "
-        f"{scaled(question, _likely(longest))} ahead; otherwise a shorter list is likely. The "
-        f"shortest list that is tried needs {scaled(question, _even(shortest))} for half and "
-        f"{scaled(question, _likely(shortest))} for 98%; if no item is that far ahead, the answer "
-        "is likely to be empty",
+        "it is among the largest by noisy counts, and the list passes a noisy test of how far its "
+        f"last item is ahead of the item ranked {depth + 1}. A list of {k} passes half of the time "
+        f"at {amount(question, _even(longest))} ahead and 98% of the time at "
+        f"{scaled(question, _likely(longest))}. With less, a shorter list is likely: the shortest "
+        f"that is tried passes half of the time at {scaled(question, _even(shortest))} and 98% at "
+        f"{scaled(question, _likely(shortest))}. If no item is that far ahead, the answer is "
+        "likely to be empty",
         f"a list in order, of a privately chosen length up to {k}, or nothing",
         f"stands for the whole list: no part of it passed the test; {EMPTY_ADVICE}",
         list_tested,

@@ -35,7 +35,7 @@ def demo(
     show(top_k(path, item="place", person="user", k=10, epsilon=1.0, delta=1e-6))
     words = [*_program(), "top", str(path), "--item", "place", "--person", "user"]
     typer.echo("\nTry next, more places for less budget, and see the list end early:")
-    typer.echo(f"  {shlex.join([*words, '-k', '40', '--epsilon', '0.2'])}")
+    typer.echo(f"  {shlex.join([*words, '-k', '80', '--epsilon', '0.2'])}")
     typer.echo("By visits, of which at most three of a person count for a place:")
     rows = ["--measure", "rows", "--max-per-item", "3", "--epsilon", "1"]
     typer.echo(f"  {shlex.join([*words, *rows])}")

@@ -7,8 +7,11 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 from topsecret.exact.rounding import rounded_up
+
+LIMITED = "the guarantee limits how much that can change the answer"
 
 
 def without_or_with(epsilon: float, delta: float) -> str:
@@ -23,9 +26,28 @@ def guarantee(epsilon: float, delta: float) -> str:
     factor = (
         rounded_up(math.nextafter(math.exp(epsilon), math.inf), 3) if epsilon < 20 else "e^epsilon"
     )
-    failing = f", except for a failure of probability at most {rounded_up(delta)} (delta)"
-    return (
-        f"{without_or_with(epsilon, delta)}: with one person more "
-        f"or less, no answer becomes more than {factor} times as likely (e^epsilon)"
-        f"{failing if delta else ''}."
+    failing = (
+        f", except for a failure of probability at most {rounded_up(delta)} (delta), "
+        f"1 in {_one_in(delta):,}"
+        if delta
+        else ""
     )
+    return (
+        f"{without_or_with(epsilon, delta)}: no one person makes any answer more than {factor} "
+        f"times as likely, or as unlikely (e^epsilon){failing}. This is about privacy; it does "
+        "not say how accurate the list is."
+    )
+
+
+def _one_in(delta: float) -> int:
+    """The largest n of two digits and zeros with delta <= 1/n."""
+    n = int(1 / Fraction(delta))
+    return int(str(n)[:2].ljust(len(str(n)), "0"))
+
+
+def order_in_words(ordered: bool, any_items: bool) -> str:
+    """What the order of a list is worth, as sentences after the one about its end."""
+    if not ordered:
+        return " Its order means nothing."
+    noisy = "Noise took part in the choice: where items are nearly level, the wrong one may come"
+    return f" {noisy} first or be listed at all." if any_items else ""

@@ -20,7 +20,7 @@ from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import rounded_up
 from topsecret.results import export, frames
 from topsecret.results.export import Public, plain, printable
-from topsecret.results.guarantee import guarantee
+from topsecret.results.guarantee import LIMITED, guarantee, order_in_words
 from topsecret.results.intervals import Intervals, smoothed
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class Release:
         if self.told or isinstance(self.k, str):
             return self.told
         if self.complete:
-            return f"is complete: {self.k} {_items(self.k)} asked for, {self.k} named."
+            return f"has all {self.k} {_items(self.k)} asked for."
         return (
             f"ended early, with {len(self.items)} of {self.k} items: "
             "the next ones were too close together to be named safely."
@@ -127,14 +127,14 @@ class Release:
         )
         return (
             ("Protected", f"{self.unit.protected}."),
-            ("Compared with", f"{self.unit.neighbours}."),
+            ("Compared with", f"{self.unit.neighbours}: {LIMITED}."),
             ("Guarantee", guarantee(self.epsilon, self.delta)),
             *([("Weak", f"{weak}.")] if (weak := weakness(self.epsilon, self.delta)) else []),
-            ("The list", self.ending + ("" if self.ordered else " Its order means nothing.")),
+            ("The list", self.ending + order_in_words(self.ordered, bool(self.items))),
             ("Missing items", f"{self._missing} Missing never means that nobody has it."),
             ("Named when", f"{self.threshold}."),
             *self._conditions,
-            ("Mechanism", f"{self.mechanism} ({parameters}); epsilon by the {self.bound} bound."),
+            ("Mechanism", f"named {self.mechanism!r} ({parameters}); epsilon: {self.bound} bound."),
             *([("Budget", f"{self.charge}.")] if self.charge else []),
             ("Made", f"{self.time:%Y-%m-%d %H:%M:%S} UTC by topsecret {self.version}."),
         )
@@ -200,8 +200,8 @@ class Release:
                 "unlucky with the noise."
             )
         return (
-            "an item that is not listed may be rare, or common and unlucky with the noise, "
-            "or common but with too few people to be named safely."
+            "an item that is not listed may be rare; it may have too few people to be named "
+            "safely; or it is common, and the noise put others first."
         )
 
     @property

@@ -1,6 +1,9 @@
 """A realistic events file for the demo: check-ins of a made-up city.
 
 Made up from a fixed seed, so there is nobody to protect in it and everyone gets the same file.
+People differ as in real data: visitors see a few famous sights, residents go to dozens of places,
+so a cap on each person's places drops mostly what residents like. The names are not known
+beforehand: a market opened this month, and residents check in at addresses that only they have.
 """
 
 from __future__ import annotations
@@ -15,27 +18,38 @@ from pathlib import Path
 from topsecret.errors import SourceError
 
 ROWS = 200_000
-PERSONS = 20_000
+RESIDENTS = 3_000
+PERSONS = 8_000
 PLACES = 4_000
 SEED = 20_190_509
 
-_LANDMARKS = (
-    "Central Station",
+_SIGHTS = {
+    "Central Station": 24,
+    "Old Town Square": 22,
+    "City Airport": 15,
+    "Castle Hill": 14,
+    "Museum of Modern Art": 14,
+    "Grand Theatre": 13,
+    "Lighthouse Beach": 13,
+    "Ferry Terminal": 12,
+    "Botanical Garden": 8,
+    "Cathedral": 6,
+}
+"""What visitors see, with weights."""
+_NEW = "Canal Night Market"
+_OPENED = 19 * 24 * 60
+_FAVOURITES = (
     "Harbour Market",
-    "City Airport",
     "Riverside Park",
     "University Library",
-    "Grand Theatre",
-    "Old Town Square",
-    "Lighthouse Beach",
-    "Museum of Modern Art",
+    _NEW,
     "Northgate Mall",
-    "St. Anne's Hospital",
+    "Central Station",
     "Olympic Stadium",
-    "Botanical Garden",
-    "Ferry Terminal",
-    "Castle Hill",
+    "Farmers' Hall",
+    "Lakeside Pool",
 )
+"""Where residents go most, the first most of all."""
 _FIRST = """
 Amber Blue Copper Corner Crescent Eastside Elm Fountain Foxglove Golden Green Hazel Hillside
 Ivy Juniper King's Lantern Lakeside Linden Maple Meadow Midtown Mill Millstone Moonlight
@@ -68,22 +82,35 @@ def write_checkins(directory: Path) -> Path:
 
 def _checkins(rng: random.Random) -> list[tuple[str, str, str]]:
     places = _places(rng)
-    # Zipf's law with a flat head: a city has several busy places, not one.
-    weights = list(itertools.accumulate(1 / (rank + 4) for rank in range(len(places))))
+    # Zipf's law behind a flat head: a city has several busy places, not one.
+    head = len(_FAVOURITES)
+    weights = list(
+        itertools.accumulate(1 / (7 + r / 2 if r < head else 13 + r) for r in range(PLACES))
+    )
+    sights, fame = list(_SIGHTS), list(itertools.accumulate(_SIGHTS.values()))
+    streets = [f"{a} {b}" for a, b in itertools.product(_FIRST.split(), _STREETS.split())]
     start = datetime(2024, 5, 1, 5, 0)
     moments = [
         (start + timedelta(minutes=minute)).isoformat(timespec="minutes")
         for minute in range(30 * 24 * 60)
     ]
-    rows = []
-    # A few persons check in all the time, most of them seldom.
-    activity = list(itertools.accumulate(rng.paretovariate(1.6) for _ in range(PERSONS)))
+    # Some residents check in all the time, others seldom; visitors stay for a few days.
+    activity = [rng.lognormvariate(0, 0.6) for _ in range(RESIDENTS)]
+    activity += [0.03 * rng.lognormvariate(0, 0.3) for _ in range(PERSONS - RESIDENTS)]
     regulars: dict[int, str] = {}
-    for person in rng.choices(range(PERSONS), cum_weights=activity, k=ROWS):
-        place = places[bisect(weights, rng.random() * weights[-1])]
-        if rng.random() < 0.3:  # people return to a favourite place
-            place = regulars.setdefault(person, place)
-        rows.append((rng.choice(moments), f"user-{person:05d}", place))
+    rows = []
+    more = rng.choices(range(PERSONS), weights=activity, k=ROWS - PERSONS)
+    for person in (*range(PERSONS), *more):
+        if person >= RESIDENTS:
+            place = sights[bisect(fame, rng.random() * fame[-1])]
+        elif rng.random() < 0.1:
+            place = f"{person} {streets[person % len(streets)]}"  # at home
+        else:
+            place = places[bisect(weights, rng.random() * weights[-1])]
+            if rng.random() < 0.2:  # people return to a favourite place
+                place = regulars.setdefault(person, place)
+        since = _OPENED if place == _NEW else 0
+        rows.append((moments[rng.randrange(since, len(moments))], f"user-{person:05d}", place))
     rows.sort()
     return rows
 
@@ -102,4 +129,4 @@ def _places(rng: random.Random) -> list[str]:
         )
     ]
     rng.shuffle(names)
-    return [*_LANDMARKS, *names[: PLACES - len(_LANDMARKS)]]
+    return [*_FAVOURITES, *names[: PLACES - len(_FAVOURITES)]]
