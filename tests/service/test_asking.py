@@ -113,7 +113,7 @@ def test_csv_is_safe_in_a_spreadsheet(service: Here) -> None:
     mine = service.answered("ann", ASK, QUESTION)["id"]
     text = service.call("ann", "GET", f"/api/answers/{mine}/csv").text
     assert text.splitlines()[:2] == ["rank,place", "1,Harbour"]
-    release = service.parts.jobs.find(mine, None).release
+    release = service.parts.jobs.find(mine).release
     assert release is not None
     assert "'=1+1" in replace(release, items=("=1+1",)).to_csv()
 

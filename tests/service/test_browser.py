@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
 from serving import PASSWORD, PATIENCE, PLACES, SHOP, Server, write_events, write_table
 
@@ -28,6 +29,8 @@ SMALL = """[...document.querySelectorAll(
     "nav a, button, .button, .rows a, summary, select, label.check, input:not([type=checkbox])")]
   .filter((one) => one.checkVisibility() && one.getBoundingClientRect().height < 43.9)
   .map((one) => one.outerHTML.slice(0, 80))"""
+AXE = Axe()
+LEVELS = {"resultTypes": ["violations"]}
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -90,6 +93,8 @@ def shoot(page: Page, name: str) -> None:
             page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
             path = SCREENSHOTS / f"{name}-{size}-{scheme}.png"
             page.screenshot(path=path, full_page=True, animations="disabled")
+            found = AXE.run(page, options=LEVELS)
+            assert found.violations_count == 0, f"{name} {size} {scheme}: {found.generate_report()}"
         assert not page.evaluate(WIDER), f"{name} is wider than a {size}"
     assert page.evaluate(SMALL) == [], f"{name} has targets that a finger misses"
     page.set_viewport_size({"width": 320, "height": 640})
@@ -164,11 +169,33 @@ def passwords(browser: Browser, server: Server) -> dict[str, str]:
             page.get_by_label("Share").fill(epsilon)
             page.get_by_role("button", name="Give this share").click()
             page.get_by_role("listitem").filter(has_text=name).wait_for()
+        page.locator("select[name=name]").select_option("bob")
+        page.get_by_role("button", name="Give this role").click()
+        page.get_by_role("button", name="Take the role of bob away").wait_for()
         shoot(page, "owner-dataset")
+        page.get_by_role("button", name="Take the role of bob away").click()
         page.goto("/owner")
         shoot(page, "owner")
         page.goto("/owner/in-doubt")
         shoot(page, "owner-in-doubt")
+        page.goto("/owner/audit")
+        page.get_by_text("give role").first.wait_for()
+        shoot(page, "audit")
+    for name in ("ann", "bob"):
+        with visiting(browser, server, allow=("400",)) as page:
+            log_in(page, name, found[name])
+            page.wait_for_url("**/account/password")
+            page.get_by_label("Password that you were given").fill(found[name])
+            page.get_by_label("New password").fill(found[name] if name == "ann" else PASSWORD)
+            if name == "ann":
+                page.get_by_role("button", name="Use this password").click()
+                assert "is the old one" in page.get_by_role("alert").inner_text()
+                shoot(page, "first-password")
+                page.get_by_label("Password that you were given").fill(found[name])
+                page.get_by_label("New password").fill(PASSWORD)
+            page.get_by_role("button", name="Use this password").click()
+            page.wait_for_url(f"{server.address}/")
+        found[name] = PASSWORD
     return found
 
 
@@ -344,6 +371,7 @@ def test_an_account_has_keys_and_logs_out(
         page.get_by_label("Label").fill("nightly")
         page.get_by_role("button", name="Make a key").click()
         assert page.locator(".secret").inner_text().startswith("tsk_")
+        page.get_by_text("Where you are logged in").wait_for()
         shoot(page, "account")
         page.get_by_role("button", name="Log out").click()
         page.wait_for_url("**/login")

@@ -236,7 +236,7 @@ def test_a_graceful_stop_finishes_what_runs_and_keeps_what_waits(
 def test_a_question_in_doubt_can_be_asked_again_once_it_is_written_off(tmp_path: Path) -> None:
     from serving import here
 
-    from topsecret.service.jobs.queue import Asked
+    from topsecret.service.jobs.job import Asked
 
     with here(tmp_path) as service:
         jobs, ledger = service.parts.jobs, service.parts.ledger

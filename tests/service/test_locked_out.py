@@ -50,8 +50,8 @@ def test_wrong_log_ins_lock_nobody_out(tmp_path: Path) -> None:
         home.cookies.delete("topsecret_session")
         assert [log_in(home, "olga", "wrong").status_code for _ in range(3)] == [401, 401, 429]
         forged = "x." + "0" * 64
-        assert not service.parts.accounts.knows(forged, "olga")
-        assert not service.parts.accounts.knows(away.cookies["topsecret_device"], "ann")
+        assert not service.parts.devices.knows(forged, "olga")
+        assert not service.parts.devices.knows(away.cookies["topsecret_device"], "ann")
         home.close()
         away.close()
 
@@ -60,6 +60,9 @@ def test_two_owners_and_one_always_stays(service: Here) -> None:
     made = service.call("olga", "POST", "/api/analysts", {"name": "otto", "role": "owner"}).json()
     with httpx.Client(base_url=service.client.base_url, timeout=PATIENCE) as visitor:
         assert log_in(visitor, "otto", made["password"]).status_code == 303
+        csrf = form_token(visitor.get("/account/password").text, "csrf")
+        own = {"csrf": csrf, "old": made["password"], "new": PASSWORD}
+        assert visitor.post("/account/password", data=own).status_code == 303
         assert visitor.get("/owner").status_code == 200
         csrf = form_token(visitor.get("/owner/analysts").text, "csrf")
         form = {"csrf": csrf, "name": "olga"}

@@ -12,6 +12,8 @@ LATER = {
     "service_datasets": {"table", "delta_rate", "filters"},
     "service_keys": {"scope", "expires", "parent"},
     "service_jobs": {"cancelled", "cause"},
+    "service_users": {"first"},
+    "service_sessions": {"begun", "agent"},
 }
 
 

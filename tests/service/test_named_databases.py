@@ -180,7 +180,7 @@ def test_a_database_that_is_named_no_more_fails_without_cost(tmp_path: Path) -> 
     with here(tmp_path) as service:
         assert service.parts.datasets.get("visits").source == "shop"
     later = Parts(settings(tmp_path, sources=()))
-    from topsecret.service.jobs.queue import Asked
+    from topsecret.service.jobs.job import Asked
 
     job, _ = later.jobs.ask("bob", "visits", Asked("place", 2, 1.0), "later", "")
     assert later.jobs.run(job.id) == "failed"

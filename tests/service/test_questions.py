@@ -10,7 +10,7 @@ from topsecret.ledger import Flexible, Price
 from topsecret.planning.summary import outlook
 from topsecret.questions.top_k import top_k
 from topsecret.service.filters import conditions, typed
-from topsecret.service.jobs.queue import Asked
+from topsecret.service.jobs.job import Asked
 from topsecret.service.problems import Problem
 
 ASK, PLAN = "/api/v1/datasets/chosen/ask", "/api/v1/datasets/chosen/plan"

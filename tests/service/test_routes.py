@@ -33,7 +33,11 @@ WHO: dict[tuple[str, str], dict[str | None, str]] = {
     ("GET", "/api/v1/health"): ALL,
     ("POST", "/logout"): PEOPLE,
     ("GET", "/account"): PEOPLE,
+    ("GET", "/account/password"): PEOPLE,
     ("POST", "/account/password"): PEOPLE,
+    ("POST", "/account/sessions/end"): PEOPLE,
+    ("GET", "/api/v1/sessions"): PEOPLE,
+    ("DELETE", "/api/v1/sessions/{session}"): PEOPLE,
     ("POST", "/account/keys"): PEOPLE,
     ("POST", "/account/keys/revoke"): PEOPLE,
     ("GET", "/datasets/{dataset}"): PEOPLE,
@@ -58,6 +62,11 @@ WHO: dict[tuple[str, str], dict[str | None, str]] = {
     ("POST", "/api/v1/datasets"): OWNERS,
     ("POST", "/api/v1/datasets/{dataset}/allowances"): OWNERS,
     ("POST", "/api/v1/datasets/{dataset}/close"): OWNERS,
+    ("GET", "/api/v1/datasets/{dataset}/roles"): OWNERS,
+    ("PUT", "/api/v1/datasets/{dataset}/roles/{name}"): OWNERS,
+    ("DELETE", "/api/v1/datasets/{dataset}/roles/{name}"): OWNERS,
+    ("GET", "/api/v1/audit"): OWNERS,
+    ("DELETE", "/api/v1/analysts/{name}"): OWNERS,
     ("GET", "/api/v1/sources"): OWNERS,
     ("GET", "/api/v1/sources/{source}"): OWNERS,
     ("GET", "/api/v1/analysts"): OWNERS,
@@ -72,6 +81,9 @@ WHO: dict[tuple[str, str], dict[str | None, str]] = {
     ("GET", "/owner/datasets/{dataset}"): OWNERS,
     ("POST", "/owner/datasets/{dataset}/allow"): OWNERS,
     ("POST", "/owner/datasets/{dataset}/close"): OWNERS,
+    ("POST", "/owner/datasets/{dataset}/roles"): OWNERS,
+    ("GET", "/owner/audit"): OWNERS,
+    ("GET", "/owner/audit/download.jsonl"): OWNERS,
     ("GET", "/owner/analysts"): OWNERS,
     ("POST", "/owner/analysts"): OWNERS,
     ("POST", "/owner/analysts/reset"): OWNERS,
@@ -87,6 +99,7 @@ BODIES: dict[str, Any] = {
     "/api/v1/datasets": REGISTER,
     "/api/v1/datasets/{dataset}/allowances": {"analyst": "ann", "epsilon": 1},
     "/api/v1/analysts": {"name": "new"},
+    "/api/v1/datasets/{dataset}/roles/{name}": {"role": "viewer"},
 }
 
 
@@ -111,7 +124,9 @@ def test_the_table_has_every_route(service: Here) -> None:
 @pytest.mark.parametrize(("method", "path"), sorted(WHO))
 def test_who_may_do_what(service: Here, method: str, path: str) -> None:
     for who, expected in WHO[method, path].items():
-        names = dict.fromkeys(("dataset", "answer", "key", "name", "reservation"), "nothing")
+        names = dict.fromkeys(
+            ("dataset", "answer", "key", "name", "reservation", "session"), "nothing"
+        )
         concrete = path.format(source="shop", form="csv", **names)
         answer = service.call(who, method, concrete, BODIES.get(path))
         assert answer.status_code < 500

@@ -11,7 +11,7 @@ from serving import PATIENCE, PLACES, Clock, Here, here, write_events
 from topsecret.errors import DataIndependentFailure, SourceError
 from topsecret.service.datasets import NewDataset
 from topsecret.service.jobs import queue, release_schedule
-from topsecret.service.jobs.queue import Asked
+from topsecret.service.jobs.job import Asked
 from topsecret.service.jobs.release_schedule import Turn
 from topsecret.service.problems import Problem
 

@@ -1,17 +1,41 @@
-"""``topsecret service reset-owner``: back in for an owner who is locked out."""
+"""``topsecret service``: for whoever runs one: back in for an owner, who did what."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from topsecret.cli.app import app
 from topsecret.errors import InvalidParameter
 
+if TYPE_CHECKING:
+    from topsecret.ledger.store import Store
+
 service = typer.Typer(no_args_is_help=True, help="Look after a service.")
 app.add_typer(service, name="service")
+
+HomeOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="The folder that topsecret serve was given.",
+        metavar="FOLDER",
+        envvar="TOPSECRET_SERVE_HOME",
+        show_default="one in your data directory",
+    ),
+]
+DatabaseOption = Annotated[
+    str,
+    typer.Option(
+        help="The database that topsecret serve was given.",
+        envvar="TOPSECRET_SERVE_DATABASE",
+        show_default="SQLite",
+    ),
+]
 
 
 @service.callback()
@@ -19,37 +43,11 @@ def _service() -> None:
     """Look after a service."""
 
 
-@service.command("reset-owner")
-def reset_owner(
-    name: Annotated[str, typer.Argument(help="The owner, where there are several.")] = "",
-    home: Annotated[
-        Path | None,
-        typer.Option(
-            help="The folder that topsecret serve was given.",
-            metavar="FOLDER",
-            envvar="TOPSECRET_SERVE_HOME",
-            show_default="one in your data directory",
-        ),
-    ] = None,
-    database: Annotated[
-        str,
-        typer.Option(
-            help="The database that topsecret serve was given.",
-            envvar="TOPSECRET_SERVE_DATABASE",
-            show_default="SQLite",
-        ),
-    ] = "",
-) -> None:
-    """Give an owner a new password, printed this once; their sessions and keys end.
-
-    For whoever runs the service. It may go on serving meanwhile.
-
-    topsecret service reset-owner --home /srv/topsecret
-    """
+@contextmanager
+def _opened(home: Path | None, database: str) -> Iterator[Store]:
+    """The records of a service that is there."""
     from topsecret.ledger.store import Store
     from topsecret.service import schema
-    from topsecret.service.auth.accounts import Accounts
-    from topsecret.service.auth.credentials import new_password
     from topsecret.service.settings import Settings, default_home
 
     settings = Settings(home=(home or default_home()).absolute(), database=database)
@@ -58,6 +56,28 @@ def reset_owner(
     store = Store(settings.place)
     try:
         schema.create(store)
+        yield store
+    finally:
+        store.close()
+
+
+@service.command("reset-owner")
+def reset_owner(
+    name: Annotated[str, typer.Argument(help="The owner, where there are several.")] = "",
+    home: HomeOption = None,
+    database: DatabaseOption = "",
+) -> None:
+    """Give an owner a new password, printed this once; their sessions and keys end.
+
+    For whoever runs the service. It may go on serving meanwhile.
+
+    topsecret service reset-owner --home /srv/topsecret
+    """
+    from topsecret.service.audit import Trail
+    from topsecret.service.auth.accounts import Accounts
+    from topsecret.service.auth.credentials import new_password
+
+    with _opened(home, database) as store:
         accounts = Accounts(store)
         owners = accounts.owners()
         if not owners:
@@ -65,7 +85,27 @@ def reset_owner(
         if name not in owners and (name or len(owners) > 1):
             raise InvalidParameter(f"name one of the owners: {', '.join(owners)}")
         password = new_password()
+        Trail(store).note("operator", "reset owner", {"name": name or owners[0]})
         accounts.set_password(name or owners[0], password)
-    finally:
-        store.close()
     typer.echo(f"log in as {name or owners[0]} with {password}")
+
+
+@service.command()
+def audit(home: HomeOption = None, database: DatabaseOption = "") -> None:
+    """Print who did what, one JSON object per line, and verify the chain of entries.
+
+    The last line's hash, kept elsewhere, tells whether the trail was rewritten since.
+
+    topsecret service audit --home /srv/topsecret
+    """
+    from topsecret.service.audit import Trail, faults, shown
+
+    with _opened(home, database) as store:
+        trail = Trail(store)
+        for entry in trail.all():
+            typer.echo(json.dumps(shown(entry)))
+        found = list(faults(trail.all()))
+    for fault in found:
+        typer.echo(f"FAULT: {fault}", err=True)
+    if found:
+        raise typer.Exit(1)

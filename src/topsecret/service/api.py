@@ -14,10 +14,19 @@ from topsecret.ledger.account import what_is_left
 from topsecret.ledger.amounts import as_text
 from topsecret.service import shapes
 from topsecret.service.auth.accounts import User
-from topsecret.service.auth.dependencies import asker, limited, reader, user
+from topsecret.service.auth.dependencies import (
+    SESSION,
+    asker,
+    changer,
+    limited,
+    noted,
+    reader,
+    user,
+)
 from topsecret.service.datasets import Dataset
 from topsecret.service.filters import conditions
-from topsecret.service.jobs.queue import ANSWERED, IN_DOUBT, Asked, Job
+from topsecret.service.jobs.job import ANSWERED, IN_DOUBT, Asked, Job
+from topsecret.service.jobs.queue import no_such_answer
 from topsecret.service.middleware import API
 from topsecret.service.preview import Preview, preview
 from topsecret.service.problems import RESPONSES, Problem
@@ -27,6 +36,7 @@ api = APIRouter(prefix=API, responses=RESPONSES)
 Person = Annotated[User, Depends(user)]
 Reader = Annotated[User, Depends(reader)]
 Asker = Annotated[User, Depends(asker)]
+Changer = Annotated[User, Depends(changer)]
 
 
 # First: routes are tried in their order, and this one is asked by everybody who waits.
@@ -34,10 +44,10 @@ Asker = Annotated[User, Depends(asker)]
 async def get_answer(request: Request, person: Reader, answer: shapes.Identity) -> Response:
     """A question and, once it has one, its answer."""
     remembered = parts(request).remembered.get(answer)
-    if remembered is not None and (person.owns or remembered[0] == person.name):
-        return Response(remembered[1], media_type="application/json")
+    if remembered is not None and (remembered[0] == person.name or person.sees(remembered[1])):
+        return Response(remembered[2], media_type="application/json")
     job = await found(request, person, answer)
-    return _json(job.to_dict() | ({"cause": job.cause} if person.owns else {}))
+    return _json(job.to_dict() | ({"cause": job.cause} if person.manages(job.dataset) else {}))
 
 
 @api.get("/health", response_model=shapes.HealthShape, tags=["running"])
@@ -86,15 +96,22 @@ async def ask(
 @api.post("/answers/{answer}/cancel", response_model=shapes.AnswerShape, tags=["answers"])
 async def cancel(request: Request, person: Asker, answer: shapes.Identity) -> Response:
     """End a question that is under way. It costs nothing if its data were not read yet."""
-    whose = None if person.owns else person.name
-    job = await blocking(partial(parts(request).jobs.cancel, answer, whose))
-    return _json(job.to_dict())
+    return _json((await cancelled(request, person, answer)).to_dict())
 
 
 @api.get("/answers", response_model=list[shapes.AnswerShape], tags=["answers"])
-async def list_answers(request: Request, person: Reader) -> list[dict[str, object]]:
-    """The account's latest hundred questions, newest first."""
-    jobs = await blocking(partial(parts(request).jobs.history, person.name))
+async def list_answers(
+    request: Request,
+    person: Reader,
+    dataset: shapes.OfDataset = None,
+    before: shapes.Before = None,
+    limit: shapes.PageLength = 100,
+) -> list[dict[str, object]]:
+    """The account's questions, newest first; of a data set that it may view, everybody's.
+
+    A page ends after ``limit``: the id of its last answer, as ``before``, gives the next one.
+    """
+    jobs = await blocking(partial(listed, parts(request), person, dataset, before, limit))
     return [job.to_dict() for job in jobs]
 
 
@@ -122,17 +139,37 @@ async def list_keys(request: Request, person: Person) -> list[dict[str, Any]]:
 
 
 @api.post("/keys", response_model=shapes.MadeKeyShape, status_code=201, tags=["account"])
-async def make_key(request: Request, person: Person, new: shapes.NewKeyShape) -> dict[str, str]:
+async def make_key(request: Request, person: Changer, new: shapes.NewKeyShape) -> dict[str, str]:
     """A new API key, shown this once. It ends with a new password and with the key that made it."""
     make = partial(parts(request).accounts.new_key, person.name, new.label, new.scope, new.days)
     return {"key": await blocking(partial(make, person))}
 
 
 @api.delete("/keys/{key}", response_model=shapes.DoneShape, tags=["account"])
-async def revoke_key(request: Request, person: Person, key: shapes.Identity) -> dict[str, bool]:
+async def revoke_key(request: Request, person: Changer, key: shapes.Identity) -> dict[str, bool]:
     """End a key."""
     if not await blocking(partial(parts(request).accounts.revoke_key, person.name, key)):
         raise Problem(404, "not_found", "There is no such key of yours.")
+    return {"done": True}
+
+
+@api.get("/sessions", response_model=list[shapes.SessionShape], tags=["account"])
+async def list_sessions(request: Request, person: Person) -> list[dict[str, Any]]:
+    """Where the account is logged in."""
+    find = parts(request).accounts.sessions
+    sessions = await blocking(partial(find, person.name, request.cookies.get(SESSION, "")))
+    return [
+        {"id": one.id, "begun": one.since, "agent": one.agent, "here": one.here} for one in sessions
+    ]
+
+
+@api.delete("/sessions/{session}", response_model=shapes.DoneShape, tags=["account"])
+async def end_session(
+    request: Request, person: Changer, session: shapes.Identity
+) -> dict[str, bool]:
+    """End a session of the account's."""
+    if not await blocking(partial(parts(request).accounts.end_session, person.name, session)):
+        raise Problem(404, "not_found", "There is no such session of yours.")
     return {"done": True}
 
 
@@ -181,11 +218,30 @@ async def asked(
 async def found(request: Request, person: User, answer: str) -> Job:
     """A job that the account may see; final ones are remembered."""
     service = parts(request)
-    whose = None if person.owns else person.name
-    job = await blocking(partial(service.jobs.find, answer, whose))
+    job = await blocking(partial(service.jobs.find, answer))
+    if job.user != person.name and not person.sees(job.dataset):
+        raise no_such_answer()
     if job.state == ANSWERED:
-        service.remembered.put(job.id, job.user, json.dumps(job.to_dict()).encode())
+        body = json.dumps(job.to_dict()).encode()
+        service.remembered.put(job.id, job.user, job.dataset, body)
     return job
+
+
+async def cancelled(request: Request, person: User, answer: str) -> Job:
+    """A job that is ended by its analyst or by an owner of its data set."""
+    job = await found(request, person, answer)
+    if job.user != person.name and not person.manages(job.dataset):
+        raise Problem(403, "owner_only", "Only its analyst and the owners may end a question.")
+    await noted(request, person)
+    return await blocking(partial(parts(request).jobs.cancel, job.id))
+
+
+def listed(
+    service: Parts, person: User, dataset: str | None, before: str | None, limit: int
+) -> list[Job]:
+    """A page of the jobs that the account may see."""
+    whose = None if dataset is not None and person.sees(dataset) else person.name
+    return service.jobs.history(whose, dataset, limit, before)
 
 
 def metered(service: Parts, dataset: str) -> bool:
@@ -224,7 +280,7 @@ def _described(service: Parts, person: User) -> list[dict[str, Any]]:
             "filters": dict(one.filters),
             "price": "fixed" if metered(service, one.name) else "flexible",
         }
-        for one in (datasets.all() if person.owns else datasets.open_to(person.name))
+        for one in datasets.open_to(person.name, person.sees)
     ]
 
 

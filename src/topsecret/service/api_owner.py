@@ -9,9 +9,10 @@ from fastapi import APIRouter, Depends, Request, Response
 
 from topsecret.service import shapes
 from topsecret.service.api import keys_of
+from topsecret.service.audit import shown
 from topsecret.service.auth.accounts import User
 from topsecret.service.auth.credentials import new_password
-from topsecret.service.auth.dependencies import owner, scraper
+from topsecret.service.auth.dependencies import dataset_owner, owner, scraper, some_owner
 from topsecret.service.datasets import NewDataset
 from topsecret.service.middleware import API
 from topsecret.service.problems import RESPONSES, Problem
@@ -19,6 +20,8 @@ from topsecret.service.state import Parts, blocking, parts
 
 owner_api = APIRouter(responses=RESPONSES, tags=["owner"])
 Owner = Annotated[User, Depends(owner)]
+DatasetOwner = Annotated[User, Depends(dataset_owner)]
+SomeOwner = Annotated[User, Depends(some_owner)]
 Scraper = Annotated[User, Depends(scraper)]
 
 
@@ -55,7 +58,7 @@ async def list_tables(request: Request, person: Owner, source: shapes.SourceName
 
 @owner_api.post(API + "/datasets/{dataset}/allowances", response_model=shapes.DoneShape)
 async def allow(
-    request: Request, person: Owner, dataset: shapes.DatasetName, share: shapes.AllowShape
+    request: Request, person: DatasetOwner, dataset: shapes.DatasetName, share: shapes.AllowShape
 ) -> dict[str, bool]:
     """Give an analyst a share of a data set's budget, or replace it."""
     terms = share.model_dump(exclude={"analyst"})
@@ -64,10 +67,55 @@ async def allow(
 
 
 @owner_api.post(API + "/datasets/{dataset}/close", response_model=shapes.DoneShape)
-async def close(request: Request, person: Owner, dataset: shapes.DatasetName) -> dict[str, bool]:
+async def close(
+    request: Request, person: DatasetOwner, dataset: shapes.DatasetName
+) -> dict[str, bool]:
     """Admit nothing more to a data set; stored answers stay."""
     await blocking(partial(closed, parts(request), dataset))
     return {"done": True}
+
+
+@owner_api.get(API + "/datasets/{dataset}/roles", response_model=list[shapes.MemberShape])
+async def list_roles(
+    request: Request, person: DatasetOwner, dataset: shapes.DatasetName
+) -> list[dict[str, str]]:
+    """Who owns or views this data set, beside the owners of the service."""
+    members = await blocking(partial(parts(request).roles.members, dataset))
+    return [{"name": one.name, "role": one.role} for one in members]
+
+
+@owner_api.put(API + "/datasets/{dataset}/roles/{name}", response_model=shapes.DoneShape)
+async def give_role(
+    request: Request,
+    person: DatasetOwner,
+    dataset: shapes.DatasetName,
+    name: shapes.AccountName,
+    given: shapes.RoleShape,
+) -> dict[str, bool]:
+    """Make somebody an owner or a viewer of this data set."""
+    service = parts(request)
+    await blocking(partial(service.datasets.get, dataset))
+    await blocking(partial(service.roles.give, dataset, name, given.role))
+    return {"done": True}
+
+
+@owner_api.delete(API + "/datasets/{dataset}/roles/{name}", response_model=shapes.DoneShape)
+async def take_role(
+    request: Request, person: DatasetOwner, dataset: shapes.DatasetName, name: shapes.AccountName
+) -> dict[str, bool]:
+    """Take somebody's role in this data set away; a share stays."""
+    if not await blocking(partial(parts(request).roles.take, dataset, name)):
+        raise Problem(404, "not_found", "The account has no role in this data set.")
+    return {"done": True}
+
+
+@owner_api.get(API + "/audit", response_model=list[shapes.EntryShape])
+async def list_audit(
+    request: Request, person: Owner, before: shapes.Position = None, limit: shapes.PageLength = 100
+) -> list[dict[str, Any]]:
+    """Who did what, newest first; the last position of a page, as ``before``, gives the next."""
+    entries = await blocking(partial(parts(request).audit.page, before, limit))
+    return [shown(one) for one in entries]
 
 
 @owner_api.get(API + "/analysts", response_model=list[shapes.MeShape])
@@ -83,8 +131,18 @@ async def add_analyst(
 ) -> dict[str, str]:
     """Let an analyst or another owner in, with a first password that is shown this once."""
     password = new_password()
-    await blocking(partial(parts(request).accounts.add, new.name, new.role, password))
+    add = parts(request).accounts.add
+    await blocking(partial(add, new.name, new.role, password, first=True))
     return {"name": new.name, "password": password}
+
+
+@owner_api.delete(API + "/analysts/{name}", response_model=shapes.DoneShape)
+async def delete_account(
+    request: Request, person: Owner, name: shapes.AccountName
+) -> dict[str, bool]:
+    """Delete an account: password, sessions, keys and roles; its questions under way are ended."""
+    await blocking(partial(deleted, parts(request), name))
+    return {"done": True}
 
 
 @owner_api.get(API + "/analysts/{name}/keys", response_model=list[shapes.KeyShape])
@@ -106,17 +164,17 @@ async def revoke_key_of(
 
 
 @owner_api.get(API + "/in-doubt", response_model=list[shapes.InDoubtShape])
-async def list_in_doubt(request: Request, person: Owner) -> list[dict[str, Any]]:
+async def list_in_doubt(request: Request, person: SomeOwner) -> list[dict[str, Any]]:
     """Reservations without an end: under way, or cut short."""
-    return await blocking(partial(in_doubt, parts(request)))
+    return await blocking(partial(in_doubt, parts(request), person))
 
 
 @owner_api.post(API + "/in-doubt/{reservation}/write-off", response_model=shapes.DoneShape)
 async def write_off(
-    request: Request, person: Owner, reservation: shapes.Identity
+    request: Request, person: SomeOwner, reservation: shapes.Identity
 ) -> dict[str, bool]:
     """Give back a reservation in doubt, on the owner's word that no answer got out."""
-    await blocking(partial(parts(request).ledger.write_off, reservation))
+    await blocking(partial(written_off, parts(request), person, reservation))
     return {"done": True}
 
 
@@ -143,8 +201,22 @@ def closed(service: Parts, dataset: str) -> None:
     service.ledger.close_budget(dataset)
 
 
-def in_doubt(service: Parts) -> list[dict[str, Any]]:
-    """All reservations without an end."""
+def deleted(service: Parts, name: str) -> None:
+    """Delete an account and end what it has under way."""
+    service.accounts.deactivate(name)
+    service.jobs.cancel_all(name)
+
+
+def written_off(service: Parts, person: User, reservation: str) -> None:
+    """Write off a reservation of a data set that the person decides about."""
+    mine = {one["reservation"] for one in in_doubt(service, person)}
+    if not person.owns and reservation not in mine:
+        raise Problem(404, "not_found", "There is no such reservation in your data sets.")
+    service.ledger.write_off(reservation)
+
+
+def in_doubt(service: Parts, person: User) -> list[dict[str, Any]]:
+    """All reservations without an end in the data sets that the person decides about."""
     return [
         {
             "reservation": one.id,
@@ -153,5 +225,6 @@ def in_doubt(service: Parts) -> list[dict[str, Any]]:
             "time": one.time[:16],
         }
         for dataset in service.datasets.all()
+        if person.manages(dataset.name)
         for one in service.ledger.account(dataset.name).pending
     ]

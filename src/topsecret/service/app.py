@@ -8,6 +8,7 @@ import signal
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
@@ -24,17 +25,19 @@ from topsecret.errors import TopSecretError
 from topsecret.service import problems
 from topsecret.service.api import api
 from topsecret.service.api_owner import owner_api
+from topsecret.service.auth.dependencies import FIRST_PASSWORD
 from topsecret.service.logs import configure, log
 from topsecret.service.middleware import API, Edge
 from topsecret.service.settings import Settings
-from topsecret.service.state import Parts
+from topsecret.service.state import Parts, blocking
 from topsecret.service.web.account_pages import account_pages
 from topsecret.service.web.analyst_pages import pages
 from topsecret.service.web.owner_pages import owner_pages
 from topsecret.service.web.rendering import refused
+from topsecret.service.web.team_pages import team_pages
 
 ENVIRONMENT = "TOPSECRET_SERVICE"
-ROUTERS = (api, owner_api, pages, account_pages, owner_pages)
+ROUTERS = (api, owner_api, pages, account_pages, owner_pages, team_pages)
 STATIC = Path(__file__).parent / "web" / "static"
 
 
@@ -66,7 +69,12 @@ def create_app(settings: Settings) -> FastAPI:
     for router in ROUTERS:
         app.include_router(router)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
-    app.add_middleware(Edge, metrics=parts.metrics, https=settings.https)
+
+    async def undone(who: str, entry: int, status: int) -> None:
+        told = {"entry": entry, "status": status}
+        await blocking(partial(parts.audit.note, who, "refused", told))
+
+    app.add_middleware(Edge, metrics=parts.metrics, https=settings.https, refused=undone)
     app.add_exception_handler(problems.Problem, _problem)
     app.add_exception_handler(TopSecretError, _own)
     app.add_exception_handler(HTTPException, _http)
@@ -98,6 +106,8 @@ def _end_with_the_parent() -> None:
 async def _problem(request: Request, error: Exception) -> Response:
     assert isinstance(error, problems.Problem)
     if not _for_programs(request):
+        if error.error == FIRST_PASSWORD:
+            return RedirectResponse("/account/password", 303)
         if error.status == 401:
             path = request.url.path + (f"?{request.url.query}" if request.url.query else "")
             to = f"?to={quote(path, safe='/')}" if request.method == "GET" else ""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -265,9 +265,13 @@ class Datasets:
             raise _unknown(name)
         return _dataset(row)
 
-    def open_to(self, analyst: str) -> list[Dataset]:
-        """Those that the analyst has an allowance from."""
-        return [one for one in self.all() if self.allowance(one.name, analyst) is not None]
+    def open_to(self, analyst: str, sees: Callable[[str], bool] = lambda _: False) -> list[Dataset]:
+        """Those that the analyst has an allowance from, or sees all the same."""
+        return [
+            one
+            for one in self.all()
+            if sees(one.name) or self.allowance(one.name, analyst) is not None
+        ]
 
     def asked_by(self, name: str, analyst: str) -> Dataset:
         """A data set that the analyst may ask; to others it does not exist."""

@@ -8,10 +8,13 @@ from __future__ import annotations
 import json
 import secrets
 import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from topsecret.errors import LedgerError
 from topsecret.service.logs import log, where
 from topsecret.service.metrics import Metrics
 from topsecret.service.problems import unforeseen
@@ -20,6 +23,9 @@ API = "/api/v1"
 """Where programs ask. Paths without a version, as 0.1 had them, mean this one."""
 
 LARGEST_BODY = 64 * 1024
+Refused = Callable[[str, int, int], Awaitable[None]]
+"""Told of who, which entry of the audit trail, and the status with which it was refused."""
+
 METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
 
 POLICY = (
@@ -43,8 +49,8 @@ _STATIC = (b"cache-control", b"public, max-age=300")
 class Edge:
     """Wraps the application."""
 
-    def __init__(self, app: ASGIApp, *, metrics: Metrics, https: bool) -> None:
-        self._app, self._metrics = app, metrics
+    def __init__(self, app: ASGIApp, *, metrics: Metrics, https: bool, refused: Refused) -> None:
+        self._app, self._metrics, self._refused = app, metrics, refused
         self._headers = [*_HEADERS, _HSTS] if https else _HEADERS
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -62,6 +68,10 @@ class Edge:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
+                state = scope["state"]
+                if status >= 400 and "noted" in state:  # the audit trail has it: it was not done
+                    with suppress(LedgerError):
+                        await self._refused(state["account"], state["noted"], status)
                 headers: list[tuple[bytes, bytes]] = message["headers"]
                 headers += self._headers
                 headers.append((b"x-request-id", request_id.encode()))
@@ -87,8 +97,10 @@ class Edge:
         # The method is the client's text: an invented one is not repeated.
         method = scope["method"] if scope["method"] in METHODS else "-"
         self._metrics.request(route, method, status)
+        if "account" in scope["state"]:
+            failure = {"account": scope["state"]["account"]} | failure
         log(
-            "failure" if failure else "request",
+            "failure" if "kind" in failure else "request",
             request_id=request_id,
             method=method,
             route=route,

@@ -28,8 +28,10 @@ USERS = Table(
     Column("password", Text, nullable=False),
     Column("active", Integer, nullable=False),
     Column("created", Float, nullable=False),
+    Column("first", Integer, nullable=True),
 )
-"""Owners and analysts; passwords as argon2id hashes."""
+"""Owners and analysts; passwords as argon2id hashes. ``first`` is 1 while the password is one that
+somebody else handed over."""
 
 KEYS = Table(
     "service_keys",
@@ -53,7 +55,31 @@ SESSIONS = Table(
     Column("hash", Text, primary_key=True),
     Column("user", Text, nullable=False),
     Column("expires", Float, nullable=False),
+    Column("begun", Float, nullable=True),
+    Column("agent", Text, nullable=True),
 )
+"""Log-ins, by the hash of their token; ``agent`` is what the browser calls itself."""
+
+ROLES = Table(
+    "service_roles",
+    METADATA,
+    Column("dataset", Text, primary_key=True),
+    Column("user", Text, primary_key=True),
+    Column("role", Text, nullable=False),
+)
+"""Who owns or views single data sets. Who may ask has a share in the ledger."""
+
+AUDIT = Table(
+    "service_audit",
+    METADATA,
+    Column("position", Integer, primary_key=True, autoincrement=False),
+    Column("time", Text, nullable=False),
+    Column("event", Text, nullable=False),
+    Column("body", Text, nullable=False),
+    Column("previous", Text, nullable=False),
+    Column("hash", Text, nullable=False),
+)
+"""Who did what: a chain of entries, each tied to all before it by its hash."""
 
 DATASETS = Table(
     "service_datasets",

@@ -19,6 +19,7 @@ from topsecret.ledger import Ledger
 from topsecret.ledger.store import Store
 from topsecret.service import schema
 from topsecret.service.app import ENVIRONMENT
+from topsecret.service.audit import Trail
 from topsecret.service.auth.accounts import Accounts
 from topsecret.service.connections import ImpatientProtocol
 from topsecret.service.logs import configure
@@ -69,7 +70,7 @@ def prepare(settings: Settings, base: str, say: Say) -> None:
     store = Store(settings.place)
     schema.create(store)
     with closing(Ledger(settings.place)) as ledger:
-        Witness(settings.witness_file).check(ledger)
+        Witness(settings.witness_file).check(ledger, Trail(store))
     accounts = Accounts(store)
     if accounts.empty:
         say("This is the first run. Make the owner's account here; the link works once:")

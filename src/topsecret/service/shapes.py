@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from fastapi import Path
+from fastapi import Path, Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from topsecret.service.auth.accounts import Role, Scope
+from topsecret.service.auth.roles import DatasetRole
 from topsecret.service.filters import Kind, Verb
 from topsecret.service.preview import LARGEST_K
 
@@ -19,6 +20,12 @@ DatasetName = Annotated[str, Path(pattern=DATASET, description="A data set's nam
 SourceName = Annotated[str, Path(pattern=DATASET, description="A database's name.")]
 AccountName = Annotated[str, Path(pattern=NAME, description="An account's name.")]
 Identity = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,40}$")]
+OfDataset = Annotated[str | None, Query(pattern=DATASET, description="One data set's.")]
+Before = Annotated[
+    str | None, Query(pattern=r"^[A-Za-z0-9_-]{1,40}$", description="Older than this answer.")
+]
+Position = Annotated[int | None, Query(ge=1, le=2**53, description="Older than this entry.")]
+PageLength = Annotated[int, Query(ge=1, le=1000, description="At most so many.")]
 Epsilon = Annotated[float, Field(ge=0.001, le=20, allow_inf_nan=False)]
 Delta = Annotated[float, Field(ge=1e-12, le=0.01, allow_inf_nan=False)]
 Count = Annotated[int, Field(strict=True, ge=1, le=1_000_000)]
@@ -135,6 +142,38 @@ class KeyShape(BaseModel):
     label: str
     scope: Scope
     expires: str | None = Field(description="The day on which it ends.")
+
+
+class SessionShape(BaseModel):
+    """A log-in."""
+
+    id: str
+    begun: str
+    agent: str = Field(description="What the browser calls itself.")
+    here: bool = Field(description="Whether it is the one that asks.")
+
+
+class RoleShape(Strict):
+    """A role in a data set."""
+
+    role: DatasetRole
+
+
+class MemberShape(RoleShape):
+    """Somebody with a role in a data set."""
+
+    name: str
+
+
+class EntryShape(BaseModel):
+    """One entry of the audit trail."""
+
+    position: int
+    time: str
+    by: str
+    action: str
+    details: dict[str, Any]
+    hash: str = Field(description="Ties the entry to all before it.")
 
 
 class NewKeyShape(Strict):

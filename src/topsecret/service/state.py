@@ -14,8 +14,11 @@ from starlette.requests import Request
 from topsecret.ledger import Ledger
 from topsecret.ledger.store import Store
 from topsecret.service import schema
+from topsecret.service.audit import Trail
 from topsecret.service.auth.accounts import Accounts
+from topsecret.service.auth.devices import Devices
 from topsecret.service.auth.rate_limits import Limits
+from topsecret.service.auth.roles import Roles
 from topsecret.service.databases import Databases
 from topsecret.service.datasets import Datasets
 from topsecret.service.health import Health
@@ -36,15 +39,15 @@ MOST_REMEMBERED = 2000
 class Remembered:
     """Answers that are final, as bytes: whoever asks again is served without the store."""
 
-    _answers: OrderedDict[str, tuple[str, bytes]] = field(default_factory=OrderedDict)
+    _answers: OrderedDict[str, tuple[str, str, bytes]] = field(default_factory=OrderedDict)
 
-    def get(self, identity: str) -> tuple[str, bytes] | None:
-        """Whose answer it is, and the answer."""
+    def get(self, identity: str) -> tuple[str, str, bytes] | None:
+        """Whose answer it is, about which data set, and the answer."""
         return self._answers.get(identity)
 
-    def put(self, identity: str, user: str, body: bytes) -> None:
+    def put(self, identity: str, user: str, dataset: str, body: bytes) -> None:
         """Remember an answer that will not change."""
-        self._answers[identity] = user, body
+        self._answers[identity] = user, dataset, body
         while len(self._answers) > MOST_REMEMBERED:
             self._answers.popitem(last=False)
 
@@ -58,6 +61,8 @@ class Parts:
         schema.create(self.store)
         self.ledger = Ledger(settings.place)
         self.accounts = Accounts(self.store)
+        self.devices, self.roles = Devices(self.store), Roles(self.store)
+        self.audit = Trail(self.store)
         databases = Databases(settings.sources)
         self.datasets = Datasets(self.store, self.ledger, settings.files, databases)
         turns = Turns(settings.engines, settings.tick, settings.limit)
@@ -83,7 +88,7 @@ class Parts:
             turns,
             ended=self.metrics.question,
             broke=lambda kind: log("failure", kind=kind, where="desk"),
-            note=lambda: witness.note(self.ledger),
+            note=lambda: witness.note(self.ledger, self.audit),
         )
         # Keys that this process has not seen yet are looked at one at a time.
         self.new_keys = asyncio.Lock()

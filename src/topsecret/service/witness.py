@@ -16,9 +16,13 @@ from typing import Any
 
 from topsecret.errors import InvalidParameter, LedgerError
 from topsecret.ledger import Ledger
+from topsecret.service.audit import Trail
 
 Reached = dict[str, tuple[int, str]]
 """For each data set: how many entries it has, and the hash of the last."""
+
+AUDIT = " audit"
+"""Beside the data sets: the audit trail. No data set has a space in its name."""
 
 
 class Witness:
@@ -43,10 +47,16 @@ class Witness:
             raise InvalidParameter(f"the witness {self._path} cannot be read; restore it")
         return {str(name): (int(entries), str(head)) for name, (entries, head) in found.items()}
 
-    def check(self, ledger: Ledger) -> None:
-        """Refuse a ledger that has forgotten what the witness saw."""
-        known = ledger.reached()
-        for name, (entries, head) in self.read().items():
+    def check(self, ledger: Ledger, trail: Trail) -> None:
+        """Refuse a ledger that has forgotten what the witness saw, or an audit trail."""
+        known, noted = ledger.reached(), self.read()
+        if not trail.passed(*noted.pop(AUDIT, (0, ""))):
+            raise InvalidParameter(
+                f"the audit trail has forgotten entries that {self._path} has witnessed: an old "
+                "copy was restored. Restore the latest copy. To go on all the same, move the file "
+                "away"
+            )
+        for name, (entries, head) in noted.items():
             if name not in known or not ledger.passed(name, entries, head):
                 raise InvalidParameter(
                     f"the ledger has forgotten entries of data set {name!r} that {self._path} has "
@@ -54,9 +64,9 @@ class Witness:
                     "latest copy. To go on without what was spent since, move the file away"
                 )
 
-    def note(self, ledger: Ledger) -> None:
-        """Note how far the ledger is, where it has moved."""
-        reached = ledger.reached()
+    def note(self, ledger: Ledger, trail: Trail) -> None:
+        """Note how far the ledger and the audit trail are, where they have moved."""
+        reached = ledger.reached() | {AUDIT: trail.reached()}
         with self._lock:
             if reached == self._noted:
                 return

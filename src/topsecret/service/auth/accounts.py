@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Literal, get_args
 
@@ -14,7 +13,7 @@ from sqlalchemy import ColumnElement, Connection, RowMapping, delete, func, or_,
 from topsecret.errors import InvalidParameter, Taken
 from topsecret.ledger.store import Store
 from topsecret.service.auth import credentials
-from topsecret.service.schema import KEYS, NOTES, SESSIONS, USERS
+from topsecret.service.schema import KEYS, NOTES, ROLES, SESSIONS, USERS
 
 Role = Literal["owner", "analyst"]
 Scope = Literal["all", "ask", "read", "metrics"]
@@ -27,7 +26,8 @@ RECENT = 5.0
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
 _SET_UP = "set-up token"
-_DEVICES = "device secret"
+_SHOWN = 16
+"""How much of its hash names a session: a random token cannot be found from it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +41,46 @@ class User:
     """The id of the key by which a machine was recognised."""
     ends: float | None = None
     """When that key ends."""
+    first: bool = False
+    """Whether the password is one that somebody else handed over."""
+    roles: tuple[tuple[str, str], ...] = ()
+    """Single data sets and whether this person owns or views them."""
 
     @property
     def owns(self) -> bool:
-        """Whether this is an owner."""
+        """Whether this is an owner of the service."""
         return self.role == "owner"
+
+    @property
+    def owned(self) -> frozenset[str]:
+        """The data sets that this person owns without owning the service."""
+        return frozenset(name for name, role in self.roles if role == "owner")
+
+    def manages(self, dataset: str) -> bool:
+        """Whether this person decides about a data set."""
+        return self.owns or dataset in self.owned
+
+    def sees(self, dataset: str) -> bool:
+        """Whether this person may see everybody's answers about a data set."""
+        return self.owns or any(name == dataset for name, _ in self.roles)
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A log-in as its person may see it."""
+
+    id: str
+    begun: float | None
+    agent: str
+    here: bool = False
+    """Whether it is the one that asks."""
+
+    @property
+    def since(self) -> str:
+        """When it began."""
+        if self.begun is None:
+            return "before an update"
+        return datetime.fromtimestamp(self.begun, UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +108,6 @@ class Accounts:
         self._store = store
         self._recent: dict[bytes, tuple[User, float]] = {}
         self._verified: dict[bytes, str] = {}
-        self._device_secret = ""
 
     # The first run
 
@@ -114,9 +148,9 @@ class Accounts:
 
     # People
 
-    def add(self, name: str, role: Role, password: str) -> None:
-        """Make an account."""
-        row = _user_row(name, role, password)
+    def add(self, name: str, role: Role, password: str, *, first: bool = False) -> None:
+        """Make an account; a ``first`` password opens nothing but the form for another."""
+        row = _user_row(name, role, password) | {"first": int(first)}
         try:
             with self._store.writing() as connection:
                 connection.execute(USERS.insert().values(row))
@@ -129,12 +163,13 @@ class Accounts:
             query = select(USERS).where(USERS.c.active == 1).order_by("name")
             return [_user(row) for row in connection.execute(query).mappings()]
 
-    def set_password(self, name: str, password: str) -> None:
+    def set_password(self, name: str, password: str, *, first: bool = False) -> None:
         """Change a password; all sessions and keys of the account end."""
         hashed = credentials.hash_password(password)
+        standing = (USERS.c.name == name, USERS.c.active == 1)
         with self._store.writing() as connection:
             changed = connection.execute(
-                update(USERS).where(USERS.c.name == name).values(password=hashed)
+                update(USERS).where(*standing).values(password=hashed, first=int(first))
             )
             if changed.rowcount != 1:
                 raise InvalidParameter(f"there is no account {name!r}")
@@ -142,11 +177,14 @@ class Accounts:
         self._recent.clear()
 
     def deactivate(self, name: str) -> None:
-        """Let somebody in no more; what was asked stays. One owner remains."""
+        """Delete what an account had: password, sessions, keys, roles. One owner remains.
+
+        The name stays taken: the ledger knows by it who spent what.
+        """
         active = USERS.c.active == 1
         with self._store.writing() as connection:
             done = connection.execute(
-                update(USERS).where(USERS.c.name == name, active).values(active=0)
+                update(USERS).where(USERS.c.name == name, active).values(active=0, password="")
             )
             if done.rowcount != 1:
                 raise InvalidParameter(f"there is no account {name!r}")
@@ -154,6 +192,8 @@ class Accounts:
             if connection.execute(owners.limit(1)).first() is None:
                 raise InvalidParameter("the last owner stays; make another owner first")
             _end_all(connection, name)
+            connection.execute(delete(KEYS).where(KEYS.c.user == name))
+            connection.execute(delete(ROLES).where(ROLES.c.user == name))
         self._recent.clear()
 
     # Sessions
@@ -165,47 +205,47 @@ class Accounts:
             row = connection.execute(query).mappings().one_or_none()
         return credentials.password_matches(password, None if row is None else row["password"])
 
-    def log_in(self, name: str, password: str) -> str | None:
+    def log_in(self, name: str, password: str, agent: str = "") -> str | None:
         """A new session's token, or None."""
-        if not self.check_password(name, password):
-            return None
+        return self.begin(name, agent) if self.check_password(name, password) else None
+
+    def begin(self, name: str, agent: str = "") -> str:
+        """A new session's token, for somebody who was recognised."""
         token, now = credentials.token(), time.time()
         values = {
             "hash": credentials.hash_token(token),
             "user": name,
             "expires": now + SESSION_SECONDS,
+            "begun": now,
+            "agent": "".join(c for c in agent if c.isprintable())[:120],
         }
         with self._store.writing() as connection:
             connection.execute(delete(SESSIONS).where(SESSIONS.c.expires < now))
             connection.execute(SESSIONS.insert().values(values))
         return token
 
-    def device(self, name: str) -> str:
-        """What a browser keeps from which somebody came in: others' tries do not stop it."""
-        drawn = credentials.token()
-        return f"{drawn}.{credentials.signature(self._secret(), f'{name} {drawn}')}"
-
-    def knows(self, device: str, name: str) -> bool:
-        """Whether the person of this name came in from the browser before."""
-        drawn, _, signed = device[:200].partition(".")
-        return credentials.same(signed, credentials.signature(self._secret(), f"{name} {drawn}"))
-
-    def _secret(self) -> str:
-        """The service's own secret, made when it is first needed."""
-        if self._device_secret:
-            return self._device_secret
-        query = select(NOTES.c.value).where(NOTES.c.name == _DEVICES)
-        with suppress(Taken), self._store.writing() as connection:
-            if connection.execute(query).first() is None:
-                row = {"name": _DEVICES, "value": credentials.token()}
-                connection.execute(NOTES.insert().values(row))
-        with self._store.reading() as connection:
-            self._device_secret = str(connection.execute(query).scalar_one())
-        return self._device_secret
-
     def owners(self) -> list[str]:
         """Everybody who owns."""
         return [one.name for one in self.users() if one.owns]
+
+    def sessions(self, name: str, token: str = "") -> list[Session]:
+        """The sessions of an account, the latest first; that of ``token`` is marked."""
+        mine = (SESSIONS.c.user == name, SESSIONS.c.expires > time.time())
+        query = select(SESSIONS).where(*mine).order_by(SESSIONS.c.expires.desc())
+        here = credentials.hash_token(token) if token else ""
+        with self._store.reading() as connection:
+            return [
+                Session(row.hash[:_SHOWN], row.begun, row.agent or "", row.hash == here)
+                for row in connection.execute(query)
+            ]
+
+    def end_session(self, name: str, identity: str) -> bool:
+        """End one of an account's sessions; False when there is no such session."""
+        one = func.substr(SESSIONS.c.hash, 1, _SHOWN) == identity
+        with self._store.writing() as connection:
+            done = connection.execute(delete(SESSIONS).where(SESSIONS.c.user == name, one))
+        self._recent.clear()
+        return done.rowcount > 0
 
     def log_out(self, token: str) -> None:
         """End a session."""
@@ -233,7 +273,8 @@ class Accounts:
                 )
             )
             row = connection.execute(query).mappings().one_or_none()
-        return None if row is None else self._remember(token, _user(row))
+            roles = () if row is None else _roles(connection, row["name"])
+        return None if row is None else self._remember(token, replace(_user(row), roles=roles))
 
     # Machines
 
@@ -302,6 +343,7 @@ class Accounts:
                 .where(KEYS.c.id == identity, *_stands(), USERS.c.active == 1)
             )
             row = connection.execute(query).mappings().one_or_none()
+            roles = () if row is None else _roles(connection, row["name"])
         # The slow hash once per key and process; afterwards whether the key still stands.
         known = row is not None and self._verified.get(credentials.fingerprint(key)) == row["hash"]
         if not known and not credentials.key_matches(secret, None if row is None else row["hash"]):
@@ -313,7 +355,7 @@ class Accounts:
             self._verified.clear()
         self._verified[credentials.fingerprint(key)] = row["hash"]
         scope: Scope = row["scope"] or "all"
-        who = User(row["name"], row["role"], scope, identity, row["expires"])
+        who = User(row["name"], row["role"], scope, identity, row["expires"], roles=roles)
         return self._remember(key, who)
 
     def _remember(self, secret: str, user: User) -> User:
@@ -335,7 +377,12 @@ def _end_all(connection: Connection, user: str) -> None:
 
 
 def _user(row: RowMapping) -> User:
-    return User(row["name"], row["role"])
+    return User(row["name"], row["role"], first=bool(row["first"]))
+
+
+def _roles(connection: Connection, user: str) -> tuple[tuple[str, str], ...]:
+    query = select(ROLES.c.dataset, ROLES.c.role).where(ROLES.c.user == user)
+    return tuple((row.dataset, row.role) for row in connection.execute(query))
 
 
 def _user_row(name: str, role: Role, password: str) -> dict[str, object]:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from ipaddress import ip_network
+from typing import Any
 from urllib.parse import urlsplit
 
 from starlette.requests import Request
 
+from topsecret.service.audit import details
 from topsecret.service.auth import credentials
 from topsecret.service.auth.accounts import Scope, User
 from topsecret.service.auth.rate_limits import Limits
@@ -19,6 +22,7 @@ SESSION = "topsecret_session"
 VISIT = "topsecret_visit"
 DEVICE = "topsecret_device"
 CSRF_HEADER = "x-csrf-token"
+FIRST_PASSWORD = "first_password"
 SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
 
 
@@ -39,6 +43,11 @@ async def known(request: Request) -> User | None:
     )
 
 
+async def newcomer(request: Request) -> User:
+    """The account behind a request, who may still have a first password."""
+    return await noted(request, await _scoped(request, (), first=True))
+
+
 async def user(request: Request) -> User:
     """The account behind a request, by a session or by a key without limits."""
     return await _scoped(request, ())
@@ -54,7 +63,7 @@ async def asker(request: Request) -> User:
     return await _scoped(request, ("ask",))
 
 
-async def _scoped(request: Request, scopes: Sequence[Scope]) -> User:
+async def _scoped(request: Request, scopes: Sequence[Scope], *, first: bool = False) -> User:
     """Who asks, with a key of one of these scopes; a person's changes carry the page's token."""
     found = await known(request)
     if found is None:
@@ -74,16 +83,61 @@ async def _scoped(request: Request, scopes: Sequence[Scope]) -> User:
             raise Problem(403, "form_expired", "This page is out of date: load it again.")
     if found.scope not in ("all", *scopes):
         raise Problem(403, "scope", f"This key is for {found.scope!r} alone.")
+    request.state.account = found.name
     limited(request, "request", found.name)
+    if found.first and not first:
+        raise Problem(403, FIRST_PASSWORD, "Choose a password of your own first.")
     return found
+
+
+async def noted(request: Request, person: User) -> User:
+    """The person, whose change is in the audit trail before it is made."""
+    if request.method not in SAFE:
+        given: dict[str, Any] = dict(request.path_params)
+        kind = request.headers.get("content-type", "")
+        if kind.startswith(_FORMS):
+            form = await request.form()
+            for name in form:
+                several = form.getlist(name)
+                given[name] = several if len(several) > 1 else several[0]
+        elif kind.startswith("application/json"):
+            with suppress(ValueError):
+                body = await request.json()
+                given |= body if isinstance(body, dict) else {}
+        action = request.scope["endpoint"].__name__.replace("_", " ")
+        told = details(given) | ({"by_key": person.key} if person.key else {})
+        note = partial(parts(request).audit.note, person.name, action, told)
+        request.state.noted = await blocking(note)
+    return person
+
+
+async def changer(request: Request) -> User:
+    """The account behind a request that may change what is its own."""
+    return await noted(request, await user(request))
 
 
 _FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 
 
 async def owner(request: Request) -> User:
-    """The owner behind a request."""
-    return _owning(await user(request))
+    """The owner of the service behind a request."""
+    return await noted(request, _owning(await user(request)))
+
+
+async def dataset_owner(request: Request) -> User:
+    """Who decides about the data set that the address names."""
+    found = await user(request)
+    if not found.manages(str(request.path_params.get("dataset"))):
+        raise _owners_only()
+    return await noted(request, found)
+
+
+async def some_owner(request: Request) -> User:
+    """Who decides about any data set."""
+    found = await user(request)
+    if not (found.owns or found.owned):
+        raise _owners_only()
+    return await noted(request, found)
 
 
 async def scraper(request: Request) -> User:
@@ -93,8 +147,12 @@ async def scraper(request: Request) -> User:
 
 def _owning(found: User) -> User:
     if not found.owns:
-        raise Problem(403, "owner_only", "Only an owner may do this.")
+        raise _owners_only()
     return found
+
+
+def _owners_only() -> Problem:
+    return Problem(403, "owner_only", "Only an owner may do this.")
 
 
 async def visitor(request: Request) -> User | None:

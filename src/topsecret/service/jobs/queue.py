@@ -15,11 +15,11 @@ import json
 import secrets
 import time
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import RowMapping, or_, select, update
+from sqlalchemy import RowMapping, and_, or_, select, update
 
 from topsecret.errors import (
     BudgetExceeded,
@@ -38,90 +38,15 @@ from topsecret.questions.top_k import top_k
 from topsecret.results.record import release_from, to_record
 from topsecret.results.release import Release
 from topsecret.service.datasets import Datasets
-from topsecret.service.filters import Filter, conditions, in_words
+from topsecret.service.filters import conditions
+from topsecret.service.jobs.job import ANSWERED, FAILED, IN_DOUBT, REFUSED, WORKING, Asked, Job
 from topsecret.service.jobs.release_schedule import CANCELLED, TIME_LIMIT, Turn, Turns
-from topsecret.service.preview import Length
 from topsecret.service.problems import Problem
 from topsecret.service.schema import JOBS
 from topsecret.service.shares import refusal
 
-WORKING, ANSWERED, REFUSED, FAILED, IN_DOUBT = (
-    "working",
-    "answered",
-    "refused",
-    "failed",
-    "in-doubt",
-)
-_PARTS = ("column", "verb", "value")
 _AT_ONCE = 100
 """How many jobs one account may have under way."""
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """One question in public terms."""
-
-    column: str
-    k: Length
-    epsilon: float | None
-    where: tuple[Filter, ...] = ()
-    counts: bool = False
-
-    @property
-    def words(self) -> str:
-        """The question in a few words."""
-        named = {"auto": "Most common values", "all": "All safe values"}
-        what = named[self.k] if isinstance(self.k, str) else f"Top {self.k}"
-        return f"{what} of {self.column}{in_words(self.where)}"
-
-    def to_text(self) -> str:
-        """As it is stored; what version 0.1 could ask is written as it wrote it."""
-        more: dict[str, object] = {"where": self.where} if self.where else {}
-        more |= {"counts": True} if self.counts else {}
-        return json.dumps([self.column, self.k, self.epsilon, *([more] if more else [])])
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """A question and what became of it, as it may be shown now."""
-
-    id: str
-    user: str
-    dataset: str
-    request: str
-    asked: Asked
-    state: str
-    time: datetime
-    error: str | None = None
-    message: str | None = None
-    release: Release | None = None
-    cause: str | None = None
-    """Why the data could not be read; for owners."""
-
-    def to_dict(self) -> dict[str, object]:
-        """As plain values that JSON can hold."""
-        return {
-            "id": self.id,
-            "dataset": self.dataset,
-            "request_id": self.request,
-            "column": self.asked.column,
-            "k": self.asked.k,
-            "epsilon": self.asked.epsilon,
-            "where": [dict(zip(_PARTS, one, strict=True)) for one in self.asked.where],
-            "counts": self.asked.counts,
-            "state": self.state,
-            "asked": self.time.isoformat(timespec="seconds"),
-            "error": self.error,
-            "message": self.message,
-            "answer": None if self.release is None else public(self.release),
-        }
-
-
-def public(release: Release) -> dict[str, object]:
-    """The answer for an analyst; the file behind the data set is the owner's business."""
-    record = release.to_dict()
-    del record["source"]
-    return record
 
 
 class Jobs:
@@ -176,20 +101,29 @@ class Jobs:
             )
         return self._seen(row), new
 
-    def find(self, identity: str, user: str | None) -> Job:
-        """One job as it may be shown now; a user's own, or any with None."""
+    def find(self, identity: str) -> Job:
+        """One job as it may be shown now."""
         query = select(JOBS).where(JOBS.c.id == identity)
-        if user is not None:
-            query = query.where(JOBS.c.user == user)
         with self._store.reading() as connection:
             row = connection.execute(query).mappings().one_or_none()
         if row is None:
-            raise Problem(404, "not_found", "there is no such answer for you")
+            raise no_such_answer()
         return self._seen(row)
 
-    def history(self, user: str | None, dataset: str | None = None, most: int = 100) -> list[Job]:
-        """The latest jobs, newest first."""
-        query = select(JOBS).order_by(JOBS.c.asked.desc()).limit(most)
+    def history(
+        self,
+        user: str | None,
+        dataset: str | None = None,
+        most: int = 100,
+        before: str | None = None,
+    ) -> list[Job]:
+        """The latest jobs, or the latest before one of them, newest first."""
+        query = select(JOBS).order_by(JOBS.c.asked.desc(), JOBS.c.id.desc()).limit(most)
+        if before is not None:
+            found = self.find(before)
+            at = select(JOBS.c.asked).where(JOBS.c.id == found.id).scalar_subquery()
+            same = and_(JOBS.c.asked == at, JOBS.c.id < found.id)
+            query = query.where(or_(JOBS.c.asked < at, same))
         if user is not None:
             query = query.where(JOBS.c.user == user)
         if dataset is not None:
@@ -241,9 +175,9 @@ class Jobs:
         with self._store.reading() as connection:
             return set(connection.execute(select(JOBS.c.id).where(*mine)).scalars())
 
-    def cancel(self, identity: str, user: str | None) -> Job:
+    def cancel(self, identity: str) -> Job:
         """End a question that is under way; one that has ended stays as it is."""
-        found = self.find(identity, user)
+        found = self.find(identity)
         with self._store.writing() as connection:
             connection.execute(
                 update(JOBS)
@@ -252,6 +186,14 @@ class Jobs:
             )
         self.watch({identity})
         return found
+
+    def cancel_all(self, user: str) -> None:
+        """End everything that an account has under way."""
+        mine = (JOBS.c.user == user, JOBS.c.state == WORKING)
+        with self._store.writing() as connection:
+            ended = set(connection.execute(select(JOBS.c.id).where(*mine)).scalars())
+            connection.execute(update(JOBS).where(*mine).values(cancelled=time.time()))
+        self.watch(ended)
 
     def _run(self, row: RowMapping, turn: Turn) -> str:
         ended = self._ended(row, self._ledger.paced(turn), turn)
@@ -280,7 +222,7 @@ class Jobs:
 
     def _ended(self, row: RowMapping, ledger: Ledger, turn: Turn) -> dict[str, object]:
         """Ask, and put the outcome into words that hold nothing of the data."""
-        asked = _asked(row)
+        asked = Asked.from_text(row["question"])
         try:
             dataset = self._datasets.get(row["dataset"])
             source, table = self._datasets.events(dataset)
@@ -340,7 +282,7 @@ class Jobs:
             row["user"],
             row["dataset"],
             row["request"],
-            _asked(row),
+            Asked.from_text(row["question"]),
             row["state"] if ended else WORKING,
             datetime.fromtimestamp(row["asked"], UTC),
             row["error"] if ended else None,
@@ -350,11 +292,9 @@ class Jobs:
         )
 
 
-def _asked(row: RowMapping) -> Asked:
-    column, k, epsilon, *more = json.loads(row["question"])
-    extra = more[0] if more else {}
-    where = tuple((one[0], one[1], one[2]) for one in extra.get("where", ()))
-    return Asked(column, k, epsilon, where, extra.get("counts", False))
+def no_such_answer() -> Problem:
+    """There is none, or none for this account: they must look alike."""
+    return Problem(404, "not_found", "there is no such answer for you")
 
 
 _UNREAD: dict[str, object] = {

@@ -16,8 +16,10 @@ from topsecret.service.auth.dependencies import (
     SESSION,
     VISIT,
     address,
+    changer,
     check_origin,
     limited,
+    newcomer,
     take_all,
     user,
 )
@@ -27,6 +29,8 @@ from topsecret.service.web.rendering import render
 
 account_pages = APIRouter(include_in_schema=False)
 Person = Annotated[User, Depends(user)]
+Newcomer = Annotated[User, Depends(newcomer)]
+Changer = Annotated[User, Depends(changer)]
 Text = Annotated[str, Form(max_length=300)]
 LongText = Annotated[str, Form(max_length=2000)]
 DEVICE_SECONDS = 400 * 86400
@@ -51,13 +55,13 @@ async def log_in(
     # Every try is counted before the slow look at the password, and forgotten if it was right. A
     # browser from which the person came in before has tries of its own, whatever others do.
     device = request.cookies.get(DEVICE, "")
-    came_before = await blocking(lambda: bool(device) and service.accounts.knows(device, name))
+    came_before = await blocking(lambda: bool(device) and service.devices.knows(device, name))
     if came_before:
         tries = [("try", f"log-in on {device[:20]}")]
     else:
         tries = [("try", f"log-in from {address(request)}"), ("name", f"log-in of {name}")]
     take_all(service.limits, tries)
-    token = await blocking(partial(service.accounts.log_in, name, password))
+    token = await blocking(partial(service.accounts.log_in, name, password, agent(request)))
     service.metrics.log_in("accepted" if token else "refused")
     if token is not None:
         for who in tries:
@@ -65,8 +69,9 @@ async def log_in(
     else:
         wrong = "Name and password do not match. Please try again."
         return _door(request, "login.html", 401, wrong=wrong, name=name, to=_local(to))
+    await blocking(partial(service.audit.note, name, "log in"))
     inside = _inside(request, token, _local(to) or "/")
-    made = await blocking(partial(service.accounts.device, name))
+    made = await blocking(partial(service.devices.new, name))
     secure = service.settings.https
     inside.set_cookie(
         DEVICE, made, max_age=DEVICE_SECONDS, httponly=True, samesite="strict", secure=secure
@@ -75,7 +80,7 @@ async def log_in(
 
 
 @account_pages.post("/logout")
-async def log_out(request: Request, person: Person) -> Response:
+async def log_out(request: Request, person: Newcomer) -> Response:
     """Close the session."""
     token = request.cookies.get(SESSION, "")
     await blocking(partial(parts(request).accounts.log_out, token))
@@ -113,7 +118,9 @@ async def set_up(
             wrong = f"{str(error)[:1].upper()}{str(error)[1:]}."
     if wrong:
         return _door(request, "setup.html", 400, token=token, wrong=wrong, name=name)
-    session = await blocking(partial(service.accounts.log_in, name.strip().lower(), password))
+    name = name.strip().lower()
+    await blocking(partial(service.audit.note, name, "set up"))
+    session = await blocking(partial(service.accounts.log_in, name, password, agent(request)))
     return _inside(request, session or "", "/owner")
 
 
@@ -123,25 +130,49 @@ async def account(request: Request, person: Person) -> Response:
     return await _account(request, person)
 
 
+@account_pages.get("/account/password")
+async def first_password(request: Request, person: Newcomer) -> Response:
+    """The form for somebody who came in with a password that another handed over."""
+    return render(request, "password.html", person, wrong="")
+
+
 @account_pages.post("/account/password")
-async def change_password(request: Request, person: Person, old: Text, new: Text) -> Response:
+async def change_password(request: Request, person: Newcomer, old: Text, new: Text) -> Response:
     """Change the password; every session ends, and a new one begins here."""
     service = parts(request)
     limited(request, "try", f"password of {person.name}")
+    wrong = ""
     if not await blocking(partial(service.accounts.check_password, person.name, old)):
-        return await _account(request, person, 400, wrong="The old password is not right.")
-    try:
-        await blocking(partial(service.accounts.set_password, person.name, new))
-    except InvalidParameter as error:
-        return await _account(request, person, 400, wrong=f"{error}.")
-    token = await blocking(partial(service.accounts.log_in, person.name, new))
-    return _inside(request, token or "", "/account")
+        wrong = "The old password is not right."
+    elif old == new:
+        wrong = "The new password is the old one."
+    else:
+        try:
+            await blocking(partial(service.accounts.set_password, person.name, new))
+        except InvalidParameter as error:
+            wrong = f"{str(error)[:1].upper()}{str(error)[1:]}."
+    if wrong and person.first:
+        return render(request, "password.html", person, 400, wrong=wrong)
+    if wrong:
+        return await _account(request, person, 400, wrong=wrong)
+    token = await blocking(partial(service.accounts.begin, person.name, agent(request)))
+    return _inside(request, token, "/" if person.first else "/account")
+
+
+@account_pages.post("/account/sessions/end")
+async def end_session(request: Request, person: Changer, session: Text = "") -> Response:
+    """End one of one's sessions, or all but this one."""
+    accounts, token = parts(request).accounts, request.cookies.get(SESSION, "")
+    for one in await blocking(partial(accounts.sessions, person.name, token)):
+        if one.id == session or (not session and not one.here):
+            await blocking(partial(accounts.end_session, person.name, one.id))
+    return RedirectResponse("/account", 303)
 
 
 @account_pages.post("/account/keys")
 async def make_key(
     request: Request,
-    person: Person,
+    person: Changer,
     label: Text,
     scope: Annotated[Scope, Form()] = "ask",
     days: Annotated[int, Form(ge=0, le=3650)] = 90,
@@ -158,7 +189,7 @@ async def make_key(
 
 
 @account_pages.post("/account/keys/revoke")
-async def revoke_key(request: Request, person: Person, key: Text) -> Response:
+async def revoke_key(request: Request, person: Changer, key: Text) -> Response:
     """End a key."""
     await blocking(partial(parts(request).accounts.revoke_key, person.name, key))
     return RedirectResponse("/account", 303)
@@ -167,8 +198,11 @@ async def revoke_key(request: Request, person: Person, key: Text) -> Response:
 async def _account(
     request: Request, person: User, status: int = 200, *, wrong: str = "", made: str = ""
 ) -> Response:
-    keys = await blocking(partial(parts(request).accounts.keys, person.name))
-    return render(request, "account.html", person, status, keys=keys, wrong=wrong, made=made)
+    accounts, token = parts(request).accounts, request.cookies.get(SESSION, "")
+    keys = await blocking(partial(accounts.keys, person.name))
+    sessions = await blocking(partial(accounts.sessions, person.name, token))
+    shown = {"keys": keys, "sessions": sessions, "wrong": wrong, "made": made}
+    return render(request, "account.html", person, status, **shown)
 
 
 def _door(request: Request, template: str, status: int = 200, **values: str) -> Response:
@@ -178,6 +212,11 @@ def _door(request: Request, template: str, status: int = 200, **values: str) -> 
     secure = parts(request).settings.https
     page.set_cookie(VISIT, visit, httponly=True, samesite="strict", secure=secure)
     return page
+
+
+def agent(request: Request) -> str:
+    """What the browser calls itself."""
+    return request.headers.get("user-agent", "")
 
 
 def _local(to: str) -> str:

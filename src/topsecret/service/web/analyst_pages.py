@@ -12,17 +12,18 @@ from fastapi.responses import RedirectResponse
 from starlette.datastructures import FormData
 
 from topsecret.service import shapes
-from topsecret.service.api import asked, found, metered
+from topsecret.service.api import asked, cancelled, found, listed, metered
 from topsecret.service.auth.accounts import User
 from topsecret.service.auth.dependencies import user, visitor
 from topsecret.service.filters import VERBS, Filter
-from topsecret.service.jobs.queue import Asked
+from topsecret.service.jobs.job import Asked
 from topsecret.service.preview import EPSILONS, LARGEST_K, Length
 from topsecret.service.problems import Problem
 from topsecret.service.state import Parts, blocking, parts
 from topsecret.service.web.rendering import expert, lines, percent_left, plain, render
 
 pages = APIRouter(include_in_schema=False)
+PAGE = 50
 Person = Annotated[User, Depends(user)]
 
 
@@ -30,6 +31,8 @@ Person = Annotated[User, Depends(user)]
 async def home(request: Request) -> Response:
     """The data sets that the visitor may ask."""
     service, person = parts(request), await visitor(request)
+    if person is not None and person.first:
+        return RedirectResponse("/account/password", 303)
     if person is None:
         empty = await blocking(lambda: service.accounts.empty)
         return RedirectResponse("/setup" if empty else "/login", 303)
@@ -66,10 +69,28 @@ async def ask(
 
 
 @pages.get("/answers")
-async def history(request: Request, person: Person) -> Response:
-    """What the visitor asked."""
-    jobs = await blocking(partial(parts(request).jobs.history, person.name))
-    return render(request, "history.html", person, jobs=jobs)
+async def history(
+    request: Request,
+    person: Person,
+    dataset: shapes.OfDataset = None,
+    before: shapes.Before = None,
+) -> Response:
+    """What the visitor asked or, of a data set that they may view, everybody."""
+    service, all_of = parts(request), dataset is not None and person.sees(dataset)
+    jobs = await blocking(partial(listed, service, person, dataset, before, PAGE))
+    known = await blocking(partial(service.datasets.open_to, person.name, person.sees))
+    viewed = [one for one in known if person.sees(one.name)]
+    older = jobs[-1].id if len(jobs) == PAGE else ""
+    return render(
+        request,
+        "history.html",
+        person,
+        jobs=jobs,
+        viewed=viewed,
+        dataset=dataset,
+        all_of=all_of,
+        older=older,
+    )
 
 
 @pages.get("/answers/{answer}")
@@ -98,8 +119,7 @@ async def answer(request: Request, person: Person, answer: shapes.Identity) -> R
 @pages.post("/answers/{answer}/cancel")
 async def cancel(request: Request, person: Person, answer: shapes.Identity) -> Response:
     """End a question that is under way."""
-    whose = None if person.owns else person.name
-    await blocking(partial(parts(request).jobs.cancel, answer, whose))
+    await cancelled(request, person, answer)
     return RedirectResponse(f"/answers/{answer}", 303)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Form, Request, Response
 from fastapi.responses import RedirectResponse
@@ -14,10 +14,10 @@ from topsecret.errors import InvalidParameter, SourceError
 from topsecret.ledger import Metered
 from topsecret.ledger.account import what_is_left
 from topsecret.service import shapes
-from topsecret.service.api_owner import adding_up, allowed, closed, in_doubt
-from topsecret.service.auth.accounts import Role, User
-from topsecret.service.auth.credentials import new_password
-from topsecret.service.auth.dependencies import owner
+from topsecret.service.api_owner import adding_up, allowed, closed, in_doubt, written_off
+from topsecret.service.auth.accounts import User
+from topsecret.service.auth.dependencies import dataset_owner, owner, some_owner
+from topsecret.service.auth.roles import DatasetRole
 from topsecret.service.datasets import NewDataset
 from topsecret.service.filters import KINDS
 from topsecret.service.state import Parts, blocking, parts
@@ -25,6 +25,8 @@ from topsecret.service.web.rendering import percent_left, render
 
 owner_pages = APIRouter(prefix="/owner", include_in_schema=False)
 Owner = Annotated[User, Depends(owner)]
+DatasetOwner = Annotated[User, Depends(dataset_owner)]
+SomeOwner = Annotated[User, Depends(some_owner)]
 Text = Annotated[str, Form(max_length=300)]
 
 
@@ -61,11 +63,11 @@ class Given:
 
 
 @owner_pages.get("")
-async def overview(request: Request, person: Owner) -> Response:
+async def overview(request: Request, person: SomeOwner) -> Response:
     """All data sets with their budgets."""
     service = parts(request)
-    cards = await blocking(partial(_cards, service))
-    doubts = await blocking(partial(in_doubt, service))
+    cards = await blocking(partial(_cards, service, person))
+    doubts = await blocking(partial(in_doubt, service, person))
     return render(request, "owner.html", person, cards=cards, doubts=len(doubts))
 
 
@@ -129,7 +131,7 @@ async def register(
 
 
 @owner_pages.get("/datasets/{dataset}")
-async def one(request: Request, person: Owner, dataset: shapes.DatasetName) -> Response:
+async def one(request: Request, person: DatasetOwner, dataset: shapes.DatasetName) -> Response:
     """A data set: its budget, the shares of it, what happened."""
     return await _one(request, person, dataset)
 
@@ -137,7 +139,7 @@ async def one(request: Request, person: Owner, dataset: shapes.DatasetName) -> R
 @owner_pages.post("/datasets/{dataset}/allow")
 async def allow(
     request: Request,
-    person: Owner,
+    person: DatasetOwner,
     dataset: shapes.DatasetName,
     analyst: Text,
     epsilon: Text = "",
@@ -156,71 +158,41 @@ async def allow(
 
 
 @owner_pages.post("/datasets/{dataset}/close")
-async def close(request: Request, person: Owner, dataset: shapes.DatasetName) -> Response:
+async def close(request: Request, person: DatasetOwner, dataset: shapes.DatasetName) -> Response:
     """Admit nothing more."""
     await blocking(partial(closed, parts(request), dataset))
     return RedirectResponse(f"/owner/datasets/{dataset}", 303)
 
 
-@owner_pages.get("/analysts")
-async def analysts(request: Request, person: Owner) -> Response:
-    """Who has an account."""
-    return await _analysts(request, person)
-
-
-@owner_pages.post("/analysts")
-async def add_analyst(
-    request: Request, person: Owner, name: Text, role: Annotated[Role, Form()] = "analyst"
+@owner_pages.post("/datasets/{dataset}/roles")
+async def give_role(
+    request: Request,
+    person: DatasetOwner,
+    dataset: shapes.DatasetName,
+    name: Text,
+    role: Annotated[DatasetRole | Literal["none"], Form()],
 ) -> Response:
-    """Let somebody in; the first password is on the page that answers and nowhere else."""
-    password, known = new_password(), name.strip().lower()
-    try:
-        await blocking(partial(parts(request).accounts.add, known, role, password))
-    except InvalidParameter as error:
-        return await _analysts(
-            request, person, 400, wrong=f"{str(error)[:1].upper()}{str(error)[1:]}."
-        )
-    return await _analysts(request, person, made=(known, password))
-
-
-@owner_pages.post("/analysts/reset")
-async def reset(request: Request, person: Owner, name: Text) -> Response:
-    """A new first password for somebody who forgot theirs."""
-    password = new_password()
-    await blocking(partial(parts(request).accounts.set_password, name, password))
-    return await _analysts(request, person, made=(name, password))
-
-
-@owner_pages.post("/analysts/remove")
-async def remove(request: Request, person: Owner, name: Text) -> Response:
-    """Let somebody in no more."""
-    try:
-        await blocking(partial(parts(request).accounts.deactivate, name))
-    except InvalidParameter as error:
-        return await _analysts(
-            request, person, 400, wrong=f"{str(error)[:1].upper()}{str(error)[1:]}."
-        )
-    return RedirectResponse("/owner/analysts", 303)
-
-
-@owner_pages.post("/analysts/revoke")
-async def revoke(request: Request, person: Owner, name: Text, key: Text) -> Response:
-    """End a key of somebody's."""
-    await blocking(partial(parts(request).accounts.revoke_key, name, key))
-    return RedirectResponse("/owner/analysts", 303)
+    """Make somebody an owner or a viewer of this data set, or neither."""
+    service = parts(request)
+    await blocking(partial(service.datasets.get, dataset))
+    if role == "none":
+        await blocking(partial(service.roles.take, dataset, name))
+    else:
+        await blocking(partial(service.roles.give, dataset, name, role))
+    return RedirectResponse(f"/owner/datasets/{dataset}", 303)
 
 
 @owner_pages.get("/in-doubt")
-async def doubts(request: Request, person: Owner) -> Response:
+async def doubts(request: Request, person: SomeOwner) -> Response:
     """Reservations without a known end."""
-    entries = await blocking(partial(in_doubt, parts(request)))
+    entries = await blocking(partial(in_doubt, parts(request), person))
     return render(request, "doubts.html", person, entries=entries)
 
 
 @owner_pages.post("/in-doubt")
-async def write_off(request: Request, person: Owner, reservation: Text) -> Response:
+async def write_off(request: Request, person: SomeOwner, reservation: Text) -> Response:
     """Give one back."""
-    await blocking(partial(parts(request).ledger.write_off, reservation))
+    await blocking(partial(written_off, parts(request), person, reservation))
     return RedirectResponse("/owner/in-doubt", 303)
 
 
@@ -273,6 +245,7 @@ async def _one(
     users = await blocking(service.accounts.users)
     jobs = await blocking(partial(service.jobs.history, None, name, 30))
     others = await blocking(partial(service.datasets.also, dataset))
+    members = await blocking(partial(service.roles.members, name))
     shares = [
         {
             "analyst": share.analyst,
@@ -293,31 +266,18 @@ async def _one(
         left=percent_left(account),
         shares=shares,
         users=users,
+        members=members,
         jobs=jobs,
         warning=adding_up(others),
         wrong=wrong,
     )
 
 
-async def _analysts(
-    request: Request,
-    person: User,
-    status: int = 200,
-    *,
-    wrong: str = "",
-    made: tuple[str, str] | None = None,
-) -> Response:
-    accounts = parts(request).accounts
-    users = await blocking(accounts.users)
-    keys = {one.name: await blocking(partial(accounts.keys, one.name)) for one in users}
-    return render(
-        request, "analysts.html", person, status, users=users, keys=keys, wrong=wrong, made=made
-    )
-
-
-def _cards(service: Parts) -> list[dict[str, Any]]:
+def _cards(service: Parts, person: User) -> list[dict[str, Any]]:
     cards = []
     for dataset in service.datasets.all():
+        if not person.manages(dataset.name):
+            continue
         account = service.ledger.account(dataset.name)
         cards.append(
             {

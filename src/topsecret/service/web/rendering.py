@@ -16,7 +16,7 @@ from topsecret.ledger.amounts import Amounts
 from topsecret.service.auth import credentials
 from topsecret.service.auth.accounts import User
 from topsecret.service.auth.dependencies import SESSION, visitor
-from topsecret.service.jobs.queue import Job
+from topsecret.service.jobs.job import Job
 from topsecret.service.problems import Problem
 
 _TEMPLATES = Environment(

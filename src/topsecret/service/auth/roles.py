@@ -1,0 +1,57 @@
+"""Roles in single data sets: who decides about one, and who sees its answers.
+
+Owners of the service have every right; whoever has a share may ask. Beside them a data set may have
+owners of its own, who share, edit, pause and close it, and viewers, who see all its answers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from sqlalchemy import ColumnElement, delete, select
+
+from topsecret.errors import InvalidParameter
+from topsecret.ledger.store import Store
+from topsecret.service.schema import ROLES, USERS
+
+DatasetRole = Literal["owner", "viewer"]
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """Somebody with a role in a data set."""
+
+    name: str
+    role: DatasetRole
+
+
+class Roles:
+    """The roles in the service's store. Every method may block."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def members(self, dataset: str) -> list[Member]:
+        """Everybody with a role in the data set."""
+        query = select(ROLES).where(ROLES.c.dataset == dataset).order_by(ROLES.c.user)
+        with self._store.reading() as connection:
+            return [Member(row.user, row.role) for row in connection.execute(query)]
+
+    def give(self, dataset: str, user: str, role: DatasetRole) -> None:
+        """Give somebody a role, instead of the one they may have had."""
+        active = select(USERS.c.name).where(USERS.c.name == user, USERS.c.active == 1)
+        with self._store.writing() as connection:
+            if connection.execute(active).first() is None:
+                raise InvalidParameter(f"there is no account {user!r}")
+            connection.execute(delete(ROLES).where(*_one(dataset, user)))
+            connection.execute(ROLES.insert().values(dataset=dataset, user=user, role=role))
+
+    def take(self, dataset: str, user: str) -> bool:
+        """Take a role away; False when there was none."""
+        with self._store.writing() as connection:
+            return connection.execute(delete(ROLES).where(*_one(dataset, user))).rowcount == 1
+
+
+def _one(dataset: str, user: str) -> tuple[ColumnElement[bool], ...]:
+    return ROLES.c.dataset == dataset, ROLES.c.user == user

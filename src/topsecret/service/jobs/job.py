@@ -1,0 +1,95 @@
+"""A question and what became of it, as plain values."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+
+from topsecret.results.release import Release
+from topsecret.service.filters import Filter, in_words
+from topsecret.service.preview import Length
+
+WORKING, ANSWERED, REFUSED, FAILED, IN_DOUBT = (
+    "working",
+    "answered",
+    "refused",
+    "failed",
+    "in-doubt",
+)
+_PARTS = ("column", "verb", "value")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One question in public terms."""
+
+    column: str
+    k: Length
+    epsilon: float | None
+    where: tuple[Filter, ...] = ()
+    counts: bool = False
+
+    @property
+    def words(self) -> str:
+        """The question in a few words."""
+        named = {"auto": "Most common values", "all": "All safe values"}
+        what = named[self.k] if isinstance(self.k, str) else f"Top {self.k}"
+        return f"{what} of {self.column}{in_words(self.where)}"
+
+    def to_text(self) -> str:
+        """As it is stored; what version 0.1 could ask is written as it wrote it."""
+        more: dict[str, object] = {"where": self.where} if self.where else {}
+        more |= {"counts": True} if self.counts else {}
+        return json.dumps([self.column, self.k, self.epsilon, *([more] if more else [])])
+
+    @classmethod
+    def from_text(cls, text: str) -> Asked:
+        """As it was stored."""
+        column, k, epsilon, *more = json.loads(text)
+        extra = more[0] if more else {}
+        where = tuple((one[0], one[1], one[2]) for one in extra.get("where", ()))
+        return cls(column, k, epsilon, where, extra.get("counts", False))
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A question and what became of it, as it may be shown now."""
+
+    id: str
+    user: str
+    dataset: str
+    request: str
+    asked: Asked
+    state: str
+    time: datetime
+    error: str | None = None
+    message: str | None = None
+    release: Release | None = None
+    cause: str | None = None
+    """Why the data could not be read; for owners."""
+
+    def to_dict(self) -> dict[str, object]:
+        """As plain values that JSON can hold."""
+        return {
+            "id": self.id,
+            "dataset": self.dataset,
+            "request_id": self.request,
+            "column": self.asked.column,
+            "k": self.asked.k,
+            "epsilon": self.asked.epsilon,
+            "where": [dict(zip(_PARTS, one, strict=True)) for one in self.asked.where],
+            "counts": self.asked.counts,
+            "state": self.state,
+            "asked": self.time.isoformat(timespec="seconds"),
+            "error": self.error,
+            "message": self.message,
+            "answer": None if self.release is None else public(self.release),
+        }
+
+
+def public(release: Release) -> dict[str, object]:
+    """The answer for an analyst; the file behind the data set is the owner's business."""
+    record = release.to_dict()
+    del record["source"]
+    return record

@@ -1,0 +1,128 @@
+"""The audit trail: nothing is changed without an entry, no entry holds a secret, none can go."""
+
+import json
+from pathlib import Path
+
+import pytest
+from serving import PASSWORD, Here
+from sqlalchemy import delete, update
+from test_coming_in import log_in
+from test_routes import WHO
+from test_teams import browser, post
+
+from topsecret.cli import main
+from topsecret.errors import InvalidParameter, LedgerError
+from topsecret.ledger.store import Store
+from topsecret.service import schema
+from topsecret.service.audit import Trail, faults
+from topsecret.service.witness import Witness
+
+QUIET = {"/api/v1/datasets/{dataset}/plan", "/api/v1/datasets/{dataset}/ask", "/datasets/{dataset}"}
+DOORS = {"/login", "/setup"}
+"""Noted in their own way, once somebody was let in."""
+
+
+def test_every_change_is_noted_and_says_when_it_was_refused(service: Here) -> None:
+    for method, path in sorted(WHO):
+        if method == "GET" or path in QUIET | DOORS or path.endswith("/cancel"):
+            continue
+        names = ("dataset", "answer", "key", "name", "reservation", "session", "source")
+        concrete = path.format(**dict.fromkeys(names, "nothing"))
+        before = service.parts.audit.reached()[0]
+        status = service.call("olga", method, concrete).status_code
+        noted = list(service.parts.audit.page(most=service.parts.audit.reached()[0] - before))
+        assert len(noted) == (2 if status >= 400 else 1), (method, path, status)
+        assert all(json.loads(one.body)["by"] == "olga" for one in noted)
+        if status >= 400:
+            assert json.loads(noted[0].body)["status"] == status
+
+
+def test_an_entry_says_what_was_done_and_no_secret(service: Here) -> None:
+    share = {"analyst": "ann", "epsilon": 4}
+    assert service.call("olga", "POST", "/api/v1/datasets/events/allowances", share).is_success
+    entry = service.call("olga", "GET", "/api/v1/audit?limit=1").json()[0]
+    assert (entry["by"], entry["action"]) == ("olga", "allow")
+    assert entry["details"] | share == entry["details"]
+    assert entry["details"]["by_key"] == service.keys["olga"].split("_")[1]
+    with browser(service, "bob") as client:
+        secret = "another long password"
+        changed = post(client, "/account", "/account/password", old=PASSWORD, new=secret)
+        assert changed.status_code == 303
+        post(client, "/account", "/account/keys/revoke", key=service.keys["ann"])
+        post(client, "/account", "/account/password", old=secret, new=PASSWORD)
+    whole = service.call("olga", "GET", "/owner/audit/download.jsonl").text
+    assert [json.loads(line)["position"] for line in whole.splitlines()] == [
+        *range(1, len(whole.splitlines()) + 1)
+    ]
+    for hidden in (PASSWORD, secret, service.keys["ann"].split("_", 2)[2][:8], "csrf"):
+        assert hidden not in whole
+    assert "log in" in whole
+    assert "change password" in service.call("olga", "GET", "/owner/audit").text
+
+
+def test_who_did_not_come_in_leaves_no_entry(service: Here) -> None:
+    before = service.parts.audit.reached()
+    assert log_in(service.client, "ann", "wrong").status_code == 401
+    assert service.call("ann", "POST", "/api/v1/datasets/events/close").status_code == 403
+    assert service.parts.audit.reached() == before
+
+
+def test_nothing_is_changed_that_cannot_be_noted(
+    service: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> int:
+        raise LedgerError("the disk is full")
+
+    monkeypatch.setattr(service.parts.audit, "note", full)
+    body = {"name": "unseen"}
+    assert service.call("olga", "POST", "/api/analysts", body).status_code == 503
+    assert "unseen" not in {one.name for one in service.parts.accounts.users()}
+
+
+def ended(command: list[str]) -> object:
+    with pytest.raises(SystemExit) as stop:
+        main(command)
+    return stop.value.code
+
+
+def test_what_was_written_cannot_be_changed_or_cut(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = Store(str(tmp_path / "service.db"))
+    schema.create(store)
+    trail = Trail(store)
+    for number in range(4):
+        assert trail.note("olga", "allow", {"epsilon": number}) == number + 1
+    assert list(faults(trail.all())) == []
+    reached = trail.reached()
+    command = ["service", "audit", "--home", str(tmp_path)]
+    assert ended(command) == 0
+    printed = [json.loads(line)["details"] for line in capsys.readouterr().out.splitlines()]
+    assert printed == [{"epsilon": number} for number in range(4)]
+    with store.writing() as connection:
+        second = schema.AUDIT.c.position == 2
+        connection.execute(update(schema.AUDIT).where(second).values(body='{"by":"ann"}'))
+    assert list(faults(trail.all())) == ["entry 2 is not what was written"]
+    assert ended(command) == 1
+    assert "FAULT: entry 2" in capsys.readouterr().err
+    with store.writing() as connection:
+        connection.execute(delete(schema.AUDIT).where(second))
+    assert list(faults(trail.all())) == ["entry 3 is not what was written"]
+    assert trail.passed(*reached)
+    with store.writing() as connection:
+        connection.execute(delete(schema.AUDIT).where(schema.AUDIT.c.position == 4))
+    assert not trail.passed(*reached)
+    store.close()
+
+
+def test_the_witness_misses_entries_that_were_cut(fresh: Here) -> None:
+    witness = Witness(fresh.parts.settings.home / "elsewhere.json")
+    ledger, trail = fresh.parts.ledger, fresh.parts.audit
+    trail.note("olga", "allow")
+    trail.note("olga", "close")
+    witness.note(ledger, trail)
+    witness.check(ledger, trail)
+    with fresh.parts.store.writing() as connection:
+        connection.execute(delete(schema.AUDIT).where(schema.AUDIT.c.position == 2))
+    with pytest.raises(InvalidParameter, match="audit trail has forgotten"):
+        witness.check(ledger, trail)
