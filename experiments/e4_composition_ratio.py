@@ -2,7 +2,7 @@
 
     python -m experiments E4
 
-The figure divides the optimal composition of k general ε-DP steps (Kairouz, Oh & Viswanathan) by
+The figure divides the optimal composition of k general ε-DP steps (Kairouz, Oh & Viswanath) by
 the bound of Lemma 4.4 for k ε-bounded-range steps. Beside it stands the same ratio with the
 optimal composition of bounded-range steps, which the paper did not have.
 """

@@ -19,6 +19,7 @@ PAGES = {
 """Without the links to the glossary, which stand in the middle of sentences."""
 CHOOSING = PAGES["docs/choosing.md"]
 PLANNING = PAGES["docs/planning.md"]
+ACCOUNTING = PAGES["docs/accounting.md"]
 
 
 def lead(**question: object) -> int:
@@ -136,6 +137,11 @@ def test_four_persons_at_a_large_epsilon_may_well_be_named() -> None:
         law = mechanism.distribution(Histogram.of({"rare": persons}))
         named = sum(chance for outcome, chance in law.items() if "rare" in outcome)
         assert named <= 1e-6 * sum(math.exp(5.0 * step) for step in range(persons))
+
+
+def test_what_two_people_have_together() -> None:
+    delta = math.ceil(1e-6 * (1 + math.e) * 1e7) / 1e7
+    assert f"at ε = 1 and δ = 10⁻⁶ that is 2 and {delta * 1e6:.1f}·10⁻⁶" in ACCOUNTING
 
 
 def test_the_numbers_of_the_first_page() -> None:

@@ -43,3 +43,28 @@ def test_no_paragraph_is_long(page: Path) -> None:
     blocks = re.split(r"\n\s*\n|\n(?=\s*(?:[-*|#]|\d+\.) ?)", text)
     long = [(len(block.split()), block[:60]) for block in blocks if len(block.split()) > 120]
     assert not [entry for entry in long if not entry[1].lstrip().startswith("|")], long
+
+
+PRIVATE = (
+    r"(?:tell|tells|told)[^.|\n]{0,25} apart",
+    r"repeats? for nothing",
+    r"enforced by the source, not believed",
+    r"even chance",
+    r"dearer",
+    r"lead over rank",
+    r"apart by spaces",
+    r"costs the symbols",
+)
+"""What only its authors would say; the glossary has the words of the field."""
+SHOWN = re.compile("|".join(PRIVATE), re.I)
+TEXTS = [*glossary.pages(), *(ROOT / "docs" / name for name in ("commands.md", "notation.md"))]
+
+
+@pytest.mark.parametrize("page", TEXTS, ids=lambda page: page.stem)
+def test_no_private_language(page: Path) -> None:
+    prose = re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.M | re.S)
+    assert not [found[0] for found in SHOWN.finditer(prose)]
+
+
+def test_private_language_is_found() -> None:
+    assert SHOWN.search("a column that tells persons apart")

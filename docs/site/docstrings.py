@@ -22,8 +22,42 @@ class Docstrings(griffe.Extension):
 
     def on_instance(self, *, obj: Any, **_: Any) -> None:
         """Called for every module, class, function and attribute."""
-        if not obj.is_alias and obj.docstring:
-            obj.docstring.value = markdown(obj.docstring.value)
+        if obj.is_alias or not obj.docstring:
+            return
+        obj.docstring.value = markdown(obj.docstring.value) + parameters(obj)
+
+
+def parameters(obj: Any) -> str:
+    """A table of what a function, or a frozen dataclass, takes; nothing for one parameter."""
+    if obj.is_function:
+        rows = [
+            (one.name, one.annotation, one.default, "")
+            for one in obj.parameters
+            if one.name not in ("self", "cls") and not one.name.startswith("_")
+        ]
+    elif obj.is_class and any("dataclass" in str(one.value) for one in obj.decorators):
+        rows = [
+            (name, one.annotation, one.value, one.docstring.value if one.docstring else "")
+            for name, one in obj.members.items()
+            if not one.is_alias and one.is_attribute and "instance-attribute" in one.labels
+            if not name.startswith("_") and "property" not in one.labels
+        ]
+    else:
+        return ""
+    lines = [
+        f"| `{name}` | {cell(kind)} | {cell(default) or 'needed'} | {' '.join(words.split())} |"
+        for name, kind, default, words in rows
+    ]
+    head = "| parameter | type | default | meaning |\n| --- | --- | --- | --- |"
+    if not any(words for *_, words in rows):
+        lines = [line.rsplit("|", 2)[0] + "|" for line in lines]
+        head = "| parameter | type | default |\n| --- | --- | --- |"
+    return "\n\n" + "\n".join([head, *lines]) + "\n" if len(rows) > 1 else ""
+
+
+def cell(code: Any) -> str:
+    """An expression as code that may stand in a table."""
+    return "" if code is None else "`" + str(code).replace("|", "\\|") + "`"
 
 
 def literal(found: re.Match[str]) -> str:

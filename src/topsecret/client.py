@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import secrets
 import time
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -21,7 +22,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
-from topsecret.errors import BudgetExceeded, InvalidParameter, ServiceError
+from topsecret.errors import BudgetExceeded, InvalidParameter, ServiceError, WeakPrivacy
 
 if TYPE_CHECKING:
     from urllib.request import OpenerDirector
@@ -143,7 +144,10 @@ class Service:
         if job["answer"] is None:
             kind = BudgetExceeded if job["error"] == "budget_exceeded" else ServiceError
             raise kind(str(job["message"]))
-        return _answer(job)
+        answer = _answer(job)
+        if "Weak" in answer.receipt:
+            warnings.warn(answer.receipt["Weak"].rstrip("."), WeakPrivacy, stacklevel=2)
+        return answer
 
     def _call(self, method: str, path: str, body: Mapping[str, object] | None = None) -> Any:
         from urllib.error import HTTPError  # here: importing topsecret must stay quick

@@ -23,6 +23,8 @@
 
 A message says what was given, the rule and the fix. It is built from public parameters alone:
 nothing that a person's data can influence appears in it or decides that it is raised.
+
+There is one warning, ``WeakPrivacy`` (UserWarning), of a budget that protects little.
 """
 
 from __future__ import annotations
@@ -128,3 +130,11 @@ class Taken(LedgerError):
 
 class VerificationFailed(TopSecretError, AssertionError):
     """A mechanism breaks its own claim."""
+
+
+class WeakPrivacy(UserWarning):
+    """A budget protects little: epsilon above 10 or delta above 0.001.
+
+    Who wants it so says ``warnings.simplefilter("ignore", WeakPrivacy)``; the receipt still says
+    that it is weak.
+    """

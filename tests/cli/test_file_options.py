@@ -10,7 +10,6 @@ import pytest
 import zstandard
 
 from command import COMMAND, run
-from topsecret import top_k
 from topsecret.errors import InvalidParameter, MissingExtra, SourceError
 from topsecret.sources import CountQuery
 from topsecret.sources.engines.duckdb import FileSource
@@ -166,30 +165,6 @@ def test_an_unquoted_pattern_is_explained(tmp_path: Path) -> None:
     done = run("top", "a.csv", "b.csv", *ASKED, cwd=tmp_path)
     assert done.returncode == 2
     assert "put a pattern of files into quotes: 'events/*.csv'" in done.stderr
-
-
-def test_weak_privacy_is_said_on_stderr_and_in_the_receipt(tmp_path: Path) -> None:
-    path = tmp_path / "e.csv"
-    path.write_text(many(), encoding="utf-8")
-    asked = ["top", str(path), *ASKED[:-1]]
-    weak = "epsilon = 1000 is above 10: one person may make an answer more than 22,026 times"
-    done = run(*asked, "1000", "--delta", "0.01")
-    assert done.returncode == 0
-    assert done.stderr.startswith(f"topsecret: warning: {weak} as likely; delta = 0.01 is above")
-    assert "Weak" in done.stdout
-    quiet = run(*asked, "1000", "--delta", "0.01", "--accept-weak-privacy")
-    assert quiet.stderr == ""
-    assert "Weak" in quiet.stdout
-    usual = run(*asked, "10", "--delta", "0.001")
-    assert usual.stderr == ""
-    assert "Weak" not in usual.stdout
-
-
-def test_a_delta_that_protects_nobody_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "e.csv"
-    path.write_text(many(), encoding="utf-8")
-    with pytest.raises(InvalidParameter, match=r"delta=0.5 must be below 0.1: a guarantee that"):
-        top_k(path, item="place", person="user", k=1, epsilon=1, delta=0.5)
 
 
 FAULTS = {

@@ -155,8 +155,11 @@ def test_utf16_is_refused_for_nothing(tmp_path: Path) -> None:
         connection.execute("PRAGMA encoding = 'UTF-16le'")
         connection.execute("CREATE TABLE t (user TEXT, place TEXT)")
     connection.close()
+    source = SqlSource(f"sqlite:///{path}", "t")
     with pytest.raises(DataIndependentFailure, match="encoded in UTF-16le; copy it"):
-        counts(f"sqlite:///{path}")
+        source.leading_counts(CountQuery("place", "user", 9))
+    pool: Any = source._engine.pool
+    assert pool.checkedin() == 0  # no connection is left open
 
 
 def test_a_mistyped_path_makes_no_file(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ def durfee_rogers_epsilon(picks: Iterable[Run], pures: Iterable[Run], delta: Fra
         surprise = -ball(delta).log()
         steps = (*picks, *pures)
         squares = ball(sum((n * e * e for n, e in steps), Fraction(0)))
-        # Kairouz, Oh & Viswanathan 2015, Thm 3.5 with the exact mean of randomized response.
+        # Kairouz, Oh & Viswanath 2015, Thm 3.5 with the exact mean of randomized response.
         drift = sum((n * ball(e) * (ball(e) / 2).tanh() for n, e in steps), arb(0))
         bounds = [drift + (2 * squares * surprise).sqrt()]
         if not pures:
@@ -51,7 +51,7 @@ def pure_rho(epsilon: Fraction) -> arb:
 
 
 def optimal_pure_epsilon(count: int, epsilon: Fraction, delta: Fraction) -> float:
-    """The optimal composition of equal pure steps (Kairouz, Oh & Viswanathan 2015, Thm 3.3).
+    """The optimal composition of equal pure steps (Kairouz, Oh & Viswanath 2015, Thm 3.3).
 
     >>> round(optimal_pure_epsilon(50, Fraction(1, 10), Fraction(1, 10**6)), 3)
     3.173

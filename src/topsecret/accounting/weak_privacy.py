@@ -1,5 +1,8 @@
 """When a guarantee is so weak that whoever asks should know it.
 
+Everything that takes a budget from a user calls ``check_strength``: it refuses what protects nobody
+and warns of what protects little. The receipt says it again.
+
 >>> weakness(1, 1e-6) is None
 True
 >>> print(weakness(12, 1e-6))
@@ -11,8 +14,11 @@ delta = 0.01 is above 0.001: the guarantee may fail altogether, for one in every
 from __future__ import annotations
 
 import math
+import sys
+import warnings
 
-from topsecret.exact.rounding import rounded_up
+from topsecret.errors import InvalidParameter, WeakPrivacy
+from topsecret.exact.rounding import Number, exact, rounded_up, up
 
 LARGEST_EPSILON = 10.0
 """e^10 is 22,026: beyond, an answer may as good as tell who is in the data."""
@@ -22,6 +28,44 @@ LARGEST_DELTA = 1e-3
 VOID_DELTA = 0.1
 """From here on no guarantee is given at all: publishing the rows of a tenth of the persons would
 be allowed."""
+
+
+def refuse_void(delta: Number) -> None:
+    """Refuse a delta with which the guarantee means nothing."""
+    if exact(delta, "delta") >= exact(VOID_DELTA):
+        raise InvalidParameter(
+            f"delta={delta} must be below {VOID_DELTA}: a guarantee that fails so often protects "
+            "nobody; 1e-6 is the default, well below one over the number of persons"
+        )
+
+
+def check_strength(epsilon: Number, delta: Number) -> None:
+    """Refuse a void delta; warn, at the caller's own line, of a weak (ε, δ)."""
+    if epsilon <= LARGEST_EPSILON and delta <= LARGEST_DELTA:
+        return
+    refuse_void(delta)
+    weak = weakness(up(exact(epsilon)), up(exact(delta)))
+    warnings.warn(str(weak), WeakPrivacy, stacklevel=_depth_of_caller())
+
+
+def _depth_of_caller() -> int:
+    """How far up the first line outside of this package is."""
+    depth, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("topsecret."):
+        depth, frame = depth + 1, frame.f_back
+    return depth
+
+
+def weak_lines(epsilon: float, delta: float) -> tuple[tuple[str, str], ...]:
+    """The line of a receipt about (ε, δ), where it is weak."""
+    weak = weakness(epsilon, delta)
+    return () if weak is None else (("Weak", f"{weak}."),)
+
+
+def weak_sentence(epsilon: float, delta: float) -> str:
+    """The same as a sentence that follows others, or nothing."""
+    weak = weakness(epsilon, delta)
+    return "" if weak is None else f" This is weak: {weak}."
 
 
 def weakness(epsilon: float, delta: float) -> str | None:

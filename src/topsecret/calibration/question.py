@@ -13,7 +13,7 @@ import operator
 from dataclasses import dataclass, replace
 from typing import Literal, SupportsIndex
 
-from topsecret.accounting.weak_privacy import VOID_DELTA
+from topsecret.accounting.weak_privacy import refuse_void
 from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import Number, down, exact
 
@@ -228,11 +228,7 @@ def _budget(epsilon: Number, delta: Number) -> tuple[float, float]:
             f"delta={delta} must be at least 0 and below 1; "
             "1e-6 is the default, well below one over the number of persons"
         )
-    if failure >= VOID_DELTA:
-        raise InvalidParameter(
-            f"delta={delta} must be below {VOID_DELTA}: a guarantee that fails so often protects "
-            "nobody; 1e-6 is the default, well below one over the number of persons"
-        )
+    refuse_void(delta)
     return budget, failure
 
 

@@ -10,9 +10,11 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from topsecret.errors import TopSecretError
+from topsecret.errors import TopSecretError, WeakPrivacy
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -20,6 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for stream in (sys.stdout, sys.stderr):  # an item's name may not fit the terminal's encoding
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+    warnings.showwarning = _warn_with(warnings.showwarning)
     code = _run(sys.argv[1:] if arguments is None else list(arguments))
     try:
         sys.stdout.flush()
@@ -50,6 +53,19 @@ def _run(arguments: list[str]) -> int:
         command = getattr(getattr(error, "ctx", None), "command_path", "topsecret")
         return _complain(f"{message} (see {command} --help)") if message else 2
     return outcome if isinstance(outcome, int) else 0
+
+
+def _warn_with(others: Callable[..., None]) -> Callable[..., None]:
+    """A warning of ours is one line on stderr."""
+
+    def warn(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+        if issubclass(category, WeakPrivacy):
+            note = f"topsecret: warning: {message} (--accept-weak-privacy silences this)\n"
+            sys.stderr.write(note)
+        else:
+            others(message, category, *place, **more)
+
+    return warn
 
 
 def _refused(error: OSError) -> int:

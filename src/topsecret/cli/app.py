@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import shutil
+import warnings
 from typing import Annotated
 
 import typer
 
 from topsecret import __version__
+from topsecret.errors import WeakPrivacy
 
 WIDTH = shutil.get_terminal_size().columns
 NARROW = WIDTH < 60
@@ -23,6 +25,21 @@ app = typer.Typer(
         "terminal_width": WIDTH if NARROW else None,
     },
 )
+
+
+def _accept_weak_privacy(accepted: bool) -> None:
+    if accepted:
+        warnings.simplefilter("ignore", WeakPrivacy)
+
+
+WeakPrivacyOption = Annotated[
+    bool,
+    typer.Option(
+        "--accept-weak-privacy",
+        callback=_accept_weak_privacy,
+        help="Say nothing of a large epsilon or delta.",
+    ),
+]
 
 
 def _show_version(wanted: bool) -> None:

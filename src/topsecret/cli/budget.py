@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from topsecret.cli.app import app
+from topsecret.cli.app import WeakPrivacyOption, app
 from topsecret.cli.place import LedgerOption, open_ledger
 from topsecret.errors import InvalidParameter
 
@@ -35,6 +35,7 @@ def open_(
     picks: Picks = None,
     adjacency: Annotated[str, typer.Option(help="add-remove or replace.")] = "add-remove",
     ledger: LedgerOption = None,
+    accept_weak_privacy: WeakPrivacyOption = False,
 ) -> None:
     """Open a budget: metered with --queries and --picks, flexible without.
 
@@ -92,6 +93,7 @@ def allow(
     queries: Queries = None,
     picks: Picks = None,
     ledger: LedgerOption = None,
+    accept_weak_privacy: WeakPrivacyOption = False,
 ) -> None:
     """Give an analyst an allowance; from then on only those with one may ask.
 

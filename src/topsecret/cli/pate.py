@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from topsecret.cli.app import app
+from topsecret.cli.app import WeakPrivacyOption, app
 
 if TYPE_CHECKING:
     from topsecret.pate import Aggregator, VoteRule
@@ -51,6 +51,7 @@ def pate(
     adjacency: Annotated[
         str, typer.Option(help="replace (one record changes one teacher), or add-remove.")
     ] = "replace",
+    accept_weak_privacy: WeakPrivacyOption = False,
     json: Annotated[bool, typer.Option("--json", help="One JSON object per line.")] = False,
 ) -> None:
     """Answer queries with the noisy share of the teachers for each label, or with label sets.
@@ -191,6 +192,8 @@ def _answers(aggregator: Aggregator, stored: StoredVotes, asked: int) -> Any:
 def _json_lines(aggregator: Aggregator, stored: StoredVotes, asked: int) -> None:
     import json
 
+    from topsecret.accounting.weak_privacy import weakness
+
     for answer in _answers(aggregator, stored, asked):
         chosen = None if answer.labels is None else [stored.names[i] for i in answer.labels]
         line: dict[str, Any] = {
@@ -206,6 +209,8 @@ def _json_lines(aggregator: Aggregator, stored: StoredVotes, asked: int) -> None
     whole: dict[str, Any] = {"queries": aggregator.asked}
     whole |= {"epsilon": spent.epsilon, "delta": spent.delta}
     whole |= {"bound": spent.bound, "adjacency": aggregator.rule.adjacency}
+    if (weak := weakness(spent.epsilon, spent.delta)) is not None:
+        whole["weak"] = weak
     if hasattr(aggregator.rule, "share_deviation"):
         whole["share_deviation"] = aggregator.rule.share_deviation
     typer.echo(json.dumps(whole))
@@ -226,6 +231,7 @@ def _plain_lines(aggregator: Aggregator, stored: StoredVotes, asked: int) -> Non
 
 
 def _say_spent(aggregator: Aggregator) -> None:
+    from topsecret.accounting.weak_privacy import weak_sentence
     from topsecret.exact.rounding import rounded_up
 
     spent = aggregator.spent()
@@ -236,6 +242,7 @@ def _say_spent(aggregator: Aggregator) -> None:
     typer.echo(
         f"\n{aggregator.asked} queries answered with epsilon = {rounded_up(spent.epsilon)} and "
         f"delta = {rounded_up(spent.delta)} in all, by the {spent.bound} bound, when {relation}."
+        + weak_sentence(spent.epsilon, spent.delta)
     )
     deviation = getattr(aggregator.rule, "share_deviation", None)
     if deviation is not None:

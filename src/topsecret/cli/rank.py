@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from topsecret.cli.app import app
+from topsecret.cli.app import WeakPrivacyOption, app
 from topsecret.cli.place import LedgerOption, open_ledger
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ def rank(
         str | None, typer.Option(help="Pay from this data set's budget (see topsecret budget).")
     ] = None,
     ledger: LedgerOption = None,
+    accept_weak_privacy: WeakPrivacyOption = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
     csv: Annotated[
         bool, typer.Option("--csv", help="For strength: print the rows as CSV.")

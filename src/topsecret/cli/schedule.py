@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from topsecret.cli.app import app
+from topsecret.cli.app import WeakPrivacyOption, app
 from topsecret.cli.place import LedgerOption, open_ledger
 
 if TYPE_CHECKING:
@@ -72,6 +72,7 @@ def plan(
     kind: KindOption = "cumulative",
     window: Window = 1,
     mechanism: Mechanism = "auto",
+    accept_weak_privacy: WeakPrivacyOption = False,
     json: Json = False,
 ) -> None:
     """Say when lists would be drawn and what each may cost, from public numbers alone.
@@ -158,6 +159,7 @@ def begin(
     trust_view: TrustView = False,
     ledger: LedgerOption = None,
     analyst: Analyst = None,
+    accept_weak_privacy: WeakPrivacyOption = False,
 ) -> None:
     """Begin a schedule: pay for all its lists at once. Nothing is read yet.
 
@@ -203,6 +205,7 @@ def run(
     table: Table = None,
     trust_view: TrustView = False,
     ledger: LedgerOption = None,
+    accept_weak_privacy: WeakPrivacyOption = False,
     json: Json = False,
 ) -> None:
     """Draw the lists that are due and print the current one. Run it as often as you like.

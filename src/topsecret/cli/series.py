@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from topsecret.cli.app import app
+from topsecret.cli.app import WeakPrivacyOption, app
 from topsecret.cli.place import LedgerOption, open_ledger
 from topsecret.cli.schedule import (
     Analyst,
@@ -63,6 +63,7 @@ def plan(
     kind: KindOption = "cumulative",
     window: Window = 1,
     max_counts: MaxCounts = None,
+    accept_weak_privacy: WeakPrivacyOption = False,
     json: Json = False,
 ) -> None:
     """Say what lists drawn anew, a schedule and a series would find, from public guesses alone.
@@ -127,6 +128,7 @@ def start(
     trust_view: TrustView = False,
     ledger: LedgerOption = None,
     analyst: Analyst = None,
+    accept_weak_privacy: WeakPrivacyOption = False,
 ) -> None:
     """Begin a series: pay for all its lists at once. Nothing is read yet.
 
@@ -192,6 +194,7 @@ def run(
     table: Table = None,
     trust_view: TrustView = False,
     ledger: LedgerOption = None,
+    accept_weak_privacy: WeakPrivacyOption = False,
     json: Json = False,
 ) -> None:
     """Draw the list of the last period and print it. Run it as often as you like.

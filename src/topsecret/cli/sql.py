@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from topsecret.cli.app import app
+from topsecret.cli.app import WeakPrivacyOption, app
 from topsecret.cli.measure_options import MaxPerItemOption, UnitOption
 from topsecret.cli.place import LedgerOption, open_ledger
 
@@ -57,6 +57,7 @@ def sql_command(
     request_id: Annotated[
         str | None, typer.Option(help="Your name for this request: a retry is not charged again.")
     ] = None,
+    accept_weak_privacy: WeakPrivacyOption = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
     csv: Annotated[bool, typer.Option("--csv", help="Print the items as CSV.")] = False,
 ) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from topsecret.cli.app import app
+from topsecret.cli.app import WeakPrivacyOption, app
 from topsecret.cli.file_options import (
     DelimiterOption,
     EncodingOption,
@@ -130,10 +130,7 @@ def top(
     request_id: Annotated[
         str | None, typer.Option(help="Your name for this request: a retry is not charged again.")
     ] = None,
-    accept_weak_privacy: Annotated[
-        bool,
-        typer.Option("--accept-weak-privacy", help="Say nothing of a large epsilon or delta."),
-    ] = False,
+    accept_weak_privacy: WeakPrivacyOption = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
     csv: Annotated[bool, typer.Option("--csv", help="Print the items as CSV.")] = False,
     plot: Annotated[
@@ -185,8 +182,6 @@ def top(
         "ordered": ordered,
         "fill": fill,
     }
-    if not accept_weak_privacy and epsilon is not None:
-        _warn(epsilon, delta)
     if max_items is not None and max_items >= 1:
         typer.echo(
             f"topsecret: note: --max-items drops what a person holds beyond {max_items} items; "
@@ -238,14 +233,6 @@ def _source(source: str, *options: str | None) -> Any:
     from topsecret.cli.file_options import as_file
 
     return as_file(source, *options) if source == "-" or any(options) else source
-
-
-def _warn(epsilon: float, delta: float) -> None:
-    from topsecret.accounting.weak_privacy import VOID_DELTA, weakness
-
-    weak = weakness(epsilon, delta)
-    if weak is not None and delta < VOID_DELTA:  # from there on it is refused
-        typer.echo(f"topsecret: warning: {weak} (--accept-weak-privacy silences this)", err=True)
 
 
 def _refuse_together(**options: object) -> None:

@@ -21,6 +21,7 @@ from fractions import Fraction
 from typing import ClassVar, Literal, Protocol
 
 from topsecret.accounting import Loss, calibrate_picks, calibrate_zcdp, picks, zcdp
+from topsecret.accounting.weak_privacy import check_strength
 from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import Number, ball, down, exact, precision, rounded_down, up
 from topsecret.ledger.amounts import Amounts, on_grid, shortages
@@ -345,4 +346,5 @@ def _total(epsilon: Number, delta: Number) -> tuple[Fraction, Fraction]:
         raise InvalidParameter(f"epsilon={epsilon} must be above 0; 1 is a common choice")
     if not 0 < failure < 1:
         raise InvalidParameter(f"delta={delta} must be above 0 and below 1, such as 1e-6")
+    check_strength(total, failure)
     return total, failure

@@ -83,7 +83,7 @@ class Ledger:
         person: str,
         adjacency: str = "add-remove",
     ) -> None:
-        """Give a data set its budget, once, for the persons that ``person`` tells apart."""
+        """Give a data set its budget, once, for the persons that ``person`` identifies."""
         _name("dataset", dataset)
         unit = PrivacyUnit(person=person, adjacency=adjacency)  # type: ignore[arg-type]  # checked there
         terms = canonical(budget.to_record())

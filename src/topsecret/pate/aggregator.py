@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 
 from topsecret.accounting.running import RunningEpsilon, most_steps
+from topsecret.accounting.weak_privacy import check_strength
 from topsecret.errors import BudgetExceeded, InvalidParameter
 from topsecret.exact.rounding import Number, exact, up
 from topsecret.mechanisms import parameters
@@ -86,6 +87,7 @@ class Aggregator:
         parameters.positive(epsilon, "epsilon")
         self._budget = exact(epsilon)
         self._delta = parameters.probability(delta, "delta")
+        check_strength(epsilon, delta)
         self.rule = rule
         self._bits = bits
         if queries is None:

@@ -19,6 +19,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, Required, TypedDict
 
 from topsecret.accounting.privacy_unit import PrivacyUnit
+from topsecret.accounting.weak_privacy import check_strength
 from topsecret.calibration.counts import CountsBudget
 from topsecret.calibration.from_outside import check_object
 from topsecret.calibration.from_outside import fingerprint as mechanism_fingerprint
@@ -108,7 +109,7 @@ class Groups:
 
     @property
     def name(self) -> str:
-        """What tells the groups apart, in words."""
+        """What defines the groups, in words."""
         return self.by.text if isinstance(self.by, Expression) else self.by
 
     def only(self, value: Group) -> Condition | Expression:
@@ -230,6 +231,7 @@ class Question:
             numbers = _numbers(*given)
         except TypeError:  # no key of a cache: a list, say; the checks find the words
             numbers = _numbers.__wrapped__(*given)
+        check_strength(numbers.epsilon, numbers.delta)
         if ordered is not False or fill is not False:
             numbers = numbers.wishing(ordered=ordered, fill=fill)
         if choose is not None:

@@ -89,7 +89,7 @@ def top_k(
     With a ``ledger`` the answer is paid for from the budget of ``dataset``, in the name of
     ``analyst`` if it has allowances. A metered budget sets the price: leave ``epsilon`` out. The
     same question again returns the stored answer, which is free; a ``request_id`` of your choice
-    makes it safe to repeat a call whose outcome you did not see. Files are told apart by their
+    makes it safe to repeat a call whose outcome you did not see. Files are known by their
     paths and the time of writing, databases by their addresses; of data frames and open
     connections nothing is known, and each question is paid for unless ``version`` says, in your
     words, which data it is about.

@@ -28,6 +28,7 @@ from typing import Literal
 
 from topsecret.accounting import calibrate_picks
 from topsecret.accounting.explanation import shown
+from topsecret.accounting.weak_privacy import check_strength, weak_lines
 from topsecret.counts.histogram import Histogram
 from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import Number, down, exact, up
@@ -80,6 +81,7 @@ class Ranking:
             ("Guarantee", f"epsilon = {shown(self.epsilon)} and delta = {shown(self.delta)}: had "
              "one comparison ended otherwise, no ranking would be more than e^epsilon times as "
              "likely, except for a failure of probability delta."),
+            *weak_lines(self.epsilon, self.delta),
             ("Order", "best first." if self.ordered else "the set has no order."),
             ("Method", f"{self.method} ({listed})."),
         ]  # fmt: skip
@@ -126,6 +128,7 @@ def counting(
     """
     # In half wins, so that counts are whole: one comparison moves a score by at most 2.
     mechanism = LaplaceRanking(k, epsilon, sensitivity=2)
+    check_strength(epsilon, 0)
     at_most_all(k, comparisons)
     selection = mechanism.select(comparisons.half_win_counts(), bits)
     return Ranking(
@@ -160,6 +163,7 @@ def spectral(
     """
     rules.whole(k, "k")
     rules.positive(epsilon, "epsilon")
+    check_strength(epsilon, delta or 0)
     rules.one_of(answer, "answer", ("list", "set"))
     theta = teleport_of(teleport)
     at_most_all(k, comparisons)

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from topsecret.accounting.explanation import shown
+from topsecret.accounting.weak_privacy import check_strength, weak_lines
 from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import Number, exact, up
 from topsecret.mechanisms import parameters as rules
@@ -136,6 +137,7 @@ class StrengthRanking:
             ("Guarantee", f"epsilon = {shown(self.epsilon)} and delta = {shown(self.delta)}: had "
              f"{changed}, no ranking would be more than e^epsilon times as likely, except for a "
              "failure of probability delta."),
+            *weak_lines(self.epsilon, self.delta),
             ("Order", "best first, by strength: the log odds against the average item."),
             ("Errors", "± is 1.96 standard errors, the luck of the games and the noise together; "
              "they trust the Bradley-Terry model, the guarantee does not."),
@@ -214,6 +216,7 @@ def strength(
     differ in the outcomes of ``comparisons.per_person`` comparisons.
     """
     mechanism = NoisyTotals(epsilon, delta, comparisons.per_person)
+    check_strength(epsilon, delta or 0)
     if k is not None:
         rules.whole(k, "k")
         at_most_all(k, comparisons)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from topsecret.accounting.weak_privacy import weak_sentence
 from topsecret.results import frames
 from topsecret.results.export import csv_text, json_text, printable
 from topsecret.results.guarantee import without_or_with
@@ -27,7 +28,7 @@ class Releases(Mapping[Group, Release]):
     """
 
     by: str
-    """The column that told the groups apart."""
+    """The column that defines the groups."""
     groups: Mapping[Group, Release]
     composition: str
     epsilon: float
@@ -56,14 +57,14 @@ class Releases(Mapping[Group, Release]):
         """What all groups cost together, in words."""
         price = without_or_with(self.epsilon, self.delta)
         if self.composition == "parallel":
-            return (
-                f"{price} for all {len(self)} groups: each person was kept in one group alone, "
-                "chosen by a secret hash, so that the groups cost no more than one of them."
+            reason = (
+                "each person was kept in one group alone, chosen by a secret hash, so that the "
+                "groups cost no more than one of them."
             )
-        return (
-            f"{price} for all {len(self)} groups: a person may be in several, so that the prices "
-            "of the groups add up."
-        )
+        else:
+            reason = "a person may be in several, so that the prices of the groups add up."
+        weak = weak_sentence(self.epsilon, self.delta)
+        return f"{price} for all {len(self)} groups: {reason}{weak}"
 
     def __str__(self) -> str:
         parts = [f"{self.by} = {printable(group)}\n\n{self[group]}" for group in self]

@@ -7,6 +7,7 @@ import json
 from dataclasses import dataclass
 from typing import Literal
 
+from topsecret.accounting.weak_privacy import weak_sentence
 from topsecret.results.release import Release
 
 
@@ -72,16 +73,18 @@ class PeriodList:
     @property
     def together(self) -> str:
         """What all lists cost together, in words."""
+        weak = weak_sentence(self.epsilon, self.delta)
         if self.publication == "series":
             rows = "; ".join(("The lists were paid for at once, before the first", *self.caveats))
             return (
                 f"All lists of this series, {self.lists} at most, are together "
-                f"({self.epsilon:.6g}, {self.delta:g})-differentially private. {rows}."
+                f"({self.epsilon:.6g}, {self.delta:g})-differentially private. {rows}.{weak}"
             )
         return (
             f"The {self.lists} lists of this schedule, and their repetitions, are together "
             f"({self.epsilon:.6g}, {self.delta:g})-differentially private, for rows that may "
-            "depend on lists that were shown before. They were paid for at once, before the first."
+            "depend on lists that were shown before. They were paid for at once, before the "
+            f"first.{weak}"
         )
 
     def __str__(self) -> str:

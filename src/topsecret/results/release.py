@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from topsecret.accounting.charge import Charge
 from topsecret.accounting.privacy_unit import PrivacyUnit
-from topsecret.accounting.weak_privacy import weakness
+from topsecret.accounting.weak_privacy import weak_lines
 from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import rounded_up
 from topsecret.results import export, frames
@@ -129,7 +129,7 @@ class Release:
             ("Protected", f"{self.unit.protected}."),
             ("Compared with", f"{self.unit.neighbours}: {LIMITED}."),
             ("Guarantee", guarantee(self.epsilon, self.delta)),
-            *([("Weak", f"{weak}.")] if (weak := weakness(self.epsilon, self.delta)) else []),
+            *weak_lines(self.epsilon, self.delta),
             ("The list", self.ending + order_in_words(self.ordered, bool(self.items))),
             ("Missing items", f"{self._missing} Missing never means that nobody has it."),
             ("Named when", f"{self.threshold}."),

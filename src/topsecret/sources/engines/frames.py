@@ -103,7 +103,7 @@ def _is_python_text(dtype: Any) -> bool:
 
 
 def _text(value: Any, is_person: bool) -> str:
-    """A value's text. Persons are told apart by type, too: 1 and "1" are two."""
+    """A value's text. Persons of two types are two persons: 1 and "1" are two."""
     if isinstance(value, str):
         text = str(value)
         if is_person and text.startswith(MARK):

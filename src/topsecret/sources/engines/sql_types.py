@@ -1,4 +1,4 @@
-"""What columns of SQLAlchemy's types hold, and which of them can tell persons apart."""
+"""What columns of SQLAlchemy's types hold, and which of them can identify persons."""
 
 from __future__ import annotations
 

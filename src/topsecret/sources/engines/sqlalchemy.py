@@ -148,20 +148,22 @@ class SqlSource:
     def _opened(self, query: CountQuery | None = None) -> Iterator[SqlSession]:
         # Only the counts of a domain are kept, in a table that must be made.
         keeps = query is not None and query.domain is not None
-        connection = self._connected()
-        keeps = keeps and may_keep(connection, self._dialect)
-        if self._dialect == "postgres" and not keeps:
-            connection.exec_driver_sql("SET TRANSACTION READ ONLY")
         person = None if query is None or self._trusted else query.person
+        connection: Connection | None = None
         try:
+            connection = self._connected()
+            keeps = keeps and may_keep(connection, self._dialect)
+            if self._dialect == "postgres" and not keeps:
+                connection.exec_driver_sql("SET TRANSACTION READ ONLY")
             yield SqlSession(connection, self._dialect, self._parts, self.name, person, keeps)
         finally:
-            with contextlib.suppress(exc.SQLAlchemyError):
-                connection.rollback()
-                softened(connection, self._dialect)
-            with contextlib.suppress(exc.SQLAlchemyError):
-                connection.close()
-            if self._mine:
+            if connection is not None:
+                with contextlib.suppress(exc.SQLAlchemyError):
+                    connection.rollback()
+                    softened(connection, self._dialect)
+                with contextlib.suppress(exc.SQLAlchemyError):
+                    connection.close()
+            if self._mine:  # also when it was refused: the pool keeps what is closed
                 self._engine.dispose()
 
     def _connected(self) -> Connection:

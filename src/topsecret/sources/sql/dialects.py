@@ -102,7 +102,7 @@ def counted(value: exp.Expression, kind: Kind, dialect: str) -> exp.Expression:
 
 
 def person(value: exp.Expression, kind: Kind, dialect: str) -> exp.Expression:
-    """The value that tells a person apart: two persons never share it, whatever was written."""
+    """The value that identifies a person: two persons never share it, whatever was written."""
     if dialect == "sqlite":
         return _BY_CODE_POINT[dialect](_sqlite_person(value, kind))
     return counted(value, kind, dialect)

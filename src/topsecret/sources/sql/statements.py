@@ -245,7 +245,7 @@ def person_of(who: exp.Expression, name: str, schema: Schema, dialect: str) -> e
     if isinstance(schema, Columns):
         if name in schema.unclear:
             raise DataIndependentFailure(
-                f"the column {name!r} cannot tell persons apart: values of its type may be equal "
+                f"the column {name!r} cannot identify persons: values of its type may be equal "
                 "and yet be written differently; make a view with text or whole numbers"
             )
         if name in schema.zeros:
