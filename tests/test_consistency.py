@@ -260,3 +260,12 @@ def test_the_documented_modules_have_a_docstring() -> None:
             path.with_suffix(".py") if path.with_suffix(".py").exists() else path / "__init__.py"
         )
         assert ast.get_docstring(ast.parse(source.read_text(encoding="utf-8")))
+
+
+def test_every_keyword_of_a_question_is_explained() -> None:
+    from topsecret.questions.question import Keywords
+
+    page = (ROOT / "docs" / "reference" / "package.md").read_text("utf-8")
+    table = page.split("## The keywords of a question")[1].split("\n## ")[0]
+    listed = re.findall(r"^\| `(\w+)` \|", table, re.M)
+    assert sorted(listed) == sorted(Keywords.__annotations__)

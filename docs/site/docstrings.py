@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import re
 import textwrap
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ def parameters(obj: Any) -> str:
             (one.name, one.annotation, one.default, "")
             for one in obj.parameters
             if one.name not in ("self", "cls") and not one.name.startswith("_")
+            if "Unpack" not in str(one.annotation)  # docs/reference/package.md has a table of them
         ]
     elif obj.is_class and any("dataclass" in str(one.value) for one in obj.decorators):
         rows = [
@@ -56,8 +58,12 @@ def parameters(obj: Any) -> str:
 
 
 def cell(code: Any) -> str:
-    """An expression as code that may stand in a table."""
-    return "" if code is None else "`" + str(code).replace("|", "\\|") + "`"
+    """An expression as code that may stand in a table.
+
+    >>> cell("int | None")
+    '<code>int &#124; None</code>'
+    """
+    return "" if code is None else f"<code>{escape(str(code)).replace('|', '&#124;')}</code>"
 
 
 def literal(found: re.Match[str]) -> str:

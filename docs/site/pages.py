@@ -34,7 +34,7 @@ def on_files(files: Files, config: Any) -> Files:
         files.append(File.generated(config, page, content=turned(text)))
     for notebook in sorted((ROOT / "docs" / "tutorials").glob("*.ipynb")):
         page = f"tutorials/{notebook.stem}.md"
-        text = told(executed(json.loads(notebook.read_text(encoding="utf-8")), notebook.stem))
+        text = told(executed(json.loads(notebook.read_text(encoding="utf-8"))))
         files.append(File.generated(config, page, content=text))
     there = sorted(file.src_uri for file in files.documentation_pages())
     config.nav = spelled_out(config.nav, there, mentioned(config.nav))
@@ -75,17 +75,10 @@ def turned(text: str) -> str:
     return re.sub(r"\]\(([A-Z]+\.md)", lambda found: f"]({BY_NAME[found[1]]}", text)
 
 
-SERVED = {"postgres-shop": "SHOP_URL"}
-"""Notebooks that need a server, and the variable that says where it is."""
-
-
-def executed(notebook: dict[str, Any], name: str) -> dict[str, Any]:
+def executed(notebook: dict[str, Any]) -> dict[str, Any]:
     """The notebook with the outputs of a run; the tests build the site without, for time."""
     if os.environ.get("TOPSECRET_SITE_OUTPUTS") == "false":
         return notebook
-    if name in SERVED and SERVED[name] not in os.environ:
-        first = {"cell_type": "markdown", "source": "*Shown without outputs: it needs a server.*"}
-        return {"cells": [notebook["cells"][0], first, *notebook["cells"][1:]]}
     import nbformat
     from nbclient import NotebookClient
 

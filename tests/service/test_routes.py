@@ -62,6 +62,13 @@ WHO: dict[tuple[str, str], dict[str | None, str]] = {
     ("POST", "/api/v1/datasets"): OWNERS,
     ("POST", "/api/v1/datasets/{dataset}/allowances"): OWNERS,
     ("POST", "/api/v1/datasets/{dataset}/close"): OWNERS,
+    ("PATCH", "/api/v1/datasets/{dataset}"): OWNERS,
+    ("DELETE", "/api/v1/datasets/{dataset}"): OWNERS,
+    ("POST", "/api/v1/datasets/{dataset}/state"): OWNERS,
+    ("GET", "/owner/datasets/{dataset}/edit"): OWNERS,
+    ("POST", "/owner/datasets/{dataset}/edit"): OWNERS,
+    ("POST", "/owner/datasets/{dataset}/state"): OWNERS,
+    ("POST", "/owner/datasets/{dataset}/delete"): OWNERS,
     ("GET", "/api/v1/datasets/{dataset}/roles"): OWNERS,
     ("PUT", "/api/v1/datasets/{dataset}/roles/{name}"): OWNERS,
     ("DELETE", "/api/v1/datasets/{dataset}/roles/{name}"): OWNERS,
@@ -99,6 +106,8 @@ BODIES: dict[str, Any] = {
     "/api/v1/datasets": REGISTER,
     "/api/v1/datasets/{dataset}/allowances": {"analyst": "ann", "epsilon": 1},
     "/api/v1/analysts": {"name": "new"},
+    "/api/v1/datasets/{dataset}": {"title": "More"},
+    "/api/v1/datasets/{dataset}/state": {"state": "paused"},
     "/api/v1/datasets/{dataset}/roles/{name}": {"role": "viewer"},
 }
 

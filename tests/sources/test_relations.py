@@ -66,6 +66,13 @@ VIEWS: list[tuple[str, tuple[str, ...], str]] = [
     ("SELECT u, unnest(['a', p]) AS p FROM ev", ("duckdb",), "EXPLODE"),
     ("SELECT 'u' AS u, 'p' AS p FROM range(3)", ("duckdb",), "(0, 3)"),
     ("SELECT u, p FROM ev GROUP BY u", ("sqlite",), "any row of its group"),
+    ("SELECT u, p || '!' AS p FROM ev", ALL, ""),
+    ("SELECT u, p FROM (SELECT u, p, n AS m FROM ev) AS t WHERE m > 1", ALL, ""),
+    ("SELECT u, coalesce(p, 'none') AS p FROM ev WHERE nullif(n, 3) >= 1", ALL, ""),
+    # DuckDB would make a number, or a truth value, of every row.
+    ("SELECT u, p FROM ev WHERE p = 1", ("duckdb",), "(p = 1) may fail on one person's row"),
+    ("SELECT u, CASE WHEN p THEN 'a' END AS p FROM ev", ("duckdb",), "not a truth value"),
+    ("SELECT u, p FROM (SELECT u, p AS q, p FROM ev) WHERE q IN (1, 2)", ("duckdb",), "may fail"),
     ("SELECT u, string_agg(p, ',') AS p FROM ev GROUP BY u", ("duckdb", "postgresql"), "p"),
 ]
 CASES = [(engine, *case) for case in VIEWS for engine in case[1]]

@@ -26,7 +26,7 @@ from topsecret.service.auth.dependencies import (
 from topsecret.service.datasets import Dataset
 from topsecret.service.filters import conditions
 from topsecret.service.jobs.job import ANSWERED, IN_DOUBT, Asked, Job
-from topsecret.service.jobs.queue import no_such_answer
+from topsecret.service.jobs.queue import no_such_answer, not_now
 from topsecret.service.middleware import API
 from topsecret.service.preview import Preview, preview
 from topsecret.service.problems import RESPONSES, Problem
@@ -256,6 +256,8 @@ def _checked(service: Parts, name: str, dataset: str, asked: Asked) -> Dataset:
         raise Problem(
             400, "invalid", f"This column cannot be asked; choose from: {', '.join(known.columns)}"
         )
+    if known.state is not None:
+        raise Problem(409, known.state, not_now(known.state))
     conditions(asked.where, known.filters)
     if asked.counts and asked.k == "all":
         raise Problem(400, "invalid", "With all safe values come lower bounds: leave counts out.")
@@ -279,6 +281,7 @@ def _described(service: Parts, person: User) -> list[dict[str, Any]]:
             "columns": list(one.columns),
             "filters": dict(one.filters),
             "price": "fixed" if metered(service, one.name) else "flexible",
+            "state": one.state or datasets.account(one.name).state,
         }
         for one in datasets.open_to(person.name, person.sees)
     ]

@@ -13,6 +13,7 @@ from topsecret.service.audit import shown
 from topsecret.service.auth.accounts import User
 from topsecret.service.auth.credentials import new_password
 from topsecret.service.auth.dependencies import dataset_owner, owner, scraper, some_owner
+from topsecret.service.dataset_life import Changes
 from topsecret.service.datasets import NewDataset
 from topsecret.service.middleware import API
 from topsecret.service.problems import RESPONSES, Problem
@@ -72,6 +73,35 @@ async def close(
 ) -> dict[str, bool]:
     """Admit nothing more to a data set; stored answers stay."""
     await blocking(partial(closed, parts(request), dataset))
+    return {"done": True}
+
+
+@owner_api.patch(API + "/datasets/{dataset}", response_model=shapes.DoneShape)
+async def edit(
+    request: Request, person: DatasetOwner, dataset: shapes.DatasetName, given: shapes.EditShape
+) -> dict[str, bool]:
+    """Change what may be asked, or, as an owner of the service, point to the next file or table."""
+    values = given.model_dump()
+    values["columns"] = None if given.columns is None else tuple(given.columns)
+    await blocking(partial(edited, parts(request), person, dataset, Changes(**values)))
+    return {"done": True}
+
+
+@owner_api.post(API + "/datasets/{dataset}/state", response_model=shapes.DoneShape)
+async def move(
+    request: Request, person: DatasetOwner, dataset: shapes.DatasetName, given: shapes.StateShape
+) -> dict[str, bool]:
+    """Pause a data set, let it go on, or retire it for good."""
+    await blocking(partial(parts(request).life.move, dataset, given.state))
+    return {"done": True}
+
+
+@owner_api.delete(API + "/datasets/{dataset}", response_model=shapes.DoneShape)
+async def delete(
+    request: Request, person: DatasetOwner, dataset: shapes.DatasetName
+) -> dict[str, bool]:
+    """Take back a registration of which nothing was ever asked."""
+    await blocking(partial(parts(request).life.delete, dataset))
     return {"done": True}
 
 
@@ -193,6 +223,13 @@ def allowed(service: Parts, dataset: str, analyst: str, terms: dict[str, float |
     if analyst not in {one.name for one in service.accounts.users()}:
         raise InvalidParameter(f"there is no account {analyst!r}")
     service.datasets.allow(dataset, analyst, terms)
+
+
+def edited(service: Parts, person: User, dataset: str, changes: Changes) -> None:
+    """Change a data set; only owners of the service choose among all its files and tables."""
+    if changes.points and not person.owns:
+        raise Problem(403, "owner_only", "Only an owner of the service may name other events.")
+    service.life.edit(dataset, changes)
 
 
 def closed(service: Parts, dataset: str) -> None:

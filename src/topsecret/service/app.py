@@ -32,12 +32,13 @@ from topsecret.service.settings import Settings
 from topsecret.service.state import Parts, blocking
 from topsecret.service.web.account_pages import account_pages
 from topsecret.service.web.analyst_pages import pages
+from topsecret.service.web.life_pages import life_pages
 from topsecret.service.web.owner_pages import owner_pages
 from topsecret.service.web.rendering import refused
 from topsecret.service.web.team_pages import team_pages
 
 ENVIRONMENT = "TOPSECRET_SERVICE"
-ROUTERS = (api, owner_api, pages, account_pages, owner_pages, team_pages)
+ROUTERS = (api, owner_api, pages, account_pages, owner_pages, team_pages, life_pages)
 STATIC = Path(__file__).parent / "web" / "static"
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -57,6 +57,10 @@ class Dataset:
 
     filters: Mapping[str, str] = field(default_factory=dict)
     """The columns that rows may be chosen by, with their kinds."""
+    state: str | None = None
+    """Paused or retired; None where it may be asked."""
+    version: str | None = None
+    """Which contents of a table the questions are about, in the owner's words."""
 
     def delta_of(self, epsilon: float | None) -> float:
         """The probability of failure of a question of this epsilon."""
@@ -140,25 +144,9 @@ class Datasets:
             raise InvalidParameter(
                 "a data set's name has 1 to 40 small letters, digits, dashes or underscores"
             )
-        if not 0 < len(new.title) <= 100 or not new.title.isprintable():
-            raise InvalidParameter("a data set needs a title of 1 to 100 printable characters")
-        source, existing = self._schema(new)
-        if not new.columns or new.person in new.columns:
-            raise InvalidParameter(
-                "choose at least one column that may be asked, other than the person's"
-            )
-        if new.person in new.filters or not set(new.filters.values()) <= set(KINDS):
-            raise InvalidParameter(
-                "rows may be chosen by columns of text, number or date, other than the person's"
-            )
-        for column in (new.person, *new.columns, *new.filters):
-            if column not in existing:
-                raise InvalidParameter(f"the events have no column {column[:60]!r}")
-            if len(column) > LONGEST_COLUMN:
-                raise InvalidParameter(
-                    f"the column {column[:60]!r}… has a name of {len(column)} characters; at most "
-                    f"{LONGEST_COLUMN} can be asked"
-                )
+        check_title(new.title)
+        source, existing = self.schema_of(new)
+        check_columns(new.person, new.columns, new.filters, existing)
         budget: Metered | Flexible
         if new.queries is None and new.picks is None:
             budget = Flexible.of(epsilon=new.epsilon, delta=new.delta)
@@ -188,7 +176,17 @@ class Datasets:
         except Taken:
             raise InvalidParameter(f"there is a data set {new.name!r} already") from None
 
-    def _schema(self, new: NewDataset) -> tuple[str, tuple[str, ...]]:
+    def existing(self, dataset: Dataset) -> tuple[str, ...]:
+        """The columns that its events have today."""
+        if dataset.table is not None:
+            return self.databases.columns(dataset.source, dataset.table)
+        try:
+            self._still_inside(dataset.source)
+            return columns_of(Path(dataset.source))
+        except SourceError as error:
+            raise InvalidParameter(str(error)) from None
+
+    def schema_of(self, new: NewDataset) -> tuple[str, tuple[str, ...]]:
         """Where the events are, and their columns."""
         if bool(new.file) == bool(new.source) or bool(new.source) != bool(new.table):
             raise InvalidParameter("name a file, or a source and one of its tables")
@@ -270,7 +268,8 @@ class Datasets:
         return [
             one
             for one in self.all()
-            if sees(one.name) or self.allowance(one.name, analyst) is not None
+            if sees(one.name)
+            or (one.state != "retired" and self.allowance(one.name, analyst) is not None)
         ]
 
     def asked_by(self, name: str, analyst: str) -> Dataset:
@@ -326,6 +325,38 @@ class Datasets:
         return self.databases.address(dataset.source), dataset.table
 
 
+def check_title(title: str) -> str:
+    """A title for people."""
+    if not 0 < len(title) <= 100 or not title.isprintable():
+        raise InvalidParameter("a data set needs a title of 1 to 100 printable characters")
+    return title
+
+
+def check_columns(
+    person: str,
+    columns: Sequence[str],
+    filters: Mapping[str, str],
+    existing: Collection[str],
+) -> None:
+    """What may be asked and chosen by is there, and is not the person."""
+    if not columns or person in columns:
+        raise InvalidParameter(
+            "choose at least one column that may be asked, other than the person's"
+        )
+    if person in filters or not set(filters.values()) <= set(KINDS):
+        raise InvalidParameter(
+            "rows may be chosen by columns of text, number or date, other than the person's"
+        )
+    for column in (person, *columns, *filters):
+        if column not in existing:
+            raise InvalidParameter(f"the events have no column {column[:60]!r}")
+        if len(column) > LONGEST_COLUMN:
+            raise InvalidParameter(
+                f"the column {column[:60]!r}… has a name of {len(column)} characters; at most "
+                f"{LONGEST_COLUMN} can be asked"
+            )
+
+
 def _unknown(name: str) -> Problem:
     """There is no such data set, or none for this analyst: they must look alike."""
     return Problem(404, "not_found", f"there is no data set {name[:60]!r} for you")
@@ -343,4 +374,6 @@ def _dataset(row: RowMapping) -> Dataset:
         row["table"],
         row["delta_rate"],
         json.loads(row["filters"] or "{}"),
+        row["state"],
+        row["version"],
     )

@@ -95,10 +95,13 @@ DATASETS = Table(
     Column("table", Text, nullable=True),
     Column("delta_rate", Float, nullable=True),
     Column("filters", Text, nullable=True),
+    Column("state", Text, nullable=True),
+    Column("version", Text, nullable=True),
 )
 """What the owner registered; the budget itself is the ledger's. ``source`` is a file's path or,
 where there is a ``table``, the name of a database that the service was started with. Data sets
-without a ``delta_rate`` give each question the same ``delta``, as the first services did."""
+without a ``delta_rate`` give each question the same ``delta``, as the first services did.
+``state`` is paused or retired, or empty; ``version`` tells a table's contents apart."""
 
 JOBS = Table(
     "service_jobs",

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from topsecret.service.auth.accounts import Role, Scope
 from topsecret.service.auth.roles import DatasetRole
+from topsecret.service.dataset_life import State
 from topsecret.service.filters import Kind, Verb
 from topsecret.service.preview import LARGEST_K
 
@@ -77,6 +78,7 @@ class DatasetShape(BaseModel):
     columns: list[str]
     filters: dict[str, str] = Field(description="Columns that rows may be chosen by: their kinds.")
     price: Literal["flexible", "fixed"]
+    state: Literal["open", "closed", "paused", "retired"]
 
 
 class PreviewShape(BaseModel):
@@ -210,6 +212,26 @@ class RegisterShape(Strict):
     delta: Delta = 1e-6
     queries: Count | None = Field(default=None, description="With a fixed price: how many.")
     picks: Count | None = Field(default=None, description="With a fixed price: items in all.")
+
+
+class EditShape(Strict):
+    """What is to be changed of a data set; what is left out stays."""
+
+    title: str | None = Field(default=None, min_length=1, max_length=100)
+    columns: list[str] | None = Field(default=None, min_length=1, max_length=50)
+    filters: dict[str, Kind] | None = Field(default=None, max_length=20)
+    version: str | None = Field(
+        default=None, max_length=100, description="Of a table: another makes every question new."
+    )
+    file: str = Field(default="", max_length=500, description="The next file; for owners.")
+    source: str = Field(default="", max_length=40, description="Or another database,")
+    table: str = Field(default="", max_length=300, description="and its table; for owners.")
+
+
+class StateShape(Strict):
+    """Where a data set is in its life."""
+
+    state: State = Field(description="retired is for good, and closes the budget.")
 
 
 class SourceShape(BaseModel):

@@ -20,6 +20,7 @@ from topsecret.service.auth.devices import Devices
 from topsecret.service.auth.rate_limits import Limits
 from topsecret.service.auth.roles import Roles
 from topsecret.service.databases import Databases
+from topsecret.service.dataset_life import Life
 from topsecret.service.datasets import Datasets
 from topsecret.service.health import Health
 from topsecret.service.jobs.queue import Jobs
@@ -65,6 +66,7 @@ class Parts:
         self.audit = Trail(self.store)
         databases = Databases(settings.sources)
         self.datasets = Datasets(self.store, self.ledger, settings.files, databases)
+        self.life = Life(self.store, self.ledger, self.datasets)
         turns = Turns(settings.engines, settings.tick, settings.limit)
         self.jobs = Jobs(self.store, self.ledger, self.datasets, turns)
         self.jobs.failed = lambda **what: log("question failed", **what)

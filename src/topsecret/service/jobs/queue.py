@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from sqlalchemy import RowMapping, and_, or_, select, update
@@ -225,9 +226,14 @@ class Jobs:
         asked = Asked.from_text(row["question"])
         try:
             dataset = self._datasets.get(row["dataset"])
+            begun = partial(self._ledger.requested, dataset.name, row["user"], row["request"])
+            if dataset.state is not None and not begun():
+                return _without(REFUSED, dataset.state, not_now(dataset.state))
             source, table = self._datasets.events(dataset)
             more: dict[str, Any] = {"max_items": dataset.cap, "table": table}
             more |= {"where": conditions(asked.where, dataset.filters), "counts": asked.counts}
+            if dataset.version is not None:
+                more["version"] = dataset.version
             if asked.epsilon is not None:
                 more |= {"epsilon": asked.epsilon, "delta": dataset.delta_of(asked.epsilon)}
             release = top_k(
@@ -290,6 +296,11 @@ class Jobs:
             release,
             row["cause"] if ended else None,
         )
+
+
+def not_now(state: str) -> str:
+    """Why nothing can be asked of a data set that is paused or retired."""
+    return f"The owner has {state} this data set. Answers that there are can be looked at."
 
 
 def no_such_answer() -> Problem:

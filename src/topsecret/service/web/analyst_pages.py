@@ -180,7 +180,7 @@ async def _question(request: Request, person: User, name: str) -> Response:
         person,
         dataset=dataset,
         fixed=await blocking(partial(metered, service, name)),
-        open=account.state == "open",
+        open=account.state == "open" and dataset.state is None,
         left=percent_left(account, share),
         epsilons=EPSILONS,
         largest=LARGEST_K,
@@ -195,5 +195,7 @@ def _cards(service: Parts, name: str) -> list[dict[str, Any]]:
     for one in service.datasets.open_to(name):
         account = service.datasets.account(one.name)
         left = percent_left(account, service.datasets.allowance(one.name, name))
-        cards.append({"dataset": one, "left": left, "open": account.state == "open"})
+        cards.append(
+            {"dataset": one, "left": left, "open": account.state == "open" and one.state is None}
+        )
     return cards

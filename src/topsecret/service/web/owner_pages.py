@@ -283,7 +283,7 @@ def _cards(service: Parts, person: User) -> list[dict[str, Any]]:
             {
                 "dataset": dataset,
                 "left": percent_left(account),
-                "state": account.state,
+                "state": dataset.state or account.state,
                 "epsilon": account.budget.guarantee[0],
                 "analysts": len(account.allowances),
                 "pending": len(account.pending),

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 from topsecret.errors import DataIndependentFailure
+from topsecret.sources.engines.duckdb import kinds
 from topsecret.sources.sql.relations import Name, Stored
 
 OWN = "duckdb"
@@ -32,11 +33,13 @@ class DuckCatalogue:
         self._frames = set(frames)
         types = dict(session.ask("SELECT database_name, type FROM duckdb_databases()", []))
         columns: dict[Name, set[str]] = {}
+        held: dict[Name, dict[str, str]] = {}
         for *name, column, type_name in session.ask(
             "SELECT database_name, schema_name, table_name, column_name, data_type "
             "FROM duckdb_columns() WHERE NOT internal",
             [],
         ):
+            held.setdefault(tuple(name), {})[column.casefold()] = type_name
             if IDENTICAL.fullmatch(type_name):
                 columns.setdefault(tuple(name), set()).add(column.casefold())
         self._stored = []
@@ -47,9 +50,12 @@ class DuckCatalogue:
             collated = "collate" in str(sql).casefold()
             identical = frozenset() if collated else frozenset(columns.get(full, ()))
             refused = "" if types.get(full[0]) == OWN else "its database"
-            self._stored.append(Stored(full, None, refused, identical))
+            sorts = kinds(held.get(full, {}))
+            self._stored.append(Stored(full, None, refused, identical, sorts))
         self._stored += [
-            Stored(tuple(name), None if name[-1] in self._frames else sql)
+            Stored(tuple(name), None, sorts=kinds(held.get(tuple(name), {})))
+            if name[-1] in self._frames
+            else Stored(tuple(name), sql)
             for *name, sql in session.ask(
                 "SELECT database_name, schema_name, view_name, sql FROM duckdb_views()", []
             )

@@ -194,6 +194,10 @@ class FrameSource(_Asked):
         """What the guarantee rests on beside the data: pandas infers types from rows. Public."""
         return (INFERRED,) if type(self._frame).__module__.startswith("pandas") else ()
 
+    def columns(self) -> tuple[str, ...]:
+        """The names of all columns."""
+        return tuple(names_of(self._frame))
+
     def __repr__(self) -> str:
         return f"FrameSource(<{type(self._frame).__module__.split('.')[0]} object>)"
 

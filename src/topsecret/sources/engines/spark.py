@@ -107,6 +107,10 @@ class SparkSource:
                 "write it to a table and pass that"
             )
 
+    def columns(self) -> tuple[str, ...]:
+        """The names of all columns."""
+        return tuple(self._frame.columns)
+
     def __repr__(self) -> str:
         return f"SparkSource({self.name!r})"
 

@@ -12,12 +12,15 @@ from topsecret.errors import InvalidParameter
 from topsecret.sources.open_source import SourceLike, open_source
 from topsecret.sources.relations.catalogue import Catalogue, FixedCatalogue, TableEntry
 from topsecret.sources.relations.privacy_file import PrivacyFile
-from topsecret.sources.relations.query_source import QuerySource
+from topsecret.sources.relations.query_source import FRAME, QuerySource
 from topsecret.sources.relations.ranked_query import RankedQuery, read
 from topsecret.sources.source import CountQuery
+from topsecret.sources.sql.statements import table
 
 _ANY = CountQuery(item="any item", person="any person", rows=1)
 _NO_TABLE = "any table"
+FRAMES = {"pandas", "polars", "pyarrow", "pyspark"}
+"""Packages whose objects are one table."""
 Privacy = PrivacyFile | str | os.PathLike[str]
 
 
@@ -40,18 +43,32 @@ def open_query(
             "a query needs privacy=, a privacy file, or person=, the person's column of the one "
             "table that it reads"
         )
-    database: Any = opened_database(source)
-    with catalogue_of(database) as catalogue:
-        if person is not None:
-            file = PrivacyFile.of_one_table(_only_table(text, dialect or catalogue.dialect), person)
-        else:
-            file = privacy if isinstance(privacy, PrivacyFile) else PrivacyFile.load(privacy or "")
+    file = privacy if isinstance(privacy, PrivacyFile) else None
+    if person is None and file is None:
+        file = PrivacyFile.load(privacy or "")  # type: ignore[arg-type]
+    one = _spark_table(text, dialect) if _is_spark_session(source) else None
+    database: Any = opened_database(source, one)
+    columns = _frame_columns(database)
+    holder = person if file is None else file.person
+    opened = catalogue_of(database) if not columns else _one_frame(database, columns, holder or "")
+    with opened as catalogue:
+        if file is None:
+            only = _only_table(text, dialect or catalogue.dialect)
+            file = PrivacyFile.of_one_table(only, person or "")
         asked = read(text, file, catalogue, dialect or "", bounded=bounded)
-    return QuerySource(database, asked, file.person), asked
+    return QuerySource(database, asked, file.person, columns), asked
 
 
-def opened_database(source: SourceLike) -> Any:
-    """The engine behind what a caller has; of a database, all its tables."""
+def opened_database(source: SourceLike, one: str | None = None) -> Any:
+    """The engine behind what a caller has; of a database, all its tables.
+
+    ``one`` is the table of a Spark session that is read.
+    """
+    if one is not None:
+        return open_source(source, one)
+    package = type(source).__module__.split(".")[0]
+    if package in FRAMES:
+        return open_source(source)
     path = Path(source) if isinstance(source, str | os.PathLike) else None
     single = path is not None and "://" not in str(source)
     from topsecret.sources.engines.duckdb_tables import DATABASES
@@ -81,9 +98,41 @@ def catalogue_of(database: Any) -> Iterator[Catalogue]:
             yield SqlCatalogue(session.connection, session.dialect)
         else:
             raise InvalidParameter(
-                f"{database.name} cannot be asked in SQL yet; pass a file, or a "
+                f"{database.name} cannot be asked in SQL; pass a file, a data frame, or a "
                 "database of DuckDB, PostgreSQL or SQLite"
             )
+
+
+def _frame_columns(database: Any) -> tuple[str, ...]:
+    """The columns of a data frame, which is one table of whatever name the query gives it."""
+    from topsecret.sources.engines.duckdb_tables import FrameSource
+    from topsecret.sources.engines.spark import SparkSource
+
+    return database.columns() if isinstance(database, FrameSource | SparkSource) else ()
+
+
+@contextmanager
+def _one_frame(database: Any, columns: tuple[str, ...], person: str) -> Iterator[Catalogue]:
+    if person not in columns:
+        raise InvalidParameter(
+            f"the data frame has no person's column {person!r}; a frame is one table, and its "
+            "privacy file has that table alone"
+        )
+    items = tuple(name for name in columns if name != person)
+    query = CountQuery(item=items, person=person, rows=1)
+    with database.session(query) as session:
+        _, schema = session.events(columns)
+        entry = TableEntry(("data",), schema, relation=table(FRAME))
+        yield _AnyName(session.dialect, entry)
+
+
+def _is_spark_session(source: Any) -> bool:
+    kind = type(source)
+    return kind.__module__.split(".")[0] == "pyspark" and kind.__name__ == "SparkSession"
+
+
+def _spark_table(text: str, dialect: str | None) -> str:
+    return _only_table(text, dialect or "spark")
 
 
 def _one_table(database: Any) -> Catalogue:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from sqlglot import exp
@@ -17,12 +18,21 @@ from topsecret.sources.session import Engine, Relation, Rows, Session
 from topsecret.sources.source import CountQuery, LeadingCounts, Schema, source_fingerprint
 from topsecret.sources.sql.statements import column, derived, named
 
+FRAME = "topsecret frame"
+"""Stands for a data frame, whose name is another in every session."""
+
 
 class QuerySource:
-    """The rows of a pasted query, read from its database."""
+    """The rows of a pasted query, read from its database.
 
-    def __init__(self, database: Engine, asked: RankedQuery, person: str) -> None:
+    ``columns`` are those of a data frame, if the query is about one.
+    """
+
+    def __init__(
+        self, database: Engine, asked: RankedQuery, person: str, columns: tuple[str, ...] = ()
+    ) -> None:
         self._database = database
+        self._columns = columns
         self._asked = asked
         self.name = f"a query of {', '.join(asked.tables)}"
         self.person = person
@@ -71,7 +81,11 @@ class QuerySource:
     def session(self, query: CountQuery) -> Iterator[QuerySession]:
         """A session of the database whose events are the query's rows."""
         with self._database.session(query) as session:
-            yield QuerySession(session, self._asked, self.titles, self.amount, self.person)
+            asked = self._asked
+            if self._columns:
+                frame, _ = session.events(self._columns)
+                asked = replace(asked, rows=_over(frame, asked.rows))
+            yield QuerySession(session, asked, self.titles, self.amount, self.person)
 
 
 class QuerySession:
@@ -137,6 +151,17 @@ class QuerySession:
     def _schema(self) -> Schema:
         held: dict[str, Any] = {title: one.sort for title, one in self._held.items()}
         return held | {self._person: self._asked.owner_kind}
+
+
+def _over(frame: exp.Expression, rows: exp.Select) -> exp.Select:
+    """The rebuilt rows, read from this frame."""
+    over = rows.copy()
+    for node in over.find_all(exp.Table):
+        if node.name == FRAME:
+            found = frame.copy()
+            found.set("alias", node.args.get("alias"))
+            node.replace(found)
+    return over
 
 
 def _apart(titles: Sequence[str], person: str) -> tuple[str, ...]:

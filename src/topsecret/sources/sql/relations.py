@@ -24,6 +24,7 @@ from sqlglot.errors import SqlglotError
 
 from topsecret.errors import DataIndependentFailure
 from topsecret.sources.sql.expressions import ALLOWED, shown
+from topsecret.sources.sql.view_expressions import AsWritten, Sorts, judged, merged
 
 Name = tuple[str, ...]
 
@@ -74,6 +75,8 @@ class Stored:
     identical: frozenset[str] = frozenset()
     """Columns of a table, in small letters, whose equal values are identical: not of a collation
     that takes ``Ann`` for ``ann``, not 1.0 and 1.00. Grouping by others would merge persons."""
+    sorts: Sorts | None = None
+    """What the columns hold, of engines that cast on their own and fail; else None."""
 
 
 class Catalogue(Protocol):
@@ -112,8 +115,8 @@ class _Analysis:
         self._catalogue = catalogue
         self._dialect = dialect
 
-    def stored(self, one: Stored, person: str | None, scope: _Scope) -> None:
-        """Check a table or view that is asked for within this scope."""
+    def stored(self, one: Stored, person: str | None, scope: _Scope) -> Sorts | None:
+        """Check a table or view that is asked for within this scope; what its columns hold."""
         if one.refused:
             raise refused(scope.start, one.refused, "cannot be looked into")
         if one.definition is None:
@@ -121,25 +124,24 @@ class _Analysis:
                 raise _mixes(
                     scope.start, "DISTINCT or GROUP BY, which may take two persons for one,"
                 )
-            return
+            return one.sorts
         tree = _parsed(one, self._dialect)
         if tree is None or scope.depth > DEEPEST:
             raise refused(scope.start, "its definition", "cannot be read")
         inner = _Scope(one, scope.start, scope.depth + 1, {}, scope.grouped)
-        self._query(tree, person, inner)
+        return self._query(tree, person, inner)
 
-    def _query(self, node: Any, person: str | None, scope: _Scope) -> None:
+    def _query(self, node: Any, person: str | None, scope: _Scope) -> Sorts | None:
         if isinstance(node, exp.Subquery | exp.Paren):
             self._clauses(node, scope)
-            self._query(node.this, person, scope)
-        elif isinstance(node, exp.Union):
+            return self._query(node.this, person, scope)
+        if isinstance(node, exp.Union):
             scope = self._with(node, scope)
             self._clauses(node, scope)
-            self._union(node, person, scope)
-        elif isinstance(node, exp.Select):
-            self._select(node, person, self._with(node, scope))
-        else:
-            raise refused(scope.start, _clause(node), "is not a SELECT of one table")
+            return self._union(node, person, scope)
+        if isinstance(node, exp.Select):
+            return self._select(node, person, self._with(node, scope))
+        raise refused(scope.start, _clause(node), "is not a SELECT of one table")
 
     def _with(self, node: Any, scope: _Scope) -> _Scope:
         with_ = node.args.get("with_") or node.args.get("with")
@@ -159,7 +161,7 @@ class _Analysis:
             if node.args.get(name):
                 raise _mixes(scope.start, clause)
 
-    def _union(self, node: Any, person: str | None, scope: _Scope) -> None:
+    def _union(self, node: Any, person: str | None, scope: _Scope) -> Sorts | None:
         if node.args.get("by_name") or node.args.get("on"):
             raise refused(scope.start, "UNION BY NAME", "is not known to keep rows apart")
         names = [name.casefold() for name in node.left.named_selects]
@@ -173,10 +175,10 @@ class _Analysis:
         if node.args.get("distinct") and (person is None or other is None):
             raise refused(scope.start, "UNION", "drops rows; write UNION ALL")
         scope = scope.grouping(bool(node.args.get("distinct")))
-        self._query(node.left, person, scope)
-        self._query(node.right, other, scope)
+        left, right = self._query(node.left, person, scope), self._query(node.right, other, scope)
+        return None if left is None or right is None else merged(left, right)
 
-    def _select(self, node: Any, person: str | None, scope: _Scope) -> None:
+    def _select(self, node: Any, person: str | None, scope: _Scope) -> Sorts | None:
         self._clauses(node, scope)
         from_ = node.args.get("from_") or node.args.get("from")
         if from_ is None:
@@ -202,8 +204,22 @@ class _Analysis:
         if having is not None:
             self._row_wise(having.this, scope, aggregates=True)
         inner = expression.name if isinstance(expression, exp.Column) else None
-        scope = scope.grouping(group is not None or distinct is not None)
-        self._from(from_.this, inner, scope)
+        inner_scope = scope.grouping(group is not None or distinct is not None)
+        sorts = self._from(from_.this, inner, inner_scope)
+        if sorts is None:
+            return None
+        for part in [*node.expressions, *(group.expressions if group is not None else [])]:
+            if not part.is_star:
+                self._total(part.unalias(), sorts, scope, condition=False)
+        for clause in (where, having):
+            if clause is not None:
+                self._total(clause.this, sorts, scope, condition=True)
+        return AsWritten(sorts).output(node.expressions)
+
+    def _total(self, node: Any, sorts: Sorts, scope: _Scope, *, condition: bool) -> None:
+        why = judged(node, sorts, condition=condition)
+        if why:
+            raise refused(scope.start, _clause(node), f"may fail on one person's row ({why})")
 
     def _group(
         self, node: Any, group: Any, expression: exp.Expression | None, scope: _Scope
@@ -224,14 +240,13 @@ class _Analysis:
             if not _is_of_group(part.unalias(), keys):
                 raise refused(scope.start, _clause(part), "is of any row of its group")
 
-    def _from(self, node: Any, person: str | None, scope: _Scope) -> None:
+    def _from(self, node: Any, person: str | None, scope: _Scope) -> Sorts | None:
         if isinstance(node, exp.Subquery):
             self._clauses(node, scope)
             alias = node.args.get("alias")
             if alias is not None and alias.columns:
                 raise refused(scope.start, _clause(node), "renames columns; name them by AS")
-            self._query(node.this, person, scope)
-            return
+            return self._query(node.this, person, scope)
         if not isinstance(node, exp.Table) or not _is_name(node):
             raise refused(scope.start, _clause(node), "is no table of the database")
         if any(node.args.get(name) for name in ("joins", "laterals", "pivots", "sample", "when")):
@@ -242,12 +257,11 @@ class _Analysis:
         parts = _parts(node)
         known = scope.known.get(parts[0].casefold()) if len(parts) == 1 else None
         if known is not None:
-            self._query(known[0], person, known[1].grouping(scope.grouped))
-            return
+            return self._query(known[0], person, known[1].grouping(scope.grouped))
         found = self._catalogue.find(parts, scope.view)
         if found is None:
             raise refused(scope.start, ".".join(parts), "is no table of the database")
-        self.stored(found, person, scope)
+        return self.stored(found, person, scope)
 
     def _row_wise(self, expression: Any, scope: _Scope, *, aggregates: bool) -> None:
         for node in expression.walk():

@@ -59,6 +59,9 @@ TRIED: dict[str, set[Sort]] = {
 LONGEST_REPEATED = 500
 """Nodes of a date whose part is taken: it is written twice."""
 
+LONGEST_JOINED = 10_000
+"""Characters of each text that is joined with others."""
+
 FARTHEST = 1_000_000
 """Places of a text."""
 
@@ -98,7 +101,7 @@ class Total:
         typed = [self.typed(part) for part in parts]
         found = unified(typed, self._dialect, compared)
         if found is None:
-            raise _mixed(node, parts, typed)
+            raise mixed(node, parts, typed)
         sort, nodes = found
         if sort == "null" and not compared:
             raise _refused(node, "never has a value; leave it out")
@@ -186,6 +189,26 @@ class Total:
         _only(node, "this", "expressions", "is_nvl", "is_null")
         sort, parts = self._unified(node, (node.this, *node.expressions), compared=False)
         return Typed(exp.Coalesce(this=parts[0], expressions=parts[1:]), sort)
+
+    def _nullif(self, node: Any) -> Typed:
+        _only(node, "this", "expression")
+        sort, (this, other) = self._unified(node, (node.this, node.expression), compared=False)
+        return Typed(exp.Nullif(this=this, expression=other), sort)
+
+    def _joined(self, node: Any) -> Typed:
+        """Texts one after the other, each cut: no row makes a text that is too long."""
+        _only(node, "this", "expression", "expressions", "safe", "coalesce")
+        joined: list[Any] = []
+        for part in node.expressions or [node.this, node.expression]:
+            length = exp.Literal.number(LONGEST_JOINED)
+            text = exp.Substring(
+                this=self._text(part).node, start=exp.Literal.number(1), length=length
+            )
+            # CONCAT of most engines leaves out what has no value.
+            empty = [exp.Literal.string("")] if node.args.get("coalesce") else []
+            joined.append(exp.Coalesce(this=text, expressions=empty) if empty else text)
+        whole = reduce(lambda a, b: exp.DPipe(this=a, expression=b, safe=True), joined)
+        return Typed(exp.Paren(this=whole), "text")
 
     def _of_text(self, node: Any) -> Typed:
         _only(node, "this")
@@ -310,6 +333,8 @@ class Total:
         exp.Like: _like,
         (exp.Case, exp.If): _case,
         exp.Coalesce: _coalesce,
+        exp.Nullif: _nullif,
+        (exp.Concat, exp.DPipe): _joined,
         (exp.Lower, exp.Upper, exp.Length): _of_text,
         exp.Trim: _trim,
         exp.Substring: _substring,
@@ -357,7 +382,7 @@ def _refused(node: Any, why: str) -> InvalidParameter:
     return InvalidParameter(f"{shown(node.sql())} {why}")
 
 
-def _mixed(node: Any, parts: Sequence[Any], typed: Sequence[Typed]) -> InvalidParameter:
+def mixed(node: Any, parts: Sequence[Any], typed: Sequence[Typed]) -> InvalidParameter:
     """Which parts are of two kinds, in one line."""
     texts = [p for p, t in zip(parts, typed, strict=True) if t.sort == "text" and t.value is None]
     if texts and any(part.sort == "number" for part in typed):

@@ -1,0 +1,122 @@
+"""The life of a data set after its registration: edited, pointed to the next file, paused, retired.
+
+The budget stays the one that was opened, whatever the data set is pointed to: persons who are in
+several files are protected by it in all of them together. What a person is cannot change, for the
+same reason.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from sqlalchemy import delete, select, update
+
+from topsecret.errors import InvalidParameter
+from topsecret.ledger import Ledger
+from topsecret.ledger.store import Store
+from topsecret.service.datasets import Datasets, NewDataset, check_columns, check_title
+from topsecret.service.schema import DATASETS, JOBS, ROLES
+
+State = Literal["open", "paused", "retired"]
+LONGEST_VERSION = 100
+_UNASKED = frozenset(("opened", "allowed", "closed"))
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What the owner changes; None leaves it as it is."""
+
+    title: str | None = None
+    columns: tuple[str, ...] | None = None
+    filters: Mapping[str, str] | None = None
+    version: str | None = None
+    """Of a table, in the owner's words: with another version every question is a new one."""
+    file: str = ""
+    source: str = ""
+    table: str = ""
+
+    @property
+    def points(self) -> bool:
+        """Whether it is pointed to other events."""
+        return bool(self.file or self.source or self.table)
+
+
+class Life:
+    """Changes to registered data sets. Every method may block."""
+
+    def __init__(self, store: Store, ledger: Ledger, datasets: Datasets) -> None:
+        self._store, self._ledger, self._datasets = store, ledger, datasets
+
+    def edit(self, name: str, changes: Changes) -> None:
+        """Change what may be asked, the words for it, or which events it is about."""
+        known = self._datasets.get(name)
+        values: dict[str, object] = {}
+        if changes.title is not None:
+            values["title"] = check_title(changes.title)
+        columns = known.columns if changes.columns is None else changes.columns
+        filters = known.filters if changes.filters is None else changes.filters
+        table = known.table
+        if changes.points:
+            new = NewDataset(
+                name,
+                known.title,
+                changes.file,
+                known.person,
+                columns,
+                known.cap,
+                1.0,
+                1e-6,
+                source=changes.source,
+                table=changes.table,
+            )
+            source, existing = self._datasets.schema_of(new)
+            table = changes.table or None
+            # A version spoke of the table that it was; None lets the next file speak for itself.
+            values |= {"source": source, "table": table, "version": None}
+        elif changes.columns is not None or changes.filters is not None:
+            existing = self._datasets.existing(known)
+        else:
+            existing = ()
+        if existing:
+            check_columns(known.person, columns, filters, existing)
+            values |= {"columns": json.dumps(columns), "filters": json.dumps(dict(filters))}
+        if changes.version is not None:
+            values["version"] = _version(changes.version, table)
+        if values:
+            with self._store.writing() as connection:
+                connection.execute(update(DATASETS).where(DATASETS.c.name == name).values(values))
+
+    def move(self, name: str, state: State) -> None:
+        """Pause a data set, let it go on, or retire it for good with its budget."""
+        known = self._datasets.get(name)
+        if known.state == "retired":
+            raise InvalidParameter("a retired data set stays so; its answers can be looked at")
+        if state == "retired" and self._ledger.account(name).state == "open":
+            self._ledger.close_budget(name)
+        with self._store.writing() as connection:
+            one = update(DATASETS).where(DATASETS.c.name == name)
+            connection.execute(one.values(state=None if state == "open" else state))
+
+    def delete(self, name: str) -> None:
+        """Take back a registration of which nothing was ever asked; its budget stays as it is."""
+        self._datasets.get(name)
+        if not all(entry.event in _UNASKED for entry in self._ledger.history(name)):
+            raise InvalidParameter("something was asked of this data set; retire it instead")
+        with self._store.writing() as connection:
+            asked = select(JOBS.c.id).where(JOBS.c.dataset == name)
+            if connection.execute(asked.limit(1)).first() is not None:
+                raise InvalidParameter("something was asked of this data set; retire it instead")
+            connection.execute(delete(ROLES).where(ROLES.c.dataset == name))
+            connection.execute(delete(DATASETS).where(DATASETS.c.name == name))
+
+
+def _version(text: str, table: str | None) -> str | None:
+    text = text.strip()
+    if text and table is None:
+        raise InvalidParameter("files have versions of their own: their paths and times of writing")
+    if len(text) > LONGEST_VERSION or not text.isprintable():
+        raise InvalidParameter(f"a version has at most {LONGEST_VERSION} printable characters")
+    return text or None

@@ -1,0 +1,98 @@
+"""The owners' pages about the life of a data set: edit, point to other events, pause, retire."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Form, Request, Response
+from fastapi.responses import RedirectResponse
+
+from topsecret.errors import DataIndependentFailure, InvalidParameter
+from topsecret.service import shapes
+from topsecret.service.api_owner import edited
+from topsecret.service.auth.accounts import User
+from topsecret.service.auth.dependencies import dataset_owner
+from topsecret.service.dataset_life import Changes, State
+from topsecret.service.filters import KINDS
+from topsecret.service.state import blocking, parts
+from topsecret.service.web.rendering import render
+
+life_pages = APIRouter(prefix="/owner/datasets/{dataset}", include_in_schema=False)
+DatasetOwner = Annotated[User, Depends(dataset_owner)]
+Text = Annotated[str, Form(max_length=500)]
+
+
+@life_pages.get("/edit")
+async def edit_form(
+    request: Request, person: DatasetOwner, dataset: shapes.DatasetName
+) -> Response:
+    """What can be changed."""
+    return await _form(request, person, dataset)
+
+
+@life_pages.post("/edit")
+async def edit(
+    request: Request,
+    person: DatasetOwner,
+    dataset: shapes.DatasetName,
+    title: Text,
+    columns: Annotated[list[str] | None, Form()] = None,
+    version: Text = "",
+    file: Text = "",
+    source: Text = "",
+    table: Text = "",
+) -> Response:
+    """Change it."""
+    form = {str(key): str(value) for key, value in (await request.form()).items()}
+    filters = {
+        key.removeprefix("filter:"): kind
+        for key, kind in form.items()
+        if key.startswith("filter:") and kind in KINDS
+    }
+    service = parts(request)
+    known = await blocking(partial(service.datasets.get, dataset))
+    asked = (
+        version if known.table is not None and version.strip() != (known.version or "") else None
+    )
+    changes = Changes(title.strip(), tuple(columns or ()), filters, asked, file, source, table)
+    try:
+        await blocking(partial(edited, service, person, dataset, changes))
+    except InvalidParameter as error:
+        wrong = f"{str(error)[:1].upper()}{str(error)[1:]}."
+        return await _form(request, person, dataset, 400, wrong)
+    return RedirectResponse(f"/owner/datasets/{dataset}", 303)
+
+
+@life_pages.post("/state")
+async def move(
+    request: Request,
+    person: DatasetOwner,
+    dataset: shapes.DatasetName,
+    state: Annotated[State, Form()],
+) -> Response:
+    """Pause, go on, or retire."""
+    await blocking(partial(parts(request).life.move, dataset, state))
+    return RedirectResponse(f"/owner/datasets/{dataset}", 303)
+
+
+@life_pages.post("/delete")
+async def delete(request: Request, person: DatasetOwner, dataset: shapes.DatasetName) -> Response:
+    """Take back a registration of which nothing was asked."""
+    await blocking(partial(parts(request).life.delete, dataset))
+    return RedirectResponse("/owner", 303)
+
+
+async def _form(
+    request: Request, person: User, name: str, status: int = 200, wrong: str = ""
+) -> Response:
+    service = parts(request)
+    dataset = await blocking(partial(service.datasets.get, name))
+    try:
+        existing = await blocking(partial(service.datasets.existing, dataset))
+    except (DataIndependentFailure, InvalidParameter):
+        existing = (dataset.person, *dataset.columns)  # it is to be pointed elsewhere
+    files = await blocking(service.datasets.files) if person.owns else []
+    columns = [column for column in existing if column != dataset.person]
+    shown = {"dataset": dataset, "columns": columns, "files": files, "wrong": wrong}
+    return render(request, "edit.html", person, status, **shown)

@@ -1,0 +1,149 @@
+"""A data set after its registration: edited, pointed to the next file, paused, retired, deleted."""
+
+from pathlib import Path
+
+import pytest
+from serving import PLACES, SHOP, Here, write_events
+from sqlalchemy import create_engine, text
+from test_teams import browser, post
+
+from topsecret.service.schema import JOBS
+
+EVENTS, VISITS = "/api/v1/datasets/events", "/api/v1/datasets/visits"
+QUESTION = {"column": "place", "k": 1, "epsilon": 0.3}
+
+
+def spent(service: Here, name: str) -> object:
+    return service.parts.ledger.account(name).spent
+
+
+def edit(service: Here, path: str, who: str = "olga", **changes: object) -> int:
+    return service.call(who, "PATCH", path, changes).status_code
+
+
+def test_what_may_be_asked_can_be_changed(service: Here) -> None:
+    assert edit(service, EVENTS, title="Happenings", columns=["colour"]) == 200
+    listed = service.call("ann", "GET", "/api/v1/datasets").json()[0]
+    assert (listed["title"], listed["columns"]) == ("Happenings", ["colour"])
+    refused = service.call("ann", "POST", f"{EVENTS}/ask", QUESTION)
+    assert (refused.status_code, "cannot be asked" in refused.text) == (400, True)
+    assert edit(service, EVENTS, columns=["colour", "place"], filters={"colour": "text"}) == 200
+    where = [{"column": "colour", "value": "red"}]
+    asked = service.answered("ann", f"{EVENTS}/ask", QUESTION | {"where": where})
+    assert asked["state"] == "answered"
+    for wrong in ({"columns": ["user"]}, {"columns": ["size"]}, {"version": "2"}, {"title": "\n"}):
+        assert edit(service, EVENTS, **wrong) == 400, wrong
+    assert edit(service, EVENTS, filters={}, person="place") == 422  # who is protected stays
+    assert edit(service, EVENTS, "ann", title="Mine") == 403
+
+
+def test_the_next_file_is_paid_from_the_same_budget(service: Here, tmp_path: Path) -> None:
+    files = service.parts.settings.files[0]
+    (files / "2026").mkdir()
+    write_events(files / "2026" / "may.csv", {"Bridge": 1000} | PLACES)
+    (files / "other.csv").write_text("customer,place\n1,Harbour\n")
+    first = service.answered("bob", f"{EVENTS}/ask", QUESTION)
+    before = spent(service, "events")
+    again = service.answered("bob", f"{EVENTS}/ask", QUESTION)
+    assert (again["answer"]["items"], spent(service, "events")) == (["Harbour"], before)
+    assert edit(service, EVENTS, file="2026/may.csv") == 200
+    second = service.answered("bob", f"{EVENTS}/ask", QUESTION)
+    assert (first["answer"]["items"], second["answer"]["items"]) == (["Harbour"], ["Bridge"])
+    assert spent(service, "events") != before
+    # Back at the first file, its answers are found.
+    after = spent(service, "events")
+    assert edit(service, EVENTS, file="events.csv") == 200
+    assert service.answered("bob", f"{EVENTS}/ask", QUESTION)["answer"]["items"] == ["Harbour"]
+    assert spent(service, "events") == after
+    for wrong in ("other.csv", "nothing.csv", "../service.db"):
+        assert edit(service, EVENTS, file=wrong) == 400, wrong
+    # Who owns this data set alone does not choose among everybody's files.
+    service.parts.roles.give("events", "ann", "owner")
+    service.parts.accounts._recent.clear()
+    assert edit(service, EVENTS, "ann", title="Events") == 200
+    assert edit(service, EVENTS, "ann", file="2026/may.csv") == 403
+    assert edit(service, EVENTS, "ann", source="shop", table="visits") == 403
+    service.parts.roles.take("events", "ann")
+    service.parts.accounts._recent.clear()
+
+
+def test_a_new_version_of_a_table_is_a_new_question(service: Here) -> None:
+    asked = QUESTION | {"epsilon": 0.4}
+    assert service.answered("bob", f"{VISITS}/ask", asked)["answer"]["items"] == ["Harbour"]
+    engine = create_engine(f"sqlite:///{service.parts.settings.home / SHOP}")
+    with engine.begin() as connection:
+        rows = [{"who": f"n{number}"} for number in range(1500)]
+        connection.execute(text("INSERT INTO visits VALUES (:who, 'Tower')"), rows)
+    engine.dispose()
+    before = spent(service, "visits")
+    assert service.answered("bob", f"{VISITS}/ask", asked)["answer"]["items"] == ["Harbour"]
+    assert spent(service, "visits") == before
+    assert edit(service, VISITS, version="2026-11-16") == 200
+    assert service.answered("bob", f"{VISITS}/ask", asked)["answer"]["items"] == ["Tower"]
+    after = spent(service, "visits")
+    assert after != before
+    assert service.answered("bob", f"{VISITS}/ask", asked)["answer"]["items"] == ["Tower"]
+    assert spent(service, "visits") == after
+    assert edit(service, VISITS, version="") == 200
+    assert service.answered("bob", f"{VISITS}/ask", asked)["answer"]["items"] == ["Harbour"]
+    assert edit(service, VISITS, version="x" * 101) == 422
+
+
+def test_a_paused_data_set_is_not_asked_and_goes_on(service: Here) -> None:
+    state = f"{EVENTS}/state"
+    assert service.call("ann", "POST", state, {"state": "paused"}).status_code == 403
+    assert service.call("olga", "POST", state, {"state": "paused"}).status_code == 200
+    for path in ("ask", "plan"):
+        refused = service.call("ann", "POST", f"{EVENTS}/{path}", QUESTION)
+        assert (refused.status_code, refused.json()["error"]) == (409, "paused")
+    assert service.call("ann", "GET", "/api/v1/datasets").json()[0]["state"] == "paused"
+    # A question that waited when it was paused is refused, for nothing.
+    before = spent(service, "events")
+    waiting = {"id": "waited", "user": "ann", "dataset": "events", "request": "w", "asked": 1.0}
+    waiting |= {"question": '["place", 1, 0.35]', "state": "working", "worker": ""}
+    with service.parts.store.writing() as connection:
+        connection.execute(JOBS.insert().values(waiting))
+    assert service.parts.jobs.run("waited") == "refused"
+    assert spent(service, "events") == before
+    assert service.call("olga", "POST", state, {"state": "open"}).status_code == 200
+    assert service.answered("ann", f"{EVENTS}/ask", QUESTION)["state"] == "answered"
+
+
+def test_the_pages_do_the_same(service: Here) -> None:
+    page = "/owner/datasets/metered"
+    with browser(service, "olga") as client:
+        assert "Harbour" not in client.get(f"{page}/edit").text  # columns, no rows
+        wrong = post(client, f"{page}/edit", f"{page}/edit", title="Metered")
+        assert (wrong.status_code, "at least one column" in wrong.text) == (400, True)
+        form = {"title": "By the metre", "columns": "place"}
+        assert post(client, f"{page}/edit", f"{page}/edit", **form).status_code == 303
+        assert "By the metre" in client.get(page).text
+        assert post(client, page, f"{page}/state", state="paused").status_code == 303
+        assert "Let it go on" in client.get(page).text
+        assert post(client, page, f"{page}/delete").status_code == 303
+        assert client.get(page).status_code == 404
+
+
+def test_what_was_asked_is_retired_and_not_deleted(fresh: Here) -> None:
+    answer = fresh.answered("ann", f"{EVENTS}/ask", QUESTION)["id"]
+    refused = fresh.call("olga", "DELETE", EVENTS)
+    assert (refused.status_code, "retire it instead" in refused.text) == (400, True)
+    retired = {"state": "retired"}
+    assert fresh.call("olga", "POST", f"{EVENTS}/state", retired).status_code == 200
+    assert fresh.parts.ledger.account("events").state == "closed"
+    assert fresh.call("ann", "GET", "/api/v1/datasets").json() == []
+    assert fresh.call("ann", "POST", f"{EVENTS}/ask", QUESTION).status_code == 409
+    assert fresh.call("ann", "GET", f"/api/v1/answers/{answer}").json()["state"] == "answered"
+    assert fresh.call("ann", "GET", f"/answers/{answer}").status_code == 200
+    back = fresh.call("olga", "POST", f"{EVENTS}/state", {"state": "open"})
+    assert (back.status_code, "stays so" in back.text) == (400, True)
+
+
+@pytest.mark.parametrize("who", ["ann", "bob"])
+def test_only_owners_change_the_life_of_a_data_set(service: Here, who: str) -> None:
+    for method, path, body in (
+        ("DELETE", EVENTS, None),
+        ("POST", f"{EVENTS}/state", {"state": "retired"}),
+        ("GET", "/owner/datasets/events/edit", None),
+    ):
+        assert service.call(who, method, path, body).status_code == 403
