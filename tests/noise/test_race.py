@@ -14,12 +14,10 @@ from hypothesis import strategies as st
 
 from topsecret.exact.rounding import ball, precision
 from topsecret.noise import race as race_module
-from topsecret.noise import races_in_turn as turns_module
 from topsecret.noise import screening
 from topsecret.noise.bits import ReplayableBits, SystemBits
 from topsecret.noise.distributions import EXPONENTIAL, GAUSSIAN, GUMBEL, LAPLACE
-from topsecret.noise.race import EXTRA, ScoreGroups, race
-from topsecret.noise.races_in_turn import races_in_turn
+from topsecret.noise.race import EXTRA, ScoreGroups, race, races_in_turn
 from topsecret.noise.reals import Rational
 from topsecret.noise.screening import few
 
@@ -129,10 +127,10 @@ def test_races_in_turn_are_decided_by_their_bits_alone(counts, sizes, monkeypatc
         assert len(screened) == min(sum(counts), int(field.sizes.sum()))
         assert all(screened.count(group) <= field.sizes[group] for group in screened)
         with monkeypatch.context() as patch:
-            patch.setattr(turns_module, "decided", lambda *_: None)
-            patch.setattr(turns_module, "kth_largest", lambda *_: -math.inf)
+            patch.setattr(race_module, "decided", lambda *_: None)
+            patch.setattr(race_module, "kth_largest", lambda *_: -math.inf)
             patch.setattr(
-                turns_module, "gumbel_bounds", lambda w, _: (w * -np.inf - np.inf, w * 0.0 + np.inf)
+                race_module, "gumbel_bounds", lambda w, _: (w * -np.inf - np.inf, w * 0.0 + np.inf)
             )
             patch.setattr(type(GUMBEL), "around", lambda _, w, s: [(-math.inf, math.inf)] * len(w))
             assert races_in_turn(field, turns, ReplayableBits(b"same")) == screened
@@ -146,7 +144,7 @@ def test_races_in_turn_together_have_the_law_of_races_one_by_one(monkeypatch):
         return Counter(tuple(races_in_turn(field, turns, SystemBits())) for _ in range(6_000))
 
     together = draws()
-    monkeypatch.setattr(turns_module, "_TOGETHER", range(0))
+    monkeypatch.setattr(race_module, "_TOGETHER", range(0))
     one_by_one = draws()
     for cell in set(together) | set(one_by_one):
         spread = math.sqrt(together[cell] + one_by_one[cell])

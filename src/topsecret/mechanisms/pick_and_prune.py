@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from topsecret.exact.rounding import ball
 from topsecret.noise.bits import BitSource
 from topsecret.noise.distributions import GUMBEL
-from topsecret.noise.race import race
-from topsecret.noise.races_in_turn import races_in_turn
+from topsecret.noise.race import race, races_in_turn
 from topsecret.noise.screening import ScoreGroups
 
 Levels = tuple[tuple[int, Fraction], ...]
