@@ -22,6 +22,7 @@ MODULES = [
     "ledger",
     "applications",
     "service",
+    "service_load",
 ]
 
 

@@ -19,6 +19,8 @@ person = "id"
 link = "customer_id -> customers.id"
 [tables.order_lines]
 link = "order_id -> orders.id"
+[tables.products]
+public = true
 """)
 SHOP = f"""
 CREATE TABLE customers AS SELECT range AS id FROM range({PERSONS});
@@ -26,10 +28,14 @@ CREATE TABLE orders(id BIGINT PRIMARY KEY, customer_id BIGINT);
 INSERT INTO orders SELECT range, (random() * {PERSONS})::BIGINT FROM range({ORDERS});
 CREATE TABLE order_lines AS SELECT (random() * {ORDERS})::BIGINT AS order_id,
   (power(random(), 3) * 20000)::BIGINT AS product_id FROM range({LINES});
+CREATE TABLE products AS SELECT range AS id, 'product ' || range AS name FROM range(20001);
 """
 QUERIES = {
     "two links away": "SELECT l.product_id, COUNT(DISTINCT o.customer_id) AS n "
     "FROM order_lines l JOIN orders o ON o.id = l.order_id GROUP BY l.product_id",
+    "two links away, public domain": "SELECT p.name, COUNT(DISTINCT o.customer_id) AS n "
+    "FROM order_lines l JOIN orders o ON o.id = l.order_id JOIN products p ON p.id = l.product_id "
+    "GROUP BY p.name",
 }
 
 

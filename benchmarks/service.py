@@ -21,7 +21,7 @@ from fastapi import FastAPI
 from benchmarks.row import Row
 from topsecret.service.app import create_app
 from topsecret.service.datasets import NewDataset
-from topsecret.service.jobs.queue import Asked
+from topsecret.service.jobs.job import Asked
 from topsecret.service.schema import USERS
 from topsecret.service.serve import bound
 from topsecret.service.settings import Settings

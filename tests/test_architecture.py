@@ -110,6 +110,7 @@ ONLY_IN = {
     "joblib": {"pate"},
     "matplotlib": {"planning", "ranking", "results"},
     "fastapi": {"service"},
+    "joserfc": {"service"},
     "sqlalchemy": {"ledger", "service", "sources"},
     "psycopg": {"ledger"},
     "platformdirs": {"ledger", "service"},

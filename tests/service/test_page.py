@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,8 @@ from topsecret.service.state import Parts
 from topsecret.sources.demo_data import write_checkins
 
 PAGE = PAGES["docs/service.md"]
-STARTING, ASKING, OWNING = blocks("sh", PAGE)
+STARTING, OPENID, ASKING, OWNING = blocks("sh", PAGE)
+(IMAGE,) = blocks("dockerfile", PAGE)
 EXAMPLE = "postgresql://reader@db.example.org/shop"
 KEY, ADDRESS = "tsk_…", "http://127.0.0.1:8000"
 
@@ -167,7 +169,15 @@ def test_the_unit_of_the_page_starts_and_stops(tmp_path: Path, program: Path) ->
 def test_the_ways_to_start_on_the_page_start_it(tmp_path: Path, program: Path, shop: str) -> None:
     (tmp_path / "events").mkdir()
     started = []
-    for number, step in enumerate(steps(STARTING)):
+    entry, healthy = (
+        json.loads(re.search(rf"^{word} (\[.*\])$", IMAGE, re.MULTILINE)[1])  # type: ignore[index]
+        for word in ("ENTRYPOINT", "HEALTHCHECK CMD")
+    )
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    (installed,) = re.findall(r"topsecret\[([a-z,]+)\]", IMAGE)
+    assert set(installed.split(",")) <= set(project["optional-dependencies"])
+    _, sign_in = steps(OPENID)
+    for number, step in enumerate([*steps(STARTING), sign_in, " ".join(entry)]):
         command = step.split("#")[0].strip()
         if command.startswith("pip"):
             assert "topsecret[service]" in command  # installed by make test, and not again here
@@ -198,9 +208,12 @@ def test_the_ways_to_start_on_the_page_start_it(tmp_path: Path, program: Path, s
             transport = httpx.HTTPTransport(retries=5)
             with httpx.Client(base_url=found[1], transport=transport, timeout=PATIENCE) as client:
                 assert client.get("/api/health").json() == {"status": "ok"}
+            if step == " ".join(entry):
+                look = [word.replace(ADDRESS, found[1]) for word in healthy[1:]]
+                subprocess.run([sys.executable, *look], check=True)
         finally:
             process.terminate()
             assert process.wait(PATIENCE) == 0
         promised = "log in as" if "--demo" in command else "/setup?token="
         assert promised in log.read_text()
-    assert started == ["--demo", "--files", "--source"]
+    assert started == ["--demo", "--files", "--source", "--openid-issuer", "--host"]

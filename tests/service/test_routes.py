@@ -26,6 +26,8 @@ WHO: dict[tuple[str, str], dict[str | None, str]] = {
     ("GET", "/"): ALL,
     ("GET", "/login"): ALL,
     ("POST", "/login"): ALL,
+    ("GET", "/login/openid"): ALL,
+    ("GET", "/login/openid/back"): ALL,
     ("GET", "/setup"): ALL,
     ("POST", "/setup"): ALL,
     ("GET", "/docs"): ALL,

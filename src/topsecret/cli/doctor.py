@@ -23,6 +23,7 @@ OPTIONAL = {
     "sqlalchemy": ("sqlalchemy", "databases and the ledger", "topsecret[ledger]"),
     "psycopg": ("psycopg", "PostgreSQL", "topsecret[postgres]"),
     "fastapi": ("fastapi", "the service", "topsecret[service]"),
+    "joserfc": ("joserfc", "sign-in by OpenID Connect", "topsecret[openid]"),
     "pyspark": ("pyspark", "Spark", "topsecret[spark]"),
     "matplotlib": ("matplotlib", "plots", "topsecret[plot]"),
     "scikit-learn": ("sklearn", "PATE with scikit-learn", "topsecret[pate]"),

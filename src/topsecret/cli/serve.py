@@ -78,6 +78,32 @@ def serve(
     https: Annotated[
         bool, typer.Option("--https", help="Browsers come by HTTPS, through a proxy.")
     ] = False,
+    prefix: Annotated[
+        str, typer.Option(help="The path under which a proxy serves it.", metavar="/PATH")
+    ] = "",
+    openid_issuer: Annotated[
+        str, typer.Option(help="A provider of OpenID Connect for sign-in.", metavar="URL")
+    ] = "",
+    openid_client: Annotated[
+        str, typer.Option(help="What the provider calls this service.", metavar="ID")
+    ] = "",
+    openid_secret: Annotated[
+        str,
+        typer.Option(
+            help="The client's secret, better in TOPSECRET_SERVE_OPENID_SECRET.", metavar="SECRET"
+        ),
+    ] = "",
+    openid_claim: Annotated[
+        str, typer.Option(help="The claim that names people: unique, and not theirs to change.")
+    ] = "preferred_username",
+    keep_days: Annotated[
+        int | None,
+        typer.Option(
+            help="Forget questions that ended so many days ago; the ledger keeps its entries.",
+            min=1,
+            show_default="keep all",
+        ),
+    ] = None,
     config: Annotated[
         Path | None,
         typer.Option(
@@ -118,6 +144,12 @@ def serve(
         tick=tick,
         limit=limit,
         https=https,
+        prefix=prefix.rstrip("/"),
+        openid_issuer=openid_issuer,
+        openid_client=openid_client,
+        openid_secret=openid_secret,
+        openid_claim=openid_claim,
+        keep_days=keep_days,
     )
     share_memory(workers * settings.engines)
     with bound(host, port) as listening:
@@ -128,5 +160,5 @@ def serve(
             settings = trial(settings, Path("demo"), typer.echo)
         else:
             prepare(settings, base, typer.echo)
-        typer.echo(f"topsecret serves {base} (Ctrl-C ends it)")
+        typer.echo(f"topsecret serves {base}{settings.prefix} (Ctrl-C ends it)")
         run(settings, listening, workers)

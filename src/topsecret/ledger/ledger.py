@@ -313,6 +313,12 @@ class Ledger:
         with self._store.reading() as connection:
             return connection.execute(select(ENTRIES.c.position).where(*at)).first() is not None
 
+    def had(self, dataset: str, head: str) -> bool:
+        """Whether the chain of a data set once ended with this hash."""
+        at = (ENTRIES.c.dataset == dataset, ENTRIES.c.hash == head)
+        with self._store.reading() as connection:
+            return connection.execute(select(ENTRIES.c.position).where(*at)).first() is not None
+
     def history(self, dataset: str) -> list[Entry]:
         """Everything that happened to a data set's budget, oldest first."""
         with self._store.reading() as connection:

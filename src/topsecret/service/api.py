@@ -13,7 +13,6 @@ from topsecret.ledger import Metered
 from topsecret.ledger.account import what_is_left
 from topsecret.ledger.amounts import as_text
 from topsecret.service import shapes
-from topsecret.service.auth.accounts import User
 from topsecret.service.auth.dependencies import (
     SESSION,
     asker,
@@ -23,6 +22,7 @@ from topsecret.service.auth.dependencies import (
     reader,
     user,
 )
+from topsecret.service.auth.people import User
 from topsecret.service.datasets import Dataset
 from topsecret.service.filters import conditions
 from topsecret.service.jobs.job import ANSWERED, IN_DOUBT, Asked, Job

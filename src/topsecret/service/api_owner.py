@@ -7,14 +7,16 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request, Response
 
+from topsecret.errors import InvalidParameter
 from topsecret.service import shapes
 from topsecret.service.api import keys_of
 from topsecret.service.audit import shown
-from topsecret.service.auth.accounts import User
 from topsecret.service.auth.credentials import new_password
 from topsecret.service.auth.dependencies import dataset_owner, owner, scraper, some_owner
+from topsecret.service.auth.people import Role, User
 from topsecret.service.dataset_life import Changes
 from topsecret.service.datasets import NewDataset
+from topsecret.service.gauges import gauges
 from topsecret.service.middleware import API
 from topsecret.service.problems import RESPONSES, Problem
 from topsecret.service.state import Parts, blocking, parts
@@ -29,8 +31,9 @@ Scraper = Annotated[User, Depends(scraper)]
 @owner_api.get("/metrics", response_class=Response, tags=["running"])
 async def metrics(request: Request, person: Scraper) -> Response:
     """Numbers in Prometheus' format; scrape with an owner's API key of scope ``metrics``."""
-    numbers = parts(request).metrics
-    return Response(await blocking(numbers.text), headers={"content-type": numbers.content_type})
+    service = parts(request)
+    text = await blocking(lambda: service.metrics.text() + gauges(service))
+    return Response(text, headers={"content-type": service.metrics.content_type})
 
 
 @owner_api.post(API + "/datasets", response_model=shapes.RegisteredShape, status_code=201)
@@ -158,12 +161,13 @@ async def list_analysts(request: Request, person: Owner) -> list[dict[str, str]]
 @owner_api.post(API + "/analysts", response_model=shapes.MadeAnalystShape, status_code=201)
 async def add_analyst(
     request: Request, person: Owner, new: shapes.NewAnalystShape
-) -> dict[str, str]:
-    """Let an analyst or another owner in, with a first password that is shown this once."""
-    password = new_password()
-    add = parts(request).accounts.add
-    await blocking(partial(add, new.name, new.role, password, first=True))
-    return {"name": new.name, "password": password}
+) -> dict[str, str | None]:
+    """Let an analyst or another owner in, with a first password that is shown this once.
+
+    With ``sign_in`` of ``openid``, whom the provider calls by this name signs in, without one.
+    """
+    let = partial(let_in, parts(request), new.name, new.role, new.sign_in)
+    return {"name": new.name, "password": await blocking(let)}
 
 
 @owner_api.delete(API + "/analysts/{name}", response_model=shapes.DoneShape)
@@ -218,8 +222,6 @@ def adding_up(others: list[str]) -> str | None:
 
 def allowed(service: Parts, dataset: str, analyst: str, terms: dict[str, float | None]) -> None:
     """Give a share to somebody who has an account."""
-    from topsecret.errors import InvalidParameter
-
     if analyst not in {one.name for one in service.accounts.users()}:
         raise InvalidParameter(f"there is no account {analyst!r}")
     service.datasets.allow(dataset, analyst, terms)
@@ -236,6 +238,18 @@ def closed(service: Parts, dataset: str) -> None:
     """Close a data set's budget."""
     service.datasets.get(dataset)
     service.ledger.close_budget(dataset)
+
+
+def let_in(service: Parts, name: str, role: Role, sign_in: str) -> str | None:
+    """Make an account: its first password, or None where the provider says who it is."""
+    if sign_in == "openid":
+        if service.openid is None:
+            raise InvalidParameter("the service was started without --openid-issuer")
+        service.identities.invite(name, role)
+        return None
+    password = new_password()
+    service.accounts.add(name, role, password, first=True)
+    return password
 
 
 def deleted(service: Parts, name: str) -> None:

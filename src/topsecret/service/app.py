@@ -33,12 +33,13 @@ from topsecret.service.state import Parts, blocking
 from topsecret.service.web.account_pages import account_pages
 from topsecret.service.web.analyst_pages import pages
 from topsecret.service.web.life_pages import life_pages
+from topsecret.service.web.openid_pages import openid_pages
 from topsecret.service.web.owner_pages import owner_pages
 from topsecret.service.web.rendering import refused
 from topsecret.service.web.team_pages import team_pages
 
 ENVIRONMENT = "TOPSECRET_SERVICE"
-ROUTERS = (api, owner_api, pages, account_pages, owner_pages, team_pages, life_pages)
+ROUTERS = (api, owner_api, pages, account_pages, owner_pages, team_pages, life_pages, openid_pages)
 STATIC = Path(__file__).parent / "web" / "static"
 
 
@@ -75,13 +76,19 @@ def create_app(settings: Settings) -> FastAPI:
         told = {"entry": entry, "status": status}
         await blocking(partial(parts.audit.note, who, "refused", told))
 
-    app.add_middleware(Edge, metrics=parts.metrics, https=settings.https, refused=undone)
+    app.add_middleware(
+        Edge,
+        metrics=parts.metrics,
+        https=settings.https,
+        prefix=settings.prefix,
+        refused=undone,
+    )
     app.add_exception_handler(problems.Problem, _problem)
     app.add_exception_handler(TopSecretError, _own)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(RequestValidationError, _validation)
     plain = app.openapi
-    app.openapi = lambda: _with_keys(plain())  # type: ignore[method-assign]  # as FastAPI advises
+    app.openapi = lambda: _with_keys(plain(), settings.prefix)  # type: ignore[method-assign]  # as FastAPI advises
     return app
 
 
@@ -149,8 +156,10 @@ def _for_programs(request: Request) -> bool:
     )
 
 
-def _with_keys(schema: dict[str, Any]) -> dict[str, Any]:
+def _with_keys(schema: dict[str, Any], prefix: str) -> dict[str, Any]:
     """The schema with the ways to be recognised, on all paths but those open to all."""
+    if prefix:
+        schema["servers"] = [{"url": prefix}]
     components = schema.setdefault("components", {})
     components["securitySchemes"] = {
         "key": {"type": "http", "scheme": "bearer", "description": "An API key, tsk_…"}

@@ -41,6 +41,7 @@ FIELDS = (
     "role",
     "scope",
     "session",
+    "sign_in",
     "source",
     "state",
     "table",

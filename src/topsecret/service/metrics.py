@@ -12,6 +12,7 @@ from prometheus_client import (
     CONTENT_TYPE_LATEST,
     CollectorRegistry,
     Counter,
+    Histogram,
     generate_latest,
     multiprocess,
 )
@@ -38,15 +39,24 @@ class Metrics:
         self._log_ins = Counter(
             "topsecret_log_ins", "Log-ins by outcome.", ("outcome",), registry=self._registry
         )
-        self._children: dict[tuple[str, str, int], Counter] = {}
+        self._seconds = Histogram(
+            "topsecret_request_seconds",
+            "How long requests took, which do not wait for engines.",
+            ("route",),
+            buckets=(0.005, 0.025, 0.1, 0.5, 2.5, 10.0),
+            registry=self._registry,
+        )
+        self._children: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
 
-    def request(self, route: str, method: str, status: int) -> None:
+    def request(self, route: str, method: str, status: int, seconds: float) -> None:
         """Count a request."""
         key = route, method, status
-        child = self._children.get(key)
-        if child is None:
-            child = self._children[key] = self._requests.labels(route, method, str(status))
-        child.inc()
+        children = self._children.get(key)
+        if children is None:
+            counted = self._requests.labels(route, method, str(status))
+            children = self._children[key] = counted, self._seconds.labels(route)
+        children[0].inc()
+        children[1].observe(seconds)
 
     def question(self, state: str) -> None:
         """Count a question that ended."""

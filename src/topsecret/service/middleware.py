@@ -49,8 +49,10 @@ _STATIC = (b"cache-control", b"public, max-age=300")
 class Edge:
     """Wraps the application."""
 
-    def __init__(self, app: ASGIApp, *, metrics: Metrics, https: bool, refused: Refused) -> None:
-        self._app, self._metrics, self._refused = app, metrics, refused
+    def __init__(
+        self, app: ASGIApp, *, metrics: Metrics, https: bool, prefix: str, refused: Refused
+    ) -> None:
+        self._app, self._metrics, self._prefix, self._refused = app, metrics, prefix, refused
         self._headers = [*_HEADERS, _HSTS] if https else _HEADERS
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -58,6 +60,8 @@ class Edge:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        if self._prefix and f"{scope['path']}/".startswith(f"{self._prefix}/"):
+            scope["path"] = scope["path"].removeprefix(self._prefix) or "/"
         if scope["path"].startswith("/api/") and not scope["path"].startswith(f"{API}/"):
             scope["path"] = API + scope["path"].removeprefix("/api")
         begun, status = time.perf_counter(), 0
@@ -73,6 +77,8 @@ class Edge:
                     with suppress(LedgerError):
                         await self._refused(state["account"], state["noted"], status)
                 headers: list[tuple[bytes, bytes]] = message["headers"]
+                if self._prefix:
+                    headers[:] = [self._moved(*header) for header in headers]
                 headers += self._headers
                 headers.append((b"x-request-id", request_id.encode()))
                 if not any(name == b"cache-control" for name, _ in headers):
@@ -96,7 +102,8 @@ class Edge:
         route = getattr(scope.get("route"), "path", "-")
         # The method is the client's text: an invented one is not repeated.
         method = scope["method"] if scope["method"] in METHODS else "-"
-        self._metrics.request(route, method, status)
+        seconds = time.perf_counter() - begun
+        self._metrics.request(route, method, status, seconds)
         if "account" in scope["state"]:
             failure = {"account": scope["state"]["account"]} | failure
         log(
@@ -105,9 +112,14 @@ class Edge:
             method=method,
             route=route,
             status=status,
-            ms=round(1000 * (time.perf_counter() - begun), 1),
+            ms=round(1000 * seconds, 1),
             **failure,
         )
+
+    def _moved(self, name: bytes, value: bytes) -> tuple[bytes, bytes]:
+        """A header; a path to go to is one below the prefix."""
+        ours = name == b"location" and value.startswith(b"/") and not value.startswith(b"//")
+        return name, self._prefix.encode() + value if ours else value
 
 
 class _TooLarge(Exception):

@@ -60,6 +60,15 @@ SESSIONS = Table(
 )
 """Log-ins, by the hash of their token; ``agent`` is what the browser calls itself."""
 
+IDENTITIES = Table(
+    "service_identities",
+    METADATA,
+    Column("issuer", Text, primary_key=True),
+    Column("subject", Text, primary_key=True),
+    Column("user", Text, nullable=False, unique=True),
+)
+"""Whom a provider of OpenID Connect signs in to which account."""
+
 ROLES = Table(
     "service_roles",
     METADATA,

@@ -74,7 +74,7 @@ def prepare(settings: Settings, base: str, say: Say) -> None:
     accounts = Accounts(store)
     if accounts.empty:
         say("This is the first run. Make the owner's account here; the link works once:")
-        say(f"  {base}/setup?token={accounts.new_set_up_token()}")
+        say(f"  {base}{settings.prefix}/setup?token={accounts.new_set_up_token()}")
     store.close()
 
 

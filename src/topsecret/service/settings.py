@@ -1,6 +1,7 @@
 """How a service runs: one frozen value that every worker process is started with.
 
 >>> from pathlib import Path
+from urllib.parse import urlsplit
 >>> settings = Settings(home=Path("/srv/topsecret"))
 >>> Settings.from_json(settings.to_json()) == settings
 True
@@ -9,12 +10,15 @@ True
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from topsecret.errors import InvalidParameter
 
 LONGEST_TICK = 3600.0
+LOCAL = frozenset(("localhost", "127.0.0.1", "::1"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +39,16 @@ class Settings:
     """Fresh answers are shown only a whole number of ticks after their question."""
     https: bool = False
     """Whether browsers reach the service by HTTPS alone: cookies are then marked so."""
+    prefix: str = ""
+    """The path under which a proxy serves it, ``/topsecret``."""
+    openid_issuer: str = ""
+    """A provider of OpenID Connect by which people may sign in."""
+    openid_client: str = ""
+    openid_secret: str = field(default="", repr=False)
+    openid_claim: str = "preferred_username"
+    """What the provider calls people by; it must be unique, and not theirs to change."""
+    keep_days: int | None = None
+    """Days after which questions that ended are forgotten here; the ledger keeps its own."""
     engines: int = 2
     """How many questions one worker process counts at the same time."""
     limit: float = 600.0
@@ -59,6 +73,14 @@ class Settings:
 
         if not self.limit > 0:
             raise InvalidParameter(f"limit={self.limit} must be above 0 seconds")
+        if self.prefix and not re.fullmatch(r"(/[A-Za-z0-9._~-]+)+", self.prefix):
+            raise InvalidParameter(f"--prefix {self.prefix!r} must look like /topsecret")
+        if self.openid_issuer:
+            host = urlsplit(self.openid_issuer).hostname or ""
+            if not self.openid_issuer.startswith("https://") and host not in LOCAL:
+                raise InvalidParameter("--openid-issuer begins with https://")
+            if not self.openid_client:
+                raise InvalidParameter("--openid-issuer needs --openid-client beside it")
 
     @property
     def place(self) -> str:

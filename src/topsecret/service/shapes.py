@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from fastapi import Path, Query
 from pydantic import BaseModel, ConfigDict, Field
 
-from topsecret.service.auth.accounts import Role, Scope
+from topsecret.service.auth.people import Role, Scope
 from topsecret.service.auth.roles import DatasetRole
 from topsecret.service.dataset_life import State
 from topsecret.service.filters import Kind, Verb
@@ -261,13 +261,16 @@ class NewAnalystShape(Strict):
 
     name: str = Field(pattern=NAME)
     role: Role = "analyst"
+    sign_in: Literal["password", "openid"] = Field(
+        default="password", description="By a first password, or by the provider of OpenID Connect."
+    )
 
 
 class MadeAnalystShape(BaseModel):
-    """Somebody with a first password, shown this once."""
+    """Somebody with a first password, shown this once, or without one."""
 
     name: str
-    password: str
+    password: str | None
 
 
 class DoneShape(BaseModel):

@@ -17,6 +17,8 @@ from topsecret.service import schema
 from topsecret.service.audit import Trail
 from topsecret.service.auth.accounts import Accounts
 from topsecret.service.auth.devices import Devices
+from topsecret.service.auth.identities import Identities
+from topsecret.service.auth.openid import OpenId
 from topsecret.service.auth.rate_limits import Limits
 from topsecret.service.auth.roles import Roles
 from topsecret.service.databases import Databases
@@ -46,6 +48,10 @@ class Remembered:
         """Whose answer it is, about which data set, and the answer."""
         return self._answers.get(identity)
 
+    def clear(self) -> None:
+        """Forget all."""
+        self._answers.clear()
+
     def put(self, identity: str, user: str, dataset: str, body: bytes) -> None:
         """Remember an answer that will not change."""
         self._answers[identity] = user, dataset, body
@@ -64,6 +70,7 @@ class Parts:
         self.accounts = Accounts(self.store)
         self.devices, self.roles = Devices(self.store), Roles(self.store)
         self.audit = Trail(self.store)
+        self.identities, self.openid = Identities(self.store), _provider(settings)
         databases = Databases(settings.sources)
         self.datasets = Datasets(self.store, self.ledger, settings.files, databases)
         self.life = Life(self.store, self.ledger, self.datasets)
@@ -91,11 +98,18 @@ class Parts:
             ended=self.metrics.question,
             broke=lambda kind: log("failure", kind=kind, where="desk"),
             note=lambda: witness.note(self.ledger, self.audit),
+            sweep=self._forget,
         )
         # Keys that this process has not seen yet are looked at one at a time.
         self.new_keys = asyncio.Lock()
         # Plans are made one at a time: they are pure computing and must not starve the rest.
         self.planning: CapacityLimiter | None = None
+
+    def _forget(self) -> None:
+        """Delete what the operator does not want to keep."""
+        if self.settings.keep_days is not None:
+            self.jobs.forget(self.settings.keep_days)
+            self.remembered.clear()
 
     def close(self) -> bool:
         """Stop answering; False when a question had to be left under way."""
@@ -104,6 +118,14 @@ class Parts:
         self.ledger.close()
         self.store.close()
         return finished
+
+
+def _provider(settings: Settings) -> OpenId | None:
+    """The provider of OpenID Connect, if there is one."""
+    if not settings.openid_issuer:
+        return None
+    client = settings.openid_client, settings.openid_secret
+    return OpenId(settings.openid_issuer, *client, settings.openid_claim)
 
 
 def parts(request: Request) -> Parts:

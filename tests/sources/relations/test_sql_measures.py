@@ -30,6 +30,7 @@ link = "order_id -> orders.id"
 public = true
 """
 BOUNDED = FILE + '[bounds]\nrows = 2\n[bounds.sums]\nqty = 4\nprice = { most = 6, unit = "0.1" }\n'
+BOUNDED += '"l.qty * l.price" = { most = 6, unit = "0.1" }\n'
 SCHEMA = """
 CREATE TABLE customers(id INTEGER PRIMARY KEY);
 CREATE TABLE orders(id INTEGER PRIMARY KEY, customer_id INTEGER, day VARCHAR(9));
@@ -133,6 +134,11 @@ CASES: dict[str, tuple[str, int, Any]] = {
         60,
         lambda row: tenths(row[3]),
     ),
+    "sum-of-a-product": (
+        "SUM(l.qty * l.price) AS n FROM order_lines l",
+        60,
+        lambda row: tenths(None if None in row else str(row[2] * Decimal(row[3]))),
+    ),
 }
 
 
@@ -164,12 +170,13 @@ def test_a_sum_over_public_names_has_their_domain(on_duckdb: str) -> None:
         "GROUP BY p.name ORDER BY n {} LIMIT 1"
     )
     file = PrivacyFile.parse(FILE)
-    most = topsecret.sql(query.format("DESC"), on_duckdb, privacy=file, epsilon=99, max_per_item=9)
-    least = topsecret.sql(query.format("ASC"), on_duckdb, privacy=file, epsilon=99, max_per_item=9)
+    most = topsecret.sql(query.format("DESC"), on_duckdb, privacy=file, epsilon=10, max_per_item=9)
+    least = topsecret.sql(query.format("ASC"), on_duckdb, privacy=file, epsilon=10, max_per_item=9)
     assert isinstance(most, Release)
     assert isinstance(least, Release)
     assert most.items == ("tea",)
-    assert least.items == ("rice",)
+    assert least.items != ("tea",)
+    assert explain(query.format("ASC"), on_duckdb, privacy=file, max_per_item=9)["order"] == "least"
     assert most.domain == "column name of the table products"
     assert "sum of 'qty'" in most.title
 
@@ -210,6 +217,8 @@ def test_where_a_bound_may_stand(on_duckdb: str) -> None:
     ("measure", "says"),
     [
         ("SUM(DISTINCT l.qty)", "SUM(DISTINCT l.qty) cannot be ranked by"),
+        ("SUM(l.qty / l.price)", "arithmetic may overflow"),
+        ("SUM(l.qty * 1.5)", "SUM(l.qty * 1.5) must add a column of numbers"),
         ("SUM(7)", "SUM(7) must add a column of numbers"),
         ("SUM(o.day)", "SUM(o.day) must add a column of numbers"),
         ("COUNT(CASE WHEN o.day = 'mon' THEN 1 ELSE 2 END)", "CASE WHEN … THEN value END alone"),

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import re
 import time
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from typing import Literal, get_args
+from dataclasses import replace
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, delete, func, or_, select, update
 
 from topsecret.errors import InvalidParameter, Taken
 from topsecret.ledger.store import Store
 from topsecret.service.auth import credentials
-from topsecret.service.schema import KEYS, NOTES, ROLES, SESSIONS, USERS
-
-Role = Literal["owner", "analyst"]
-Scope = Literal["all", "ask", "read", "metrics"]
-"""What a key may do: all that its account may; ask and read; read; fetch the metrics alone."""
-SCOPES: tuple[Scope, ...] = get_args(Scope)
+from topsecret.service.auth.people import SCOPES, Key, Role, Scope, Session, User
+from topsecret.service.schema import IDENTITIES, KEYS, NOTES, ROLES, SESSIONS, USERS
 
 SESSION_SECONDS = 12 * 3600.0
 RECENT = 5.0
@@ -28,77 +22,6 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
 _SET_UP = "set-up token"
 _SHOWN = 16
 """How much of its hash names a session: a random token cannot be found from it."""
-
-
-@dataclass(frozen=True, slots=True)
-class User:
-    """Somebody who was recognised."""
-
-    name: str
-    role: Role
-    scope: Scope = "all"
-    key: str = ""
-    """The id of the key by which a machine was recognised."""
-    ends: float | None = None
-    """When that key ends."""
-    first: bool = False
-    """Whether the password is one that somebody else handed over."""
-    roles: tuple[tuple[str, str], ...] = ()
-    """Single data sets and whether this person owns or views them."""
-
-    @property
-    def owns(self) -> bool:
-        """Whether this is an owner of the service."""
-        return self.role == "owner"
-
-    @property
-    def owned(self) -> frozenset[str]:
-        """The data sets that this person owns without owning the service."""
-        return frozenset(name for name, role in self.roles if role == "owner")
-
-    def manages(self, dataset: str) -> bool:
-        """Whether this person decides about a data set."""
-        return self.owns or dataset in self.owned
-
-    def sees(self, dataset: str) -> bool:
-        """Whether this person may see everybody's answers about a data set."""
-        return self.owns or any(name == dataset for name, _ in self.roles)
-
-
-@dataclass(frozen=True, slots=True)
-class Session:
-    """A log-in as its person may see it."""
-
-    id: str
-    begun: float | None
-    agent: str
-    here: bool = False
-    """Whether it is the one that asks."""
-
-    @property
-    def since(self) -> str:
-        """When it began."""
-        if self.begun is None:
-            return "before an update"
-        return datetime.fromtimestamp(self.begun, UTC).strftime("%Y-%m-%d %H:%M UTC")
-
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    """An API key as its user may see it: never the secret."""
-
-    id: str
-    label: str
-    created: float
-    scope: Scope = "all"
-    expires: float | None = None
-
-    @property
-    def until(self) -> str | None:
-        """The day on which it ends."""
-        if self.expires is None:
-            return None
-        return datetime.fromtimestamp(self.expires, UTC).date().isoformat()
 
 
 class Accounts:
@@ -194,6 +117,7 @@ class Accounts:
             _end_all(connection, name)
             connection.execute(delete(KEYS).where(KEYS.c.user == name))
             connection.execute(delete(ROLES).where(ROLES.c.user == name))
+            connection.execute(delete(IDENTITIES).where(IDENTITIES.c.user == name))
         self._recent.clear()
 
     # Sessions
@@ -385,10 +309,16 @@ def _roles(connection: Connection, user: str) -> tuple[tuple[str, str], ...]:
     return tuple((row.dataset, row.role) for row in connection.execute(query))
 
 
-def _user_row(name: str, role: Role, password: str) -> dict[str, object]:
+def check_name(name: str) -> str:
+    """A name that an account may have."""
     if not _NAME.fullmatch(name):
         raise InvalidParameter(
             "an account's name has 1 to 40 small letters, digits, dots, dashes or underscores"
         )
+    return name
+
+
+def _user_row(name: str, role: Role, password: str) -> dict[str, object]:
+    check_name(name)
     hashed = credentials.hash_password(password)
     return {"name": name, "role": role, "password": hashed, "active": 1, "created": time.time()}

@@ -13,7 +13,7 @@ from starlette.requests import Request
 
 from topsecret.service.audit import details
 from topsecret.service.auth import credentials
-from topsecret.service.auth.accounts import Scope, User
+from topsecret.service.auth.people import Scope, User
 from topsecret.service.auth.rate_limits import Limits
 from topsecret.service.problems import Problem
 from topsecret.service.state import Parts, blocking, parts

@@ -30,6 +30,10 @@ class Devices:
         drawn, _, signed = device[:200].partition(".")
         return credentials.same(signed, credentials.signature(self._secret(), f"{name} {drawn}"))
 
+    def sign(self, text: str) -> str:
+        """What proves that a text which a browser brings back was written here."""
+        return credentials.signature(self._secret(), f"\0openid {text}")
+
     def _secret(self) -> str:
         """The service's own secret, made when it is first needed."""
         if self._kept:

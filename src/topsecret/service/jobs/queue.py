@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from sqlalchemy import RowMapping, and_, or_, select, update
+from sqlalchemy import RowMapping, and_, delete, func, or_, select, update
 
 from topsecret.errors import (
     BudgetExceeded,
@@ -187,6 +187,20 @@ class Jobs:
             )
         self.watch({identity})
         return found
+
+    def under_way(self) -> int:
+        """How many questions have no end yet that is shown."""
+        unseen = or_(JOBS.c.shown.is_(None), JOBS.c.shown > time.time())
+        query = select(func.count()).select_from(JOBS).where(unseen)
+        with self._store.reading() as connection:
+            return int(connection.execute(query).scalar_one())
+
+    def forget(self, days: float) -> int:
+        """Delete the questions that ended so long ago; what the ledger has of them stays."""
+        ended = JOBS.c.state.not_in((WORKING, IN_DOUBT))
+        old = JOBS.c.asked < time.time() - 86400 * days
+        with self._store.writing() as connection:
+            return connection.execute(delete(JOBS).where(ended, old)).rowcount
 
     def cancel_all(self, user: str) -> None:
         """End everything that an account has under way."""

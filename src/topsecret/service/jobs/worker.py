@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 import threading
 import time
@@ -21,6 +22,8 @@ from topsecret.service.schema import WORKERS
 BEAT = 2.0
 GLANCE = 0.5
 """Seconds between looks at the time limits."""
+SWEEP = 3600.0
+"""Seconds between looks for what is old enough to be forgotten."""
 SILENCE = 10.0
 """Seconds without a sign of life after which a worker counts as dead."""
 
@@ -39,10 +42,11 @@ class Desk:
         ended: Told,
         broke: Told,
         note: Callable[[], None],
+        sweep: Callable[[], None] = lambda: None,
     ) -> None:
         self.worker = secrets.token_hex(8)
         self._store, self._jobs, self._ended, self._broke = store, jobs, ended, broke
-        self._note = note
+        self._note, self._sweep, self._swept = note, sweep, -math.inf
         self._pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="question")
         self._lock = threading.RLock()
         self._waiting: OrderedDict[str, deque[str]] = OrderedDict()
@@ -131,6 +135,9 @@ class Desk:
             connection.execute(delete(WORKERS).where(WORKERS.c.seen < now - SILENCE))
             living = set(connection.execute(select(WORKERS.c.id)).scalars())
         self._note()
+        if time.monotonic() > self._swept + SWEEP:
+            self._swept = time.monotonic()
+            self._sweep()
         again, self._again = self._again, set()
         self._jobs.watch(self._jobs.cancelled(self.worker))
         for job in dict.fromkeys((*again, *self._jobs.take_over(self.worker, living))):

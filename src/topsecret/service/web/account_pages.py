@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from functools import partial
 from typing import Annotated
+from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Depends, Form, Request, Response
 from fastapi.responses import RedirectResponse
 
 from topsecret.errors import InvalidParameter
 from topsecret.service.auth import credentials
-from topsecret.service.auth.accounts import SESSION_SECONDS, Scope, User
+from topsecret.service.auth.accounts import SESSION_SECONDS
 from topsecret.service.auth.dependencies import (
     DEVICE,
     SESSION,
@@ -23,6 +24,7 @@ from topsecret.service.auth.dependencies import (
     take_all,
     user,
 )
+from topsecret.service.auth.people import Scope, User
 from topsecret.service.problems import Problem
 from topsecret.service.state import blocking, parts
 from topsecret.service.web.rendering import render
@@ -41,7 +43,7 @@ async def login(request: Request, to: str = "") -> Response:
     """The door; behind it waits the page that was asked for."""
     if await blocking(lambda: parts(request).accounts.empty):
         return RedirectResponse("/setup", 303)
-    return _door(request, "login.html", wrong="", name="", to=_local(to))
+    return _door(request, "login.html", wrong="", name="", to=local(to))
 
 
 @account_pages.post("/login")
@@ -68,15 +70,15 @@ async def log_in(
             service.limits.give_back(*who)
     else:
         wrong = "Name and password do not match. Please try again."
-        return _door(request, "login.html", 401, wrong=wrong, name=name, to=_local(to))
+        return _door(request, "login.html", 401, wrong=wrong, name=name, to=local(to))
     await blocking(partial(service.audit.note, name, "log in"))
-    inside = _inside(request, token, _local(to) or "/")
+    come = inside(request, token, local(to) or "/")
     made = await blocking(partial(service.devices.new, name))
     secure = service.settings.https
-    inside.set_cookie(
+    come.set_cookie(
         DEVICE, made, max_age=DEVICE_SECONDS, httponly=True, samesite="strict", secure=secure
     )
-    return inside
+    return come
 
 
 @account_pages.post("/logout")
@@ -121,7 +123,7 @@ async def set_up(
     name = name.strip().lower()
     await blocking(partial(service.audit.note, name, "set up"))
     session = await blocking(partial(service.accounts.log_in, name, password, agent(request)))
-    return _inside(request, session or "", "/owner")
+    return inside(request, session or "", "/owner")
 
 
 @account_pages.get("/account")
@@ -156,7 +158,7 @@ async def change_password(request: Request, person: Newcomer, old: Text, new: Te
     if wrong:
         return await _account(request, person, 400, wrong=wrong)
     token = await blocking(partial(service.accounts.begin, person.name, agent(request)))
-    return _inside(request, token, "/" if person.first else "/account")
+    return inside(request, token, "/" if person.first else "/account")
 
 
 @account_pages.post("/account/sessions/end")
@@ -207,6 +209,8 @@ async def _account(
 
 def _door(request: Request, template: str, status: int = 200, **values: str) -> Response:
     """A form for somebody without a session: a cookie and a field carry the same token."""
+    provider = parts(request).openid
+    values["provider"] = "" if provider is None else urlsplit(provider.issuer).netloc
     visit = request.cookies.get(VISIT) or credentials.token()
     page = render(request, template, None, status, visit=visit, **values)
     secure = parts(request).settings.https
@@ -219,7 +223,7 @@ def agent(request: Request) -> str:
     return request.headers.get("user-agent", "")
 
 
-def _local(to: str) -> str:
+def local(to: str) -> str:
     """The path of a page here, or nothing: a link must lead nowhere else."""
     here = to.startswith("/") and not to.startswith("//") and len(to) <= 2000
     return to if here and to.isprintable() and "\\" not in to else ""
@@ -232,7 +236,8 @@ def _check_visit(request: Request, visit: str) -> None:
         raise Problem(403, "form_expired", "This page is out of date: load it again.")
 
 
-def _inside(request: Request, token: str, to: str = "/") -> Response:
+def inside(request: Request, token: str, to: str = "/") -> Response:
+    """The answer that opens the door: a session's cookie, and where to go."""
     response = RedirectResponse(to, 303)
     response.set_cookie(
         SESSION,

@@ -13,8 +13,8 @@ from starlette.datastructures import FormData
 
 from topsecret.service import shapes
 from topsecret.service.api import asked, cancelled, found, listed, metered
-from topsecret.service.auth.accounts import User
 from topsecret.service.auth.dependencies import user, visitor
+from topsecret.service.auth.people import User
 from topsecret.service.filters import VERBS, Filter
 from topsecret.service.jobs.job import Asked
 from topsecret.service.preview import EPSILONS, LARGEST_K, Length

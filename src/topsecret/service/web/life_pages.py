@@ -11,8 +11,8 @@ from fastapi.responses import RedirectResponse
 from topsecret.errors import DataIndependentFailure, InvalidParameter
 from topsecret.service import shapes
 from topsecret.service.api_owner import edited
-from topsecret.service.auth.accounts import User
 from topsecret.service.auth.dependencies import dataset_owner
+from topsecret.service.auth.people import User
 from topsecret.service.dataset_life import Changes, State
 from topsecret.service.filters import KINDS
 from topsecret.service.state import blocking, parts

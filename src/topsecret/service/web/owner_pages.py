@@ -15,8 +15,8 @@ from topsecret.ledger import Metered
 from topsecret.ledger.account import what_is_left
 from topsecret.service import shapes
 from topsecret.service.api_owner import adding_up, allowed, closed, in_doubt, written_off
-from topsecret.service.auth.accounts import User
 from topsecret.service.auth.dependencies import dataset_owner, owner, some_owner
+from topsecret.service.auth.people import User
 from topsecret.service.auth.roles import DatasetRole
 from topsecret.service.datasets import NewDataset
 from topsecret.service.filters import KINDS

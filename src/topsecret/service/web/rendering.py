@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,11 @@ from topsecret import __version__
 from topsecret.ledger import Account, Allowance
 from topsecret.ledger.amounts import Amounts
 from topsecret.service.auth import credentials
-from topsecret.service.auth.accounts import User
 from topsecret.service.auth.dependencies import SESSION, visitor
+from topsecret.service.auth.people import User
 from topsecret.service.jobs.job import Job
 from topsecret.service.problems import Problem
+from topsecret.service.state import parts
 
 _TEMPLATES = Environment(
     loader=FileSystemLoader(Path(__file__).parent / "templates"),
@@ -26,6 +28,7 @@ _TEMPLATES = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
+_LINKS = re.compile(r'\b(href|src|action|data-answer|data-plan)="/')
 STATES = {
     "working": "Working",
     "answered": "Answered",
@@ -121,6 +124,9 @@ def render(
         scopes=SCOPES,
         **values,
     )
+    prefix = parts(request).settings.prefix
+    if prefix:  # what people wrote is escaped: only our own templates have such attributes
+        text = _LINKS.sub(rf'\1="{prefix}/', text)
     return HTMLResponse(text, status)
 
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Form, Request, Response
 from fastapi.responses import RedirectResponse, StreamingResponse
 
 from topsecret.errors import InvalidParameter
 from topsecret.service import shapes
-from topsecret.service.api_owner import deleted
+from topsecret.service.api_owner import deleted, let_in
 from topsecret.service.audit import shown
-from topsecret.service.auth.accounts import Role, User
 from topsecret.service.auth.credentials import new_password
 from topsecret.service.auth.dependencies import owner
+from topsecret.service.auth.people import Role, User
 from topsecret.service.state import blocking, parts
 from topsecret.service.web.rendering import render
 
@@ -32,17 +32,22 @@ async def analysts(request: Request, person: Owner) -> Response:
 
 @team_pages.post("/analysts")
 async def add_analyst(
-    request: Request, person: Owner, name: Text, role: Annotated[Role, Form()] = "analyst"
+    request: Request,
+    person: Owner,
+    name: Text,
+    role: Annotated[Role, Form()] = "analyst",
+    sign_in: Annotated[Literal["password", "openid"], Form()] = "password",
 ) -> Response:
     """Let somebody in; the first password is on the page that answers and nowhere else."""
-    password, known = new_password(), name.strip().lower()
+    known = name.strip().lower()
     try:
-        add = parts(request).accounts.add
-        await blocking(partial(add, known, role, password, first=True))
+        password = await blocking(partial(let_in, parts(request), known, role, sign_in))
     except InvalidParameter as error:
         return await _analysts(
             request, person, 400, wrong=f"{str(error)[:1].upper()}{str(error)[1:]}."
         )
+    if password is None:
+        return RedirectResponse("/owner/analysts", 303)
     return await _analysts(request, person, made=(known, password))
 
 
@@ -101,5 +106,13 @@ async def _analysts(
     users = await blocking(accounts.users)
     keys = {one.name: await blocking(partial(accounts.keys, one.name)) for one in users}
     return render(
-        request, "analysts.html", person, status, users=users, keys=keys, wrong=wrong, made=made
+        request,
+        "analysts.html",
+        person,
+        status,
+        users=users,
+        keys=keys,
+        wrong=wrong,
+        made=made,
+        openid=parts(request).openid is not None,
     )

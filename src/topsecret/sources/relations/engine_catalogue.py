@@ -39,8 +39,8 @@ FOREIGN = (
     "FROM duckdb_constraints() WHERE database_name = ? AND constraint_type = 'FOREIGN KEY'"
 )
 MACROS = (
-    "SELECT function_name FROM duckdb_functions() WHERE NOT internal AND function_name IN "
-    "(SELECT function_name FROM duckdb_functions() WHERE internal)"
+    "SELECT function_name FROM duckdb_functions() GROUP BY ALL "
+    "HAVING bool_or(internal) AND NOT bool_and(internal)"
 )
 POSTGRES_TABLE = """
 SELECT c.relkind::text, c.relrowsecurity, c.relhassubclass,

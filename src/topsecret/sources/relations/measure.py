@@ -14,12 +14,15 @@ from topsecret.sources.relations.caller_list import AGGREGATES, CallerList
 from topsecret.sources.relations.privacy_file import PrivacyFile
 from topsecret.sources.relations.refusal import QueryRefused, quoted
 from topsecret.sources.relations.relation import PERSON
-from topsecret.sources.relations.scope import Scope, tag_of
+from topsecret.sources.relations.scope import Expressions, Scope, tag_of
+from topsecret.sources.sql.operand_types import Typed
 
 Kind = Literal["persons", "rows", "sum"]
 BOUNDS: dict[Kind, str] = {"rows": "max_rows_per_item", "sum": "max_sum_per_item"}
 """Options that bound what one person adds to an item."""
 UNIT = "unit"
+FARTHEST = 10**9
+"""The largest factor of a product."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +100,8 @@ def measure_of(node: Any, scope: Scope, listed: CallerList) -> Measure:
     if kind == "persons" and tag_of(plain, scope) != PERSON:
         raise QueryRefused(
             "not-person",
-            f"{quoted(node)} does not count persons: write COUNT(DISTINCT person)",
+            f"{quoted(node)} does not count persons: write COUNT(DISTINCT person), or COUNT(*) "
+            "for rows",
         )
     own = isinstance(plain, exp.Column) and scope.find(plain) is None
     if kind != "sum" and not own and not isinstance(plain, exp.Star | exp.Literal | exp.Boolean):
@@ -108,6 +112,38 @@ def measure_of(node: Any, scope: Scope, listed: CallerList) -> Measure:
         parts.append(listed.canonical(plain))
     amount = plain if kind == "sum" else None
     return Measure(kind, " ".join(parts), quoted(node), tuple(conditions), amount)
+
+
+def amount_of(node: Any, expressions: Expressions, dialect: str) -> Typed:
+    """What a row adds: a number, or the product of two.
+
+    Factors beyond ±10⁹ count as that, so that no product overflows.
+    """
+    plain = node.unnest()
+    if not isinstance(plain, exp.Mul):
+        return expressions.typed(plain)
+    typed = [expressions.typed(part.unnest()) for part in (plain.this, plain.expression)]
+    sorts = {"integer" if one.sort == "number" else one.sort for one in typed}
+    fractions = any(one.sort == "number" and one.value % 1 for one in typed)
+    if not sorts <= {"integer", "decimal", "float"} or fractions:
+        return Typed(plain, "other")
+    if dialect == "postgres" and "float" in sorts:
+        raise QueryRefused("measure", f"{quoted(node)} may underflow; cast the float to an integer")
+    factors = [_within(one.node) for one in typed]
+    if sorts == {"integer"}:
+        factors = [exp.cast(one, "BIGINT") for one in factors]
+    elif "float" in sorts:
+        factors = [exp.cast(one, "DOUBLE") for one in factors]
+    sort = "float" if "float" in sorts else "decimal" if "decimal" in sorts else "integer"
+    return Typed(exp.Mul(this=factors[0], expression=factors[1]), sort)
+
+
+def _within(value: Any) -> exp.Expression:
+    """The value, or the end of ±10⁹ that it is beyond."""
+    high, low = exp.Literal.number(FARTHEST), exp.Neg(this=exp.Literal.number(FARTHEST))
+    above = exp.GT(this=value.copy(), expression=high.copy())
+    below = exp.LT(this=value.copy(), expression=low.copy())
+    return exp.case().when(above, high).when(below, low).else_(value.copy())
 
 
 def bound_of(

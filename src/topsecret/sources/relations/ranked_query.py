@@ -15,7 +15,14 @@ from topsecret.sources.measures import Bound
 from topsecret.sources.relations.caller_list import CallerList
 from topsecret.sources.relations.catalogue import Catalogue
 from topsecret.sources.relations.layers import Layers, Ordering, at_least, ordering
-from topsecret.sources.relations.measure import Kind, Measure, bound_of, measure_of, measures_in
+from topsecret.sources.relations.measure import (
+    Kind,
+    Measure,
+    amount_of,
+    bound_of,
+    measure_of,
+    measures_in,
+)
 from topsecret.sources.relations.privacy_clause import cut
 from topsecret.sources.relations.privacy_file import PrivacyFile
 from topsecret.sources.relations.rebuild import Opened, Rebuilder, parsed
@@ -231,7 +238,11 @@ class _Reading:
         for part in [*(one for _, one in listed.shown), *keys]:
             plain = part.unnest()
             if measures_in(plain) and not isinstance(plain, exp.Window | exp.AggFunc | exp.Filter):
-                raise QueryRefused("measure", f"{quoted(part)} is not the count itself; write that")
+                raise QueryRefused(
+                    "measure",
+                    f"{quoted(part)} is not the count itself; show that, and compute with the "
+                    "answer",
+                )
         if not found:
             raise QueryRefused("rows", "the query counts nothing: add COUNT(DISTINCT person)")
         first, *others = {measure.text: measure for measure in found.values()}.values()
@@ -274,7 +285,7 @@ class _Reading:
             columns.append(RelationColumn("", ident, typed.sort, origin=origin))
             shown.append(named(typed.node, ident))
         if measure.kind == "sum":
-            typed = expressions.typed(measure.amount)
+            typed = amount_of(measure.amount, expressions, scope.dialect)
             if typed.sort not in {"integer", "decimal", "float"}:
                 raise QueryRefused("measure", f"{measure.written} must add a column of numbers")
             self._amount = RelationColumn("", "amount", typed.sort)

@@ -20,6 +20,12 @@ from topsecret.sources.sql.operand_types import Sort, Typed
 from topsecret.sources.sql.safe_expressions import Total
 
 CLOCKS = (exp.CurrentDate, exp.CurrentTimestamp, exp.CurrentTime, exp.CurrentDatetime, exp.Rand)
+INSTEAD = (
+    (exp.TimeToStr, "; write DATE_TRUNC('month', …), or EXTRACT(YEAR FROM …) and so on"),
+    ((exp.Add, exp.Sub), "; write the value itself, or compare the columns as they are"),
+    ((exp.Mul, exp.Div), "; arithmetic may overflow: SUM(a * b) alone may multiply"),
+)
+"""What to write instead of what is often written."""
 PSEUDO = "person"
 """A name for the owner, where no column has it."""
 
@@ -132,9 +138,11 @@ class Expressions(Total):
         if isinstance(node, exp.Column):
             return self._found(node)
         if isinstance(node, CLOCKS):
-            raise QueryRefused(
-                "clock", f"{quoted(node)} changes from run to run; write the value itself"
-            )
+            raise _changes(node)
+        if isinstance(node, exp.ILike) and isinstance(node.expression, exp.Literal):
+            pattern = exp.Literal.string(str(node.expression.this).lower())
+            more = {k: v for k, v in node.args.items() if k not in {"this", "expression"}}
+            node = exp.Like(this=exp.Lower(this=node.this), expression=pattern, **more)
         if isinstance(node, exp.Placeholder | exp.Parameter):
             raise QueryRefused(
                 "expression", f"{quoted(node)} has no value; write it into the query"
@@ -182,7 +190,14 @@ def _refusing(rebuild: Callable[[Any], Rebuilt], node: Any) -> Rebuilt:
     except QueryRefused:
         raise
     except InvalidParameter as error:
-        raise QueryRefused("expression", str(error)) from None
+        for part in node.find_all(*CLOCKS):
+            raise _changes(part) from None
+        hint = next((words for kind, words in INSTEAD if isinstance(node, kind)), "")
+        raise QueryRefused("expression", f"{error}{hint}") from None
+
+
+def _changes(node: Any) -> QueryRefused:
+    return QueryRefused("clock", f"{quoted(node)} changes from run to run; write the value itself")
 
 
 def columns_read(node: Any, scope: Scope) -> Iterator[Found | None]:

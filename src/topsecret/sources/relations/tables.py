@@ -67,7 +67,9 @@ class Tables:
             own = self._owner(entry, holder)
             select = projected(source, shown, own)
             present = exp.not_(exp.Is(this=column(holder, EVENTS), expression=exp.null()))
-            return Relation(select.where(present), outs, private=True)
+            # One row for each person, where the engine keeps their column unique.
+            alone = frozenset[str]() if self._exact(entry, holder) in entry.unique else None
+            return Relation(select.where(present), outs, private=True, unique=alone)
         assert rule.link is not None
         return self._linked(entry, rule.link, source, shown, outs)
 

@@ -1,0 +1,83 @@
+"""People and their machines, as plain values: accounts, sessions, keys."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal, get_args
+
+Role = Literal["owner", "analyst"]
+Scope = Literal["all", "ask", "read", "metrics"]
+"""What a key may do: all that its account may; ask and read; read; fetch the metrics alone."""
+SCOPES: tuple[Scope, ...] = get_args(Scope)
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """Somebody who was recognised."""
+
+    name: str
+    role: Role
+    scope: Scope = "all"
+    key: str = ""
+    """The id of the key by which a machine was recognised."""
+    ends: float | None = None
+    """When that key ends."""
+    first: bool = False
+    """Whether the password is one that somebody else handed over."""
+    roles: tuple[tuple[str, str], ...] = ()
+    """Single data sets and whether this person owns or views them."""
+
+    @property
+    def owns(self) -> bool:
+        """Whether this is an owner of the service."""
+        return self.role == "owner"
+
+    @property
+    def owned(self) -> frozenset[str]:
+        """The data sets that this person owns without owning the service."""
+        return frozenset(name for name, role in self.roles if role == "owner")
+
+    def manages(self, dataset: str) -> bool:
+        """Whether this person decides about a data set."""
+        return self.owns or dataset in self.owned
+
+    def sees(self, dataset: str) -> bool:
+        """Whether this person may see everybody's answers about a data set."""
+        return self.owns or any(name == dataset for name, _ in self.roles)
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A log-in as its person may see it."""
+
+    id: str
+    begun: float | None
+    agent: str
+    here: bool = False
+    """Whether it is the one that asks."""
+
+    @property
+    def since(self) -> str:
+        """When it began."""
+        if self.begun is None:
+            return "before an update"
+        return datetime.fromtimestamp(self.begun, UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """An API key as its user may see it: never the secret."""
+
+    id: str
+    label: str
+    created: float
+    scope: Scope = "all"
+    expires: float | None = None
+
+    @property
+    def until(self) -> str | None:
+        """The day on which it ends."""
+        if self.expires is None:
+            return None
+        return datetime.fromtimestamp(self.expires, UTC).date().isoformat()

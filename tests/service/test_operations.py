@@ -1,0 +1,133 @@
+"""For whoever runs a service: a path prefix, numbers, what is forgotten, rollback noticed."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from serving import PASSWORD, PATIENCE, Here, here
+from sqlalchemy import update
+from test_coming_in import form_token
+
+from topsecret.cli import main
+from topsecret.errors import InvalidParameter
+from topsecret.service.schema import JOBS
+from topsecret.service.settings import Settings
+
+ASK = "/api/v1/datasets/events/ask"
+QUESTION = {"column": "place", "k": 1, "epsilon": 0.3, "request_id": "operations"}
+
+
+@pytest.fixture(scope="module")
+def below(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Here]:
+    with here(tmp_path_factory.mktemp("below"), prefix="/lists/secret", keep_days=30) as made:
+        yield made
+
+
+def test_all_links_and_redirects_are_below_the_prefix(below: Here) -> None:
+    ahead = "/lists/secret"
+    with httpx.Client(base_url=below.client.base_url, timeout=PATIENCE) as client:
+        client.headers["accept"] = "text/html"
+        assert client.get(ahead).headers["location"] == f"{ahead}/login"
+        assert client.get(f"{ahead}/account").headers["location"] == f"{ahead}/login?to=/account"
+        visit = form_token(client.get(f"{ahead}/login?to=/account").text, "visit")
+        form = {"name": "olga", "password": PASSWORD, "visit": visit, "to": "/account"}
+        inside = client.post(f"{ahead}/login", data=form)
+        assert (inside.status_code, inside.headers["location"]) == (303, f"{ahead}/account")
+        pages = ["", "/account", "/answers", "/docs", "/owner", "/owner/new", "/owner/analysts"]
+        pages += ["/owner/audit", "/owner/in-doubt", "/owner/datasets/events", "/nothing"]
+        pages += ["/owner/datasets/events/edit"]
+        below.parts.datasets.allow("events", "olga", {"epsilon": 1.0})
+        pages += ["/datasets/events"]
+        links: set[str] = set()
+        for page in pages:
+            answer = client.get(ahead + page)
+            assert answer.status_code == (404 if page == "/nothing" else 200), page
+            found = re.findall(r'(?:href|src|action|data-plan|data-answer)="([^"#]+)"', answer.text)
+            assert all(link.startswith(f"{ahead}/") for link in found), page
+            links |= set(found)
+        for link in links:
+            # Forms want to be posted; all the rest is there.
+            assert client.get(link).status_code in (200, 303, 405), link
+        assert client.get(f"{ahead}/openapi.json").json()["servers"] == [{"url": ahead}]
+        assert client.get(f"{ahead}/api/health").status_code == 200
+        # A proxy may take the prefix off itself.
+        assert client.get("/account").status_code == 200
+        assert client.get("/lists/secrets/account").status_code == 404
+
+
+@pytest.mark.parametrize("prefix", ["topsecret", "/a//b", "/a b", '/"', "/a/"])
+def test_a_prefix_is_a_path(prefix: str) -> None:
+    with pytest.raises(InvalidParameter, match="must look like"):
+        Settings(home=Path("/srv"), prefix=prefix)
+
+
+def numbers(service: Here) -> dict[str, float]:
+    text = service.call("olga", "GET", "/metrics").text
+    lines = [line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#")]
+    return {name: float(value) for name, value in lines}
+
+
+def test_metrics_tell_of_the_queue_and_of_budgets(below: Here) -> None:
+    before = numbers(below)
+    assert before['topsecret_budget_left_ratio{dataset="events"}'] == 1
+    assert before["topsecret_questions_under_way"] == 0
+    waiting = {"id": "waits", "user": "ann", "dataset": "events", "request": "w", "asked": 4e9}
+    waiting |= {"question": '["place", 1, 0.3]', "state": "working", "worker": "another"}
+    below.parts.jobs.take_over = lambda *_: []  # type: ignore[method-assign]  # it stays another's
+    with below.parts.store.writing() as connection:
+        connection.execute(JOBS.insert().values(waiting))
+    below.answered("ann", ASK, QUESTION)
+    after = numbers(below)
+    assert after['topsecret_budget_left_ratio{dataset="events"}'] < 1
+    assert after['topsecret_reservations_without_end{dataset="events"}'] == 0
+    assert after["topsecret_questions_under_way"] == 1
+    asked = 'topsecret_request_seconds_count{route="/api/v1/datasets/{dataset}/ask"}'
+    assert after[asked] == 1
+
+
+def test_what_ended_long_ago_is_forgotten_and_stays_paid(below: Here) -> None:
+    first = below.answered("ann", ASK, QUESTION)
+    spent = below.parts.ledger.account("events").spent
+    kept = below.answered("ann", ASK, QUESTION | {"request_id": "yesterday"})["id"]
+    with below.parts.store.writing() as connection:
+        old = update(JOBS).where(JOBS.c.id.in_([first["id"], "waits"]))
+        connection.execute(old.values(asked=1000.0))
+    below.parts._forget()
+    assert below.call("ann", "GET", f"/api/v1/answers/{first['id']}").status_code == 404
+    assert below.call("ann", "GET", f"/api/v1/answers/{kept}").status_code == 200
+    assert below.parts.jobs.find("waits")  # it has no end yet
+    again = below.answered("ann", ASK, QUESTION)
+    assert again["answer"]["items"] == first["answer"]["items"]
+    assert below.parts.ledger.account("events").spent == spent
+
+
+def test_a_log_line_names_the_account(below: Here, capsys: pytest.CaptureFixture[str]) -> None:
+    below.call("ann", "GET", "/api/v1/me")
+    below.call(None, "GET", "/api/v1/me")
+    lines = [line for line in capsys.readouterr().err.splitlines() if "/api/v1/me" in line]
+    assert ['"account": "ann"' in line for line in lines] == [True, False]
+
+
+def ended(*words: str) -> object:
+    with pytest.raises(SystemExit) as stop:
+        main(words)
+    return stop.value.code
+
+
+def test_an_older_ledger_never_had_the_end_that_is_expected(
+    below: Here, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = below.parts.settings.place
+    head = below.parts.ledger.reached()["visits"][1]
+    check = ("ledger", "check", "--ledger", place)
+    assert ended(*check, "--expect", f"visits={head}") == 0
+    below.parts.datasets.allow("visits", "ann", {"epsilon": 1.0})
+    assert ended(*check, "--expect", f"visits={head}") == 0  # it has gone on since
+    capsys.readouterr()
+    for other in (f"events={head}", f"visits={'0' * 64}", f"nothing={head}"):
+        assert ended(*check, "--expect", other) == 1
+        assert "the chain never ended with" in capsys.readouterr().out
+    assert ended(*check, "--expect", head) == 2
+    assert "must be NAME=HEAD" in capsys.readouterr().err
