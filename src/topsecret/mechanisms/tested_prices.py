@@ -28,8 +28,8 @@ from topsecret.accounting.tested import (
     reach_of,
 )
 
-_CLOSE = 2e-2
-"""How far below the Gaussian a branch may stay, relative in delta: 1.2·10⁻³ of its price."""
+_CLOSE = 1e-2
+"""How far below the Gaussian a branch may stay, relative in delta: 6·10⁻⁴ of its price."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def price_of(unit: Branch, target: Target) -> Fraction:
     ):
         return price
     # A little below the guess: so the first try is close enough, most often.
-    return _by_recursion(unit, target, float(rough_price_of(unit, target)) * (1 - 1e-3))
+    return _by_recursion(unit, target, float(rough_price_of(unit, target)) * (1 - 6e-4))
 
 
 def rough_price_of(unit: Branch, target: Target) -> Fraction:
