@@ -58,6 +58,9 @@ class QuestionShape(Strict):
         default=[], max_length=5, description="Only rows that fulfil all of these."
     )
     counts: bool = Field(default=False, description="Noisy counts with their intervals, too.")
+    at_least: Annotated[int, Field(strict=True, ge=1, le=10**9)] | None = Field(
+        default=None, description="Only values that surely have so many persons."
+    )
 
 
 class AskShape(QuestionShape):
@@ -109,6 +112,7 @@ class AnswerShape(BaseModel):
     epsilon: float | None
     where: list[FilterShape]
     counts: bool
+    at_least: int | None = None
     state: Literal["working", "answered", "refused", "failed", "in-doubt"]
     asked: str
     error: str | None

@@ -246,6 +246,7 @@ class Jobs:
             source, table = self._datasets.events(dataset)
             more: dict[str, Any] = {"max_items": dataset.cap, "table": table}
             more |= {"where": conditions(asked.where, dataset.filters), "counts": asked.counts}
+            more |= {"at_least": asked.at_least}
             if dataset.version is not None:
                 more["version"] = dataset.version
             if asked.epsilon is not None:
