@@ -23,7 +23,7 @@ TARGET, HANDICAP = 8, 2
 persons, and by how many it must be better than a smaller one. Chosen on made-up shapes
 (docs/results/private-bound.md)."""
 _LEFT = Fraction(4, 5)
-_SHRINK = Fraction(998, 1000)
+_SHRINK = Fraction(995, 1000)
 
 
 def with_private_bound(question: Question, build: Callable[[Question], Prepared]) -> Prepared:

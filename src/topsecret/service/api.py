@@ -254,7 +254,7 @@ def metered(service: Parts, dataset: str) -> bool:
 def _checked(service: Parts, name: str, dataset: str, asked: Asked) -> Dataset:
     """The data set, when the question can be put to it; all by public rules."""
     known = service.datasets.asked_by(dataset, name)
-    if asked.column not in known.columns:
+    if asked.query is None and asked.column not in known.columns:
         raise Problem(
             400, "invalid", f"This column cannot be asked; choose from: {', '.join(known.columns)}"
         )
@@ -286,6 +286,7 @@ def _described(service: Parts, person: User) -> list[dict[str, Any]]:
             "filters": dict(one.filters),
             "price": "fixed" if metered(service, one.name) else "flexible",
             "state": one.state or datasets.account(one.name).state,
+            "sql": one.sql,
         }
         for one in datasets.open_to(person.name, person.sees)
     ]

@@ -73,6 +73,25 @@ class AskShape(QuestionShape):
     )
 
 
+class SqlShape(Strict):
+    """A question in SQL, to a data set whose owner allows that."""
+
+    query: str = Field(min_length=1, max_length=20_000, description="One SELECT that ranks.")
+    epsilon: Epsilon | None = Field(
+        default=None, description="What to spend; left out where the owner fixed the price."
+    )
+
+
+class AskSqlShape(SqlShape):
+    """A question in SQL to be answered and paid for."""
+
+    request_id: str | None = Field(
+        default=None,
+        pattern=REQUEST_ID,
+        description="Your name for this request: sent again, it finds the same answer.",
+    )
+
+
 class DatasetShape(BaseModel):
     """A data set as an analyst sees it."""
 
@@ -82,6 +101,7 @@ class DatasetShape(BaseModel):
     filters: dict[str, str] = Field(description="Columns that rows may be chosen by: their kinds.")
     price: Literal["flexible", "fixed"]
     state: Literal["open", "closed", "paused", "retired"]
+    sql: bool = Field(default=False, description="Whether it may be asked in SQL.")
 
 
 class PreviewShape(BaseModel):
@@ -119,6 +139,7 @@ class AnswerShape(BaseModel):
     message: str | None
     cause: str | None = Field(default=None, description="Why data could not be read; for owners.")
     answer: dict[str, Any] | None
+    query: str | None = Field(default=None, description="The SQL, where it was asked in SQL.")
 
 
 class BudgetShape(BaseModel):
@@ -212,6 +233,7 @@ class RegisterShape(Strict):
         default={}, max_length=20, description="Columns that rows may be chosen by: their kinds."
     )
     cap: Count | None = None
+    sql: bool = Field(default=False, description="Whether analysts may ask in SQL, too.")
     epsilon: Epsilon
     delta: Delta = 1e-6
     queries: Count | None = Field(default=None, description="With a fixed price: how many.")

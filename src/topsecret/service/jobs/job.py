@@ -30,6 +30,8 @@ class Asked:
     where: tuple[Filter, ...] = ()
     counts: bool = False
     at_least: int | None = None
+    query: str | None = None
+    """The SQL, of a question that was asked in SQL; the rest says what it asks."""
 
     @property
     def words(self) -> str:
@@ -44,6 +46,7 @@ class Asked:
         more: dict[str, object] = {"where": self.where} if self.where else {}
         more |= {"counts": True} if self.counts else {}
         more |= {} if self.at_least is None else {"at_least": self.at_least}
+        more |= {} if self.query is None else {"query": self.query}
         return json.dumps([self.column, self.k, self.epsilon, *([more] if more else [])])
 
     @classmethod
@@ -52,7 +55,8 @@ class Asked:
         column, k, epsilon, *more = json.loads(text)
         extra = more[0] if more else {}
         where = tuple((one[0], one[1], one[2]) for one in extra.get("where", ()))
-        return cls(column, k, epsilon, where, extra.get("counts", False), extra.get("at_least"))
+        more = (extra.get("counts", False), extra.get("at_least"), extra.get("query"))
+        return cls(column, k, epsilon, where, *more)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +93,7 @@ class Job:
             "error": self.error,
             "message": self.message,
             "answer": None if self.release is None else public(self.release),
+            **({} if self.asked.query is None else {"query": self.asked.query}),
         }
 
 

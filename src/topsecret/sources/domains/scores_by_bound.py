@@ -61,7 +61,9 @@ class ScoresByBound:
             parts.append(exp.select(number, column("added", "leading")).from_(leading))
         found: list[list[int]] = [[] for _ in parts]
         whole = parts[0] if len(parts) == 1 else exp.union(*parts, distinct=False)
-        for place, added in self._session.run(whole):
+        with charged(after_rows=True):
+            answers = self._session.run(whole)
+        for place, added in answers:
             found[int(place)].append(int(added))
         return [sorted(one, reverse=True)[rank - 1] if len(one) >= rank else 0 for one in found]
 
