@@ -18,6 +18,7 @@ MODULES = [
     "selection",
     "pure",
     "query",
+    "weighted",
     "pasted_sql",
     "ledger",
     "applications",

@@ -68,6 +68,24 @@ def _steam() -> set[tuple[str, str]]:
         return {(person, item) for person, item in rows}
 
 
+def steam_hours() -> Iterator[tuple[str, str, float]]:
+    """Person, game and hours of each row."""
+    with zipfile.ZipFile(folder() / "steam_200k" / "steam.zip") as archive:
+        name = next(n for n in archive.namelist() if n.endswith("game_play.dat"))
+        text = io.TextIOWrapper(archive.open(name), encoding="utf-8", errors="replace")
+        next(text)  # the header
+        for line in text:
+            if line.strip():
+                person, game, hours = line.split()
+                yield person, game, float(hours)
+
+
+def _amounts(name: str, person: str, item: str, amount: str) -> dict[tuple[str, str], int]:
+    """How much each person adds to each item, of a file with a row for each pair."""
+    rows = csv.DictReader(_lines(name))
+    return {(row[person], row[item]): int(row[amount]) for row in rows}
+
+
 def _prefixes() -> Counts:
     return _ranked(
         int(line.rsplit("\t", 1)[1])
@@ -107,6 +125,22 @@ PERSONS: dict[str, Callable[[], set[tuple[str, str]]]] = {
 }
 """The sets of which it is known who has what: the distinct (person, item). Foursquare of 2014 is
 not among them: its persons are a reconstruction."""
+
+AMOUNTS: dict[str, Callable[[], dict[tuple[str, str], int]]] = {
+    "Kuala Lumpur": lambda: _amounts(
+        f"{_CITIES}/KualaLampur_user_venue.csv.gz", "user", "venue", "checkins"
+    ),
+    "Jakarta": lambda: _amounts(
+        f"{_CITIES}/Jakarta_user_venue.csv.gz", "user", "venue", "checkins"
+    ),
+    "New York 2019": lambda: _amounts(
+        f"{_CITIES}/NYC_user_venue.csv.gz", "user", "venue", "checkins"
+    ),
+    "Online retail": lambda: _amounts(
+        "online_retail/customer_item.csv.gz", "customer", "stockcode", "rows"
+    ),
+}
+"""How many rows each person has of each item, where that is known."""
 
 SETS: dict[str, Callable[[], Counts]] = {
     "Foursquare": lambda: _column(

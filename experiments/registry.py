@@ -54,4 +54,5 @@ EXPERIMENTS: dict[str, Experiment] = {
     "E10": Experiment("sets and lists without a delta", "e10_pure", "e10-pure", True),
     "E11": Experiment("picks or weights", "geometries", "e11-geometries", True),
     "E12": Experiment("lists over time", "over_time", "over-time", True),
+    "E13": Experiment("the bound on one person", "private_bound", "private-bound", True),
 }

@@ -91,6 +91,7 @@ MAY_USE: dict[str, set[str]] = {
         "sources.demo_data",
         "sources.interruption",  # a question is ended; how, its engine knows
         "sources.memory",
+        "sources.relations",  # what a query in SQL asks, by its text and the schema
         "sources.schema",  # for whoever may not see the rows
         "",
     },

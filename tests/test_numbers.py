@@ -50,9 +50,10 @@ def test_what_else_lowers_a_lead() -> None:
     assert f"falls from {usual} to {one}, with 3 to {three}. Picks themselves gain" in CHOOSING
     weighted = plan(k=10, epsilon=1.0)["weighted"].needed_lead
     assert f"an item is named with {weighted} weighted persons" in CHOOSING
-    assert lead(k=10, epsilon=1.0, max_items=5) < six == usual
-    private = [recommended(k=10, epsilon=1.0, max_items=n, choose="private") for n in (3, 4)]
-    assert private == ["weighted", "tested-or-weighted"]
+    assert six == usual
+    capped = [recommended(k=10, epsilon=1.0, max_items=n) for n in (1, 2, 3, 4)]
+    assert capped == ["limited-domain-laplace", "weighted", "weighted", "tested-or-weighted"]
+    assert "with one item per person `limited-domain-laplace`, with 2 or 3 `weighted`" in PLANNING
     assert "With at most 3 items per person all weights are whole persons" in PLANNING
 
 
@@ -72,11 +73,16 @@ def test_the_numbers_beside_the_code() -> None:
 
 def test_who_wins_by_the_rule() -> None:
     """The table of docs/planning.md, and "from four items on" of docs/mechanisms.md."""
-    assert [recommended(k=k, epsilon=1.0) for k in (3, 4)] == ["limited-domain", "tested"]
-    assert "`limited-domain` up to k = 3, then `tested`" in PLANNING
-    assert "It is the default from four items on" in PAGES["docs/mechanisms.md"]
-    assert recommended(k=10, epsilon=1.0, max_items=5) == "limited-domain-laplace"
-    assert recommended(k=10, epsilon=1.0, max_items=6) == "tested"
+    asked = [recommended(k=k, epsilon=1.0) for k in (3, 4)]
+    assert asked == ["limited-domain", "tested-or-weighted"]
+    assert "`limited-domain` up to k = 3, then `tested-or-weighted`" in PLANNING
+    assert 'what `mechanism="auto"` uses from four items on' in PAGES["docs/mechanisms.md"]
+    public = [
+        recommended(k=k, epsilon=1.0, max_items=cap, choose="public")
+        for k, cap in ((3, None), (4, None), (10, 5), (10, 6))
+    ]
+    assert public == ["limited-domain", "tested", "limited-domain-laplace", "tested"]
+    assert "`limited-domain` up to k = 3, then `tested`;" in PLANNING
     assert "with at most 5 items per person `limited-domain-laplace` at k = 10" in PLANNING
     found = [recommended(k=k, epsilon=1.0, domain_size=5000) for k in (1, 2, 4, 10)]
     assert found == ["permute-and-flip", "permute-and-flip", "pruned", "pruned"]

@@ -107,9 +107,10 @@ class Service:
         epsilon: float | None = None,
         where: Where = (),
         counts: bool = False,
+        at_least: int | None = None,
     ) -> Preview:
         """What a question would buy and cost. It is free."""
-        asked = _question(item, k, epsilon, where, counts)
+        asked = _question(item, k, epsilon, where, counts, at_least)
         found = self._call("POST", f"/datasets/{_name(dataset)}/plan", asked)
         return Preview(**{name: found[name] for name in Preview.__slots__})
 
@@ -122,6 +123,7 @@ class Service:
         epsilon: float | None = None,
         where: Where = (),
         counts: bool = False,
+        at_least: int | None = None,
         request_id: str | None = None,
         wait: float = 600.0,
     ) -> Answer:
@@ -131,7 +133,7 @@ class Service:
         same answer, so that a call whose end was not seen can be repeated. After ``wait`` seconds
         a ``ServiceError`` is raised; the question goes on at the service.
         """
-        asked = _question(item, k, epsilon, where, counts)
+        asked = _question(item, k, epsilon, where, counts, at_least)
         asked["request_id"] = request_id or secrets.token_hex(12)
         job = self._call("POST", f"/datasets/{_name(dataset)}/ask", asked)
         deadline, pause = time.monotonic() + wait, 0.1
@@ -197,7 +199,12 @@ def _opener() -> OpenerDirector:
 
 
 def _question(
-    item: str, k: int | str, epsilon: float | None, where: Where, counts: bool
+    item: str,
+    k: int | str,
+    epsilon: float | None,
+    where: Where,
+    counts: bool,
+    at_least: int | None,
 ) -> dict[str, object]:
     conditions = []
     for column, operator, value in where:
@@ -215,6 +222,8 @@ def _question(
     asked: dict[str, object] = {"column": item, "k": k}
     if epsilon is not None:
         asked["epsilon"] = epsilon
+    if at_least is not None:
+        asked["at_least"] = at_least
     return (
         asked | ({"where": conditions} if conditions else {}) | ({"counts": True} if counts else {})
     )

@@ -10,8 +10,7 @@ import pytest
 from topsecret.exact.rounding import exact, root_up
 from topsecret.noise.bits import ReplayableBits, SystemBits
 from topsecret.noise.distributions import EXPONENTIAL, GAUSSIAN, GUMBEL, LAPLACE
-from topsecret.noise.draws import Noisy
-from topsecret.noise.reals import Log, Rational, is_less
+from topsecret.noise.reals import Log, Noisy, Rational, is_less
 
 NOISES = [GUMBEL, EXPONENTIAL, LAPLACE, GAUSSIAN]
 

@@ -99,21 +99,22 @@ def test_an_answer_is_seldom_empty_at_the_lead_that_the_plan_names() -> None:
     [
         ({"k": 1}, "limited-domain"),
         ({"k": 3}, "limited-domain"),
-        ({"k": 4}, "tested"),
-        ({"k": 10}, "tested"),
+        ({"k": 4}, "tested-or-weighted"),
+        ({"k": 4, "choose": "public"}, "tested"),
+        ({"k": 10, "choose": "public"}, "tested"),
         ({"k": 10, "k_bar": 10}, "limited-domain"),
         ({"k": 10, "max_items": 1}, "limited-domain-laplace"),
-        ({"k": 10, "max_items": 20}, "tested"),
-        ({"k": 4, "choose": "private"}, "tested-or-weighted"),
-        ({"k": 3, "choose": "private"}, "limited-domain"),
-        ({"k": 10, "max_items": 20, "choose": "private"}, "tested-or-weighted"),
-        ({"k": 10, "max_items": 3, "choose": "private"}, "weighted"),
-        ({"k": 10, "max_items": 1, "choose": "private"}, "limited-domain-laplace"),
-        ({"k": 10, "domain_size": 1000, "choose": "private"}, "pruned"),
-        ({"k": 10, "epsilon": 50.0, "choose": "private"}, "limited-domain"),
+        ({"k": 10, "max_items": 20, "choose": "public"}, "tested"),
+        ({"k": 10, "choose": "private"}, "tested-or-weighted"),
+        ({"k": 10, "max_items": 20}, "tested-or-weighted"),
+        ({"k": 10, "max_items": 3}, "weighted"),
         ({"k": 10, "epsilon": 50.0}, "limited-domain"),
         ({"k": 1, "domain_size": 100}, "permute-and-flip"),
         ({"k": 10, "domain_size": 1000}, "pruned"),
+        ({"k": 10, "domain_size": 1000, "max_items": 4}, "pruned"),
+        ({"k": 10, "domain_size": 1000, "max_items": 3}, "weighted"),
+        ({"k": 10, "domain_size": 1000, "max_items": 3, "choose": "public"}, "pruned"),
+        ({"k": 10, "domain_size": 1000, "max_items": 3, "delta": 0}, "canonical-set"),
         ({"k": "auto"}, "stable"),
     ],
 )
@@ -122,7 +123,9 @@ def test_the_rule_recommends_by_public_numbers(numbers: dict[str, object], expec
     assert recommend(question).name == expected
 
 
-@pytest.mark.parametrize("question", [Question.of(k=k, epsilon=1.0) for k in (1, 3, 8)], ids=str)
+@pytest.mark.parametrize(
+    "question", [Question.of(k=k, epsilon=1.0, choose="public") for k in (1, 3, 8)], ids=str
+)
 def test_the_recommended_one_needs_the_smallest_lead(question: Question) -> None:
     """Also where the rule skips a calibration because a bound decides."""
     leads = {name: needed(name, question).one for name in competing(question)}
@@ -162,7 +165,7 @@ def test_a_plan_has_no_way_to_be_given_a_private_source() -> None:
     """Every parameter is a number, a word, a made-up shape or counts that are public already."""
     assert set(inspect.signature(plan).parameters) == {
         *("k", "epsilon", "delta", "k_bar", "max_items", "domain_size", "needed_lead"),
-        *("shape", "public_counts", "runs", "progress", "ordered", "fill", "choose"),
+        *("shape", "public_counts", "runs", "progress", "ordered", "fill", "choose", "at_least"),
     }
     for source in (Histogram.of({"a": 3}), "events.csv", {"a": 3}, b"\x00"):
         with pytest.raises(InvalidParameter, match="a private source has no place in a plan"):

@@ -1,4 +1,4 @@
-"""choose="private": "auto" asks the data whether picks or weights suit them, at a fixed price."""
+""" "auto" asks the data whether picks or weights suit them, at a fixed price, unless it may not."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ MANY = pd.DataFrame(
 
 
 def ask(source: object, **more: object) -> Release:
-    return top_k(source, **(ASKED | {"choose": "private"} | more))  # type: ignore[arg-type]
+    return top_k(source, **(ASKED | more))  # type: ignore[arg-type]
 
 
 def test_the_receipt_says_what_was_chosen_and_what_the_choice_cost() -> None:
@@ -62,10 +62,10 @@ def test_what_nobody_asked_for_is_not_in_the_fingerprint() -> None:
         return dict(Question.of(**(ASKED | more)).fingerprint())  # type: ignore[arg-type]
 
     assert "choose" not in fingerprint()
-    assert fingerprint(choose="public") == fingerprint()
-    assert fingerprint(choose="private") == fingerprint() | {"choose": "private"}
+    assert fingerprint(choose="private") == fingerprint()
+    assert fingerprint(choose="public") == fingerprint() | {"choose": "public"}
     named = fingerprint(mechanism="tested")
-    assert fingerprint(mechanism="tested", choose="private") == named
+    assert fingerprint(mechanism="tested", choose="public") == named
 
 
 class Ranks:
@@ -80,13 +80,14 @@ class Ranks:
 @pytest.mark.parametrize(
     ("source", "more", "expected"),
     [
-        (FEW, {"choose": None}, "tested"),
         (FEW, {"choose": "public"}, "tested"),
         (FEW, {"counts": True}, "tested"),
         (FEW, {"mechanism": "weighted"}, "weighted"),
         (Ranks(), {}, "tested"),
         (FEW, {"max_items": 2}, "weighted"),
         (FEW, {"k": 3}, "limited-domain"),
+        (FEW, {"domain": [f"i{n}" for n in range(99)], "max_items": 2}, "weighted"),
+        (FEW, {"domain": [f"i{n}" for n in range(99)], "max_items": 2, "counts": True}, "pruned"),
     ],
 )
 def test_where_the_data_are_not_asked(

@@ -87,6 +87,102 @@ def test_the_threshold_is_so_many_times_that_of_persons(events: Path) -> None:
     assert float(rows) == pytest.approx(3 * float(persons), rel=1e-3)
 
 
+def test_the_bound_may_be_chosen_privately(events: Path, tmp_path: Path) -> None:
+    """The bound is published, the receipt says how it came about, and a ledger charges it."""
+    release = top_k(events, **ASKED, measure="rows", max_per_item="private")
+    assert release.items == ("pier", "park")
+    bound = release.parameters["max_per_item"]
+    assert bound in ("2", "5", "10")
+    receipt = dict(release.receipt)
+    assert receipt["Clipped"] == (
+        f"at most {bound} rows of each person count for one item; how much that changed is not "
+        "told; the bound was chosen privately."
+    )
+    assert "out of 10 public ones, for a twentieth of the budget" in receipt["Named when"]
+    assert from_record(json.loads(json.dumps(to_record(release)))) == release
+    ledger = Ledger(tmp_path / "ledger.db")
+    ledger.open_budget("d", Flexible.of(epsilon=20, delta=1e-4), person="user")
+    paid: dict[str, Any] = {**ASKED, "ledger": ledger, "dataset": "d"}
+    listed: dict[str, Any] = {"measure": Sum("price", 0.01), "max_per_item": ["0.1", 1, 9]}
+    first, again = top_k(events, **paid, **listed), top_k(events, **paid, **listed)
+    assert first.items[0] == "zoo"
+    assert [one.charge.stored for one in (first, again)] == [False, True]  # type: ignore[union-attr]
+    assert again.parameters == first.parameters
+    ledger.close()
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"domain": ["zoo", "pier", "park", "mill"]},
+        {"domain": ["zoo", "pier", "park", "mill"], "mechanism": "gumbel", "max_items": 2},
+        {"k": 4, "max_items": 3},
+    ],
+)
+def test_every_mechanism_takes_the_bound_that_was_chosen(
+    events: Path, more: dict[str, Any]
+) -> None:
+    release = top_k(events, **ASKED | {"measure": "rows", "max_per_item": [1, 3]} | more)
+    assert release.parameters["max_per_item"] in ("1", "3")
+    assert release.epsilon <= 2
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ({"delta": 0, "domain": ["zoo", "pier", "park"]}, "needs a delta above 0"),
+        (
+            {"mechanism": "permute-and-flip", "domain": ["zoo", "pier", "park"]},
+            "and one of: tested",
+        ),
+        ({"mechanism": LimitedDomain(2, 40, 0.1, 1e-7)}, "needs one public max_per_item"),
+    ],
+)
+def test_a_private_bound_has_its_limits(events: Path, more: dict[str, Any], says: str) -> None:
+    with pytest.raises(InvalidParameter, match=says):
+        top_k(events, **ASKED | {"measure": "rows", "max_per_item": "private"} | more)
+
+
+@pytest.mark.parametrize("domain", [None, ["zoo", "pier", "park", "mill"]])
+def test_all_that_a_person_adds_may_be_bounded(events: Path, domain: Any) -> None:
+    asked: dict[str, Any] = {**ASKED, **ROWS, "max_total": 4, "domain": domain}
+    release = top_k(events, **asked)
+    assert release.items == ("pier", "park")
+    assert release.mechanism == "weighted"
+    assert release.epsilon <= 2
+    assert dict(release.receipt)["Clipped"].endswith(
+        "where the root of the sum of squares of all that a person adds exceeds 4 it is scaled "
+        "down together, and rounded down."
+    )
+    plain = Question.of(**ASKED, **ROWS).fingerprint()
+    assert Question.of(**ASKED, **ROWS, max_total=4).fingerprint() != plain
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ({"mechanism": "tested"}, "max_total needs mechanism='weighted', and 'tested' was given"),
+        ({"max_total": None, "mechanism": "weighted"}, "pass max_total, or leave the mechanism"),
+        ({"k": "all"}, "k='all' needs measure='persons'"),
+        ({"at_least": 3}, "at_least=3 needs measure='persons'"),
+        ({"delta": 0, "domain": ["zoo", "pier"]}, "needs a delta above 0"),
+        ({"mechanism": LimitedDomain(2, 40, 0.1, 1e-7)}, "without max_total"),
+        ({"order": "least", "domain": ["zoo", "pier"]}, "names the items with the most"),
+    ],
+)
+def test_a_bound_on_all_has_its_limits(events: Path, more: dict[str, Any], says: str) -> None:
+    with pytest.raises(InvalidParameter, match=says):
+        top_k(events, **ASKED | ROWS | {"max_total": 4} | more)
+
+
+def test_groups_choose_a_bound_each_and_not_if_disjoint(events: Path) -> None:
+    asked: dict[str, Any] = {**ASKED, "measure": "rows", "max_per_item": [1, 3], "by": "city"}
+    releases = top_k_by(events, groups=["A", "B"], **asked)
+    assert releases["B"].parameters["max_per_item"] in ("1", "3")
+    with pytest.raises(InvalidParameter, match="disjoint=True is not offered with max_total"):
+        top_k_by(events, groups=["A", "B"], disjoint=True, **asked)
+
+
 def test_groups_are_measured_too(events: Path) -> None:
     for disjoint in (True, False):
         releases = top_k_by(
@@ -115,6 +211,17 @@ def test_a_metered_budget_measures_too(events: Path, tmp_path: Path) -> None:
     ledger.open_budget("d", Metered.of(epsilon=5, delta=1e-5, queries=5, picks=10), person="user")
     release = top_k(events, item="place", person="user", k=1, ledger=ledger, dataset="d", **ROWS)
     assert release.parameters["sensitivity"] == 3
+    with pytest.raises(InvalidParameter, match="a budget that is not metered; pass one"):
+        top_k(
+            events,
+            item="place",
+            person="user",
+            k=1,
+            ledger=ledger,
+            dataset="d",
+            measure="rows",
+            max_per_item="private",
+        )
     ledger.close()
 
 
@@ -141,7 +248,7 @@ def test_persons_are_the_question_that_they_were() -> None:
         ({"at_least": 5}, r"at_least=5 needs measure='persons'"),
         (
             {"mechanism": "weighted"},
-            r"'weighted' ranks by persons alone; .* tested, limited-domain",
+            r"'weighted' ranks by rows and sums with a bound on all",
         ),
         ({"counts": True}, r"counts=True counts persons"),
         ({"max_per_item": None}, r"needs a bound on what one person adds"),
@@ -174,6 +281,8 @@ def test_a_source_of_the_callers_own_must_say_that_it_measures() -> None:
 
     with pytest.raises(InvalidParameter, match="does not declare that it applies measure"):
         top_k(Mine(), **ASKED, **ROWS)
+    with pytest.raises(InvalidParameter, match="a bound that is chosen privately need a file"):
+        top_k(Mine(), **ASKED, measure="rows", max_per_item="private")
 
 
 def test_the_command_measures(events: Path) -> None:
@@ -182,5 +291,9 @@ def test_the_command_measures(events: Path) -> None:
     assert json.loads(rows.stdout)["items"] == ["pier"]
     coins = run(*words, "--sum", "price", "--unit", "0.01", "--max-per-item", "7.5", "--csv")
     assert coins.stdout.splitlines()[1] == "1,zoo"
+    private = run(*words, "--measure", "rows", "--max-per-item", "private", "--json")
+    assert json.loads(private.stdout)["items"] == ["pier"]
+    listed = run(*words, "--measure", "rows", "--max-per-item", "2, 4", "--json")
+    assert json.loads(listed.stdout)["parameters"]["max_per_item"] in ("2", "4")
     both = run(*words, "--sum", "price", "--measure", "rows", "--max-per-item", "3")
     assert (both.returncode, "--sum cannot be used with --measure rows" in both.stderr) == (2, True)

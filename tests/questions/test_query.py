@@ -67,7 +67,7 @@ def ask(source: object, **changes: object) -> object:
             "delta=1 must be at least 0 and below 1; "
             "1e-6 is the default, well below one over the number of persons",
         ),
-        ({"delta": float("nan")}, "delta=nan must be a finite number; write delta=0.5"),
+        ({"delta": float("nan")}, "delta=nan must be a finite number; write delta=1e-6"),
         (
             {"mechanism": "guess"},
             "mechanism='guess' must be one of: auto, tested, limited-domain, "

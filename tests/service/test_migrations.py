@@ -9,7 +9,7 @@ from topsecret.ledger.store import Store
 from topsecret.service import schema
 
 LATER = {
-    "service_datasets": {"table", "delta_rate", "filters", "state", "version"},
+    "service_datasets": {"table", "delta_rate", "filters", "state", "version", "sql"},
     "service_keys": {"scope", "expires", "parent"},
     "service_jobs": {"cancelled", "cause"},
     "service_users": {"first"},

@@ -115,6 +115,19 @@ def test_all_that_is_safe_is_named_with_lower_bounds(chosen: Here) -> None:
     assert fixed.status_code == 400
 
 
+def test_only_what_surely_has_so_many_persons(chosen: Here) -> None:
+    bounds = chosen.answered("ann", ASK, QUESTION | {"k": "all"})["answer"]["at_least"]
+    asked = QUESTION | {"k": "all", "at_least": 2}
+    assert chosen.call("ann", "POST", PLAN, asked).json()["mechanism"] == "weighted"
+    job = chosen.answered("ann", ASK, asked)
+    assert job["at_least"] == 2
+    assert min(job["answer"]["at_least"]) >= 2
+    none = chosen.answered("ann", ASK, asked | {"at_least": 10 * max(bounds)})
+    assert none["answer"]["items"] == []
+    for wrong in ({"counts": True}, {"k": "auto"}, {"at_least": 0}):
+        assert chosen.call("ann", "POST", ASK, asked | wrong).status_code in (400, 422)
+
+
 def test_what_version_0_1_asked_is_stored_as_it_was() -> None:
     assert json.loads(Asked("place", 3, 1.0).to_text()) == ["place", 3, 1.0]
 

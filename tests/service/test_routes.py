@@ -13,6 +13,7 @@ ALL = {NOBODY: "open", ANALYST: "open", OWNER: "open"}
 PEOPLE = {NOBODY: "no", ANALYST: "open", OWNER: "open"}
 OWNERS = {NOBODY: "no", ANALYST: "no", OWNER: "open"}
 QUESTION = {"column": "place", "k": 1, "epsilon": 0.2}
+SQL = {"query": "SELECT 1", "epsilon": 0.2}
 REGISTER = {
     "name": "more",
     "title": "More",
@@ -53,6 +54,8 @@ WHO: dict[tuple[str, str], dict[str | None, str]] = {
     ("GET", "/api/v1/datasets"): PEOPLE,
     ("POST", "/api/v1/datasets/{dataset}/plan"): PEOPLE,
     ("POST", "/api/v1/datasets/{dataset}/ask"): PEOPLE,
+    ("POST", "/api/v1/datasets/{dataset}/sql/plan"): PEOPLE,
+    ("POST", "/api/v1/datasets/{dataset}/sql"): PEOPLE,
     ("GET", "/api/v1/datasets/{dataset}/budget"): PEOPLE,
     ("GET", "/api/v1/answers"): PEOPLE,
     ("GET", "/api/v1/answers/{answer}"): PEOPLE,
@@ -104,6 +107,8 @@ WHO: dict[tuple[str, str], dict[str | None, str]] = {
 BODIES: dict[str, Any] = {
     "/api/v1/datasets/{dataset}/plan": QUESTION,
     "/api/v1/datasets/{dataset}/ask": QUESTION,
+    "/api/v1/datasets/{dataset}/sql/plan": SQL,
+    "/api/v1/datasets/{dataset}/sql": SQL,
     "/api/v1/keys": {"label": "walk"},
     "/api/v1/datasets": REGISTER,
     "/api/v1/datasets/{dataset}/allowances": {"analyst": "ann", "epsilon": 1},

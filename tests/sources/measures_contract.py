@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Decimal
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -14,8 +15,10 @@ from contract import SALT, choice_key, ranked
 
 from topsecret.sources import CountQuery, GroupAssignment, Source, Sum, domain_of, measure_of
 from topsecret.sources.domains.counted_domain import counted_domains
+from topsecret.sources.domains.scores_by_bound import scores_by_bound
 from topsecret.sources.measures import Measure
 from topsecret.sources.session import Engine, leading_counts_of
+from topsecret.sources.sql.bounded_totals import shrinking
 
 Row = tuple[Any, Any, Any]
 
@@ -63,6 +66,23 @@ def by_hand(rows: Sequence[Row], measure: Measure, cap: int | None = None) -> Co
     return scores
 
 
+def totals_by_hand(rows: Sequence[Row], measure: Measure, cap: int) -> Counter[Any]:
+    """Scores of which one person's part has a bounded length, in plain Python."""
+    alone: dict[Any, list[Row]] = defaultdict(list)
+    for row in rows:
+        alone[row[0]].append(row)
+    scores: Counter[Any] = Counter()
+    for mine in alone.values():
+        part = by_hand(mine, measure, cap)
+        squares, share = sum(n * n for n in part.values()), 2**20
+        for most, numerator in shrinking(measure.total, cap * measure.most**2):
+            if squares > measure.total**2 and squares <= most:
+                share = numerator
+                break
+        scores.update({item: n * share >> 20 for item, n in part.items() if n * share >> 20})
+    return scores
+
+
 class Measured(ABC):
     """``priced(rows, kind)`` loads rows of (user, place, price), the price of a declared kind."""
 
@@ -91,6 +111,62 @@ class Measured(ABC):
             for cap in (None, 1):
                 found = source.leading_counts(self.query(measure, max_items=cap))
                 assert found == ranked(by_hand(ROWS, measure, cap), 50)
+
+    def test_scores_at_several_bounds_are_those_at_each(self) -> None:
+        """One scan for all bounds: ranked, and beyond each, as each bound alone would have it."""
+        listed = measure_of(Sum("price"), [1, 2, 5])
+        assert listed is not None
+        source = self.priced(ROWS, "integer")
+        assert isinstance(source, Engine)
+        for domain, cap in ((None, None), (None, 1), (domain_of(["park", "pier", "mill"]), 1)):
+            query = self.query(listed, max_items=cap, domain=domain)
+            rows = [row for row in ROWS if domain is None or row[1] != "zoo"]
+            with scores_by_bound(source, [query]) as [scores]:
+                alone = [by_hand(rows, listed.at(bound), cap) for bound in listed.bounds]
+                for place, expected in enumerate(alone):
+                    assert scores.at(place).leading(9) == ranked(expected, 9)
+                for rank in (1, 2, 9):
+                    added = [high - low for low, high in pairwise(alone)]  # keeps what is positive
+                    most = [sorted(one.values(), reverse=True) for one in added]
+                    beyond = [one[rank - 1] if len(one) >= rank else 0 for one in most]
+                    assert scores.beyond(rank) == beyond
+
+    def test_all_that_a_person_adds_is_bounded(self) -> None:
+        """One person more moves each score by c, and all of them together by C, at most."""
+        measure = measure_of(Sum("price"), 5, 8)
+        assert measure is not None
+        for kind in self.kinds:
+            few = [("ann", "park", 1), ("bob", "pier", 9), ("bob", "park", 3)]
+            values = [*self.hostile(kind), 4, 9, 2]
+            eve = [("eve", f"place {n}", value) for n, value in enumerate(values)]
+            found: list[Counter[Any]] = []
+            for rows in (few, [*few, *eve, ("eve", "park", 7)]):
+                source = self.priced(rows, kind)
+                assert isinstance(source, Engine)
+                query = self.query(measure, max_items=6)
+                with counted_domains(source, [query]) as [scores]:
+                    found.append(Counter(dict(scores.leading(50))))
+                    assert sum(n for _, n in scores.counts()) == len(found[-1])
+                if not set(rows) - set(few):
+                    assert found[-1] == totals_by_hand(rows, measure, 6)
+            moved = found[1] - found[0]
+            assert not found[0] - found[1]
+            assert all(0 < move <= 5 for move in moved.values())
+            assert 6 * 6 < sum(move**2 for move in moved.values()) <= 8 * 8
+
+    def test_totals_are_scaled_by_the_documented_rule(self) -> None:
+        measure = measure_of("rows", 4, 5)
+        assert measure is not None
+        rows = [("ann", f"p{n}", 1) for n in range(9) for _ in range(n + 1)] + ROWS
+        source = self.priced(rows, "integer")
+        assert isinstance(source, Engine)
+        for cap, domain in ((100, None), (3, None), (100, ["p1", "p7", "park", "mill"])):
+            listed = None if domain is None else domain_of(domain)
+            inside = [row for row in rows if domain is None or row[1] in domain]
+            query = self.query(measure, max_items=cap, domain=listed)
+            with counted_domains(source, [query]) as [scores]:
+                expected = totals_by_hand(inside, measure, cap)
+                assert scores.leading(50) == ranked(expected, 50)
 
     def test_fractions_are_rounded_row_by_row(self) -> None:
         measure = measure_of(Sum("price", unit=0.01), 5)

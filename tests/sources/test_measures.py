@@ -155,12 +155,35 @@ class TestSQLite(Databases):
         ("rows", True, r"max_per_item=True must be a number"),
         ("rows", math.nan, r"max_per_item=nan must be a number"),
         ("rows", "many", r"max_per_item='many' must be a number"),
+        ("rows", [5], r"max_per_item=\[5\] must be one number, or from two to 64 that rise"),
+        ("rows", [5, 2], r"that rise, of which one is chosen privately"),
+        ("rows", [1, 1.5], r"max_per_item=1.5 must be a whole multiple"),
+        ("rows", range(1, 70), r"from two to 64"),
         (Sum("price", 0.1), 0.05, r"multiple of the unit 0.1, from it to 100000000"),
     ],
 )
 def test_bounds_are_public_numbers(measure: Any, most: Any, says: str) -> None:
     with pytest.raises(InvalidParameter, match=says):
         measure_of(measure, most)
+
+
+@pytest.mark.parametrize(
+    ("measure", "most", "total", "says"),
+    [
+        ("persons", None, 5, "max_total=5 bounds all the rows"),
+        ("rows", "private", 5, "beside one public max_per_item"),
+        ("rows", 5, 3, "max_total=3 must be at least max_per_item=5 and at most 100000000"),
+        ("rows", 5, 1.5, "max_total=1.5 must be a whole multiple"),
+        (Sum("price", 0.1), 5, 10**8, "and at most 10000000"),
+    ],
+)
+def test_a_bound_on_all_that_a_person_adds(measure: Any, most: Any, total: Any, says: str) -> None:
+    with pytest.raises(InvalidParameter, match=says):
+        measure_of(measure, most, total)
+
+
+def test_a_bound_on_all_is_one_for_each_item() -> None:
+    assert measure_of("rows", None, 7) == measure_of("rows", 7, 7)
 
 
 @pytest.mark.parametrize("unit", [0, 2, -1, 0.05, 1e-7, "x", None])

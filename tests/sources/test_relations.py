@@ -73,6 +73,12 @@ VIEWS: list[tuple[str, tuple[str, ...], str]] = [
     ("SELECT u, p FROM ev WHERE p = 1", ("duckdb",), "(p = 1) may fail on one person's row"),
     ("SELECT u, CASE WHEN p THEN 'a' END AS p FROM ev", ("duckdb",), "not a truth value"),
     ("SELECT u, p FROM (SELECT u, p AS q, p FROM ev) WHERE q IN (1, 2)", ("duckdb",), "may fail"),
+    ("SELECT u, CASE WHEN p = 1 THEN 'a' END || 'x' AS p FROM ev", ("duckdb",), "may fail on"),
+    ("SELECT u, CAST(p = 1 AS VARCHAR) AS p FROM ev", ("duckdb",), "may fail on one"),
+    ("SELECT * REPLACE (CAST(p = 1 AS VARCHAR) AS p) FROM ev", ("duckdb",), "may fail on one"),
+    ("SELECT u, count(p = 1)::VARCHAR AS p FROM ev GROUP BY u", ("duckdb",), "may fail on one"),
+    ("SELECT u, p FROM ev WHERE TRY_CAST(p AS INTEGER) IS NULL", ("duckdb",), ""),
+    ("SELECT * EXCLUDE (n) FROM ev WHERE p LIKE 't%' OR p LIKE 'm%'", ("duckdb",), ""),
     ("SELECT u, string_agg(p, ',') AS p FROM ev GROUP BY u", ("duckdb", "postgresql"), "p"),
 ]
 CASES = [(engine, *case) for case in VIEWS for engine in case[1]]

@@ -25,6 +25,7 @@ from topsecret.calibration import (
     weighted,
 )
 from topsecret.calibration.prepared import Prepared
+from topsecret.calibration.private_bound import with_private_bound
 from topsecret.calibration.question import Question
 from topsecret.errors import DomainRequired, InvalidParameter
 from topsecret.exact.rounding import Number
@@ -70,14 +71,25 @@ class Entry:
     """Whether it names k items, or can be told to."""
     measures: bool = False
     """Whether it ranks by rows and sums, too: scores that a person moves by more than one."""
+    chooses_bound: bool = False
+    """Whether what one person moves may be chosen privately."""
     least: bool = False
     """Whether it can name the items with the least."""
 
 
 _ENTRIES: dict[str, Entry] = {
-    "tested": Entry(unknown_domain.tested, spare=1, epsilons=(1e-4, 10.0), measures=True),
+    "tested": Entry(
+        unknown_domain.tested,
+        spare=1,
+        epsilons=(1e-4, 10.0),
+        measures=True,
+        chooses_bound=True,
+    ),
     "limited-domain": Entry(
-        unknown_domain.limited_domain, at_price=unknown_domain.limited_domain_at, measures=True
+        unknown_domain.limited_domain,
+        at_price=unknown_domain.limited_domain_at,
+        measures=True,
+        chooses_bound=True,
     ),
     "limited-domain-laplace": Entry(unknown_domain.limited_domain_laplace, needs_cap=True),
     "optimal-threshold": Entry(
@@ -91,8 +103,17 @@ _ENTRIES: dict[str, Entry] = {
     ),
     "stable-fixed-k": Entry(stability.stable_fixed_k, ordered=False),
     "stable": Entry(stability.stable, chooses_k=True, ordered=False),
-    "pruned": Entry(public_domain.pruned, needs_domain=True, fills=True, measures=True),
-    "gumbel": Entry(public_domain.gumbel, needs_domain=True, fills=True, measures=True, least=True),
+    "pruned": Entry(
+        public_domain.pruned, needs_domain=True, fills=True, measures=True, chooses_bound=True
+    ),
+    "gumbel": Entry(
+        public_domain.gumbel,
+        needs_domain=True,
+        fills=True,
+        measures=True,
+        least=True,
+        chooses_bound=True,
+    ),
     "permute-and-flip": Entry(
         public_domain.permute_and_flip,
         needs_domain=True,
@@ -147,7 +168,8 @@ def prepare(mechanism: str | Mechanism, question: Question) -> Prepared:
         reason = refusal(mechanism, question)
         if reason is not None:
             raise reason
-        prepared = _entry(mechanism).build(question)
+        build = _entry(mechanism).build
+        prepared = with_private_bound(question, build) if question.bounds else build(question)
     else:
         prepared = from_outside.of_object(mechanism, question)
     if not prepared.mechanism.loss.keeps_to(question.epsilon, question.delta):
@@ -188,6 +210,10 @@ def prepare_at(name: str, question: Question, price: float, share: float) -> Pre
             "the data set's budget is metered"
         )
     reason = refusal(name, question)
+    if question.bounds:
+        reason = InvalidParameter(
+            "a bound is chosen from a budget that is not metered; pass one max_per_item"
+        )
     if reason is not None:
         raise reason
     build = _ENTRIES[name].at_price
@@ -206,8 +232,16 @@ def paid_by_symbol(prepared: Prepared) -> tuple[int, Number, Number] | None:
 def refusal(name: str, question: Question) -> InvalidParameter | None:
     """Why the mechanism cannot answer, or None."""
     entry = _entry(name)
-    if question.scores is not None and not entry.measures:
+    measured = name == "weighted" if question.total else entry.measures
+    plain = not isinstance(question.k, str) and question.at_least is None
+    if question.scores is not None and not (measured and plain):
         return _not_measured(name, question)
+    if question.bounds and (question.delta == 0 or not entry.chooses_bound):
+        known = ", ".join(known for known, entry in _ENTRIES.items() if entry.chooses_bound)
+        return InvalidParameter(
+            "max_per_item is to be chosen privately, which needs a delta above 0 and one of: "
+            f"{known}; pass one public max_per_item"
+        )
     if question.least and not (entry.least and question.domain_size):
         return _not_least(name, question)
     if question.delta == 0 and not entry.pure:
@@ -281,6 +315,15 @@ def _not_measured(name: str, question: Question) -> InvalidParameter:
     asked = f"k={question.k!r}" if isinstance(question.k, str) else f"at_least={question.at_least}"
     if isinstance(question.k, str) or question.at_least is not None:
         return InvalidParameter(f"{asked} needs measure='persons'; pass k=10, say, alone")
+    if question.total:
+        return InvalidParameter(
+            f"max_total needs mechanism='weighted', and {name!r} was given; leave one of them out"
+        )
+    if name == "weighted":
+        return InvalidParameter(
+            "mechanism='weighted' ranks by rows and sums with a bound on all that one person adds; "
+            "pass max_total, or leave the mechanism out"
+        )
     known = ", ".join(known for known, entry in _ENTRIES.items() if entry.measures)
     return InvalidParameter(
         f"mechanism={name!r} ranks by persons alone; leave measure out, or use one of: {known}"

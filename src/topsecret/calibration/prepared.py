@@ -81,6 +81,8 @@ class Drawn:
     """How many persons each item surely has, where the selection tells."""
     symbols: int
     """How many symbols were released, for budgets that pay by the symbol."""
+    branch: str | None = None
+    """Which option a private choice named, where there was one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +129,7 @@ class Calibrated:
             selection.values,
             selection.at_least,
             symbols,
+            selection.branch,
         )
 
 

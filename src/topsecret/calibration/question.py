@@ -31,8 +31,9 @@ Length = int | Literal["auto", "all"]
 Weighting = Literal["share", "cap"]
 Choose = Literal["private", "public"]
 
-CHOOSE: Choose = "public"
-"""How "auto" chooses where nobody says it."""
+CHOOSE: Choose = "private"
+"""How "auto" chooses where nobody says it. It is in no fingerprint: "auto" stays the same question
+when its rule changes, so that answers from before there was a choice are found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,10 @@ class Scores:
     """How many units one whole is."""
     noun: str
     """What wholes are of, in words."""
+    bounds: tuple[int, ...] = ()
+    """The sensitivities of which a private choice takes one; none where it is fixed."""
+    total: int = 0
+    """The length of the vector that one person adds, at most; 0 where it is not bounded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +156,16 @@ class Question:
         return 1 if self.scores is None else self.scores.sensitivity
 
     @property
+    def bounds(self) -> tuple[int, ...]:
+        """The bounds on one person of which a private choice takes one; none where it is fixed."""
+        return () if self.scores is None else self.scores.bounds
+
+    @property
+    def total(self) -> int:
+        """The length of what one person adds, at most, in units; 0 where it is not bounded."""
+        return 0 if self.scores is None else self.scores.total
+
+    @property
     def length(self) -> int:
         """k as a number."""
         if isinstance(self.k, str):
@@ -175,6 +190,8 @@ class Question:
             **({} if self.weighting == "share" else {"weighting": self.weighting}),
             **({} if self.choose == CHOOSE else {"choose": self.choose}),
             **({} if self.scores is None else {"sensitivity": self.sensitivity}),
+            **({"bounds": len(self.bounds)} if self.bounds else {}),
+            **({"total": self.total} if self.total else {}),
             **({"order": "least"} if self.least else {}),
             **wishes,
         }
@@ -234,8 +251,9 @@ def _budget(epsilon: Number, delta: Number) -> tuple[float, float]:
 
 def _spendable(name: str, value: Number) -> float:
     """The number as a float, rounded down: never spend more than was given."""
+    fix = f"write {name}={'1e-6' if name == 'delta' else '0.5'}"
     if isinstance(value, str | bytes | bool):
-        raise InvalidParameter(f"{name}={value!r} must be a number; write {name}=0.5")
+        raise InvalidParameter(f"{name}={value!r} must be a number; {fix}")
     if isinstance(value, float) and not math.isfinite(value):
-        raise InvalidParameter(f"{name}={value} must be a finite number; write {name}=0.5")
+        raise InvalidParameter(f"{name}={value} must be a finite number; {fix}")
     return down(exact(value, name))

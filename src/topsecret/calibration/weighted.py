@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from topsecret.calibration.prepared import Prepared, list_weighted
-from topsecret.calibration.question import Question
+from topsecret.calibration.prepared import Prepared, list_ended, list_weighted
+from topsecret.calibration.question import Question, Scores
 from topsecret.calibration.words import about
-from topsecret.counts.weights import Weights
+from topsecret.counts.weights import MOST_ITEMS, Weights
 from topsecret.exact.rounding import up
-from topsecret.mechanisms import WeightedHistogram
+from topsecret.mechanisms import ClippedSums, WeightedHistogram
 
 
 def weights_of(question: Question) -> Weights:
@@ -20,6 +20,8 @@ def weights_of(question: Question) -> Weights:
 
 def weighted(question: Question) -> Prepared:
     """`WeightedHistogram`, on a public domain without its threshold."""
+    if question.scores is not None:
+        return _clipped(question, question.scores)
     weights = weights_of(question)
     mechanism = WeightedHistogram(
         None if question.k == "all" else question.length,
@@ -57,4 +59,40 @@ def weighted(question: Question) -> Prepared:
         "stands for items with too few weighted persons",
         list_weighted,
         0 if threshold is not None or question.k == "all" else question.length + 1,
+    )
+
+
+def _clipped(question: Question, scores: Scores) -> Prepared:
+    """`ClippedSums`: rows or sums, all that one person adds bounded."""
+    items = MOST_ITEMS if question.max_items is None else min(question.max_items, MOST_ITEMS)
+    mechanism = ClippedSums(
+        question.length,
+        question.epsilon,
+        question.delta,
+        scores.sensitivity,
+        scores.total,
+        items,
+        "unknown" if question.domain_size is None else "public",
+    )
+    sigma, threshold = up(mechanism.sigma / scores.per_unit), mechanism.threshold
+    ranked = "is among the largest"
+    if threshold is not None:
+        ranked = f"exceeds {about(up(threshold / scores.per_unit))} {scores.noun}"
+    return Prepared(
+        "weighted",
+        question,
+        mechanism,
+        {
+            "sensitivity": scores.sensitivity,
+            "total": scores.total,
+            "most_items": items,
+            "sigma": sigma,
+            **({} if threshold is None else {"threshold": up(threshold / scores.per_unit)}),
+        },
+        up(mechanism.sigma / scores.sensitivity),
+        f"its noisy score, with noise of {about(sigma)} {scores.noun}, {ranked}",
+        f"up to {question.length} items in order",
+        "stands for items with too little to be named safely",
+        list_ended,
+        0 if threshold is not None else question.length + 1,
     )

@@ -19,8 +19,21 @@ SumOption = Annotated[
 UnitOption = Annotated[str, typer.Option(help="Round what is summed to 1, 0.1, 0.01 and so on.")]
 MaxPerItemOption = Annotated[
     str | None,
-    typer.Option(help="The most rows, or the largest sum, of one person for one item."),
+    typer.Option(
+        help="The most rows, or the largest sum, of one person for one item; private chooses it "
+        "privately, or out of several with commas between them."
+    ),
 ]
+
+MaxTotalOption = Annotated[
+    str | None,
+    typer.Option(help="The root of the sum of squares of all that one person adds, at most."),
+]
+
+
+def bound_asked(given: str | None) -> str | list[str] | None:
+    """One bound, or several of which one is chosen."""
+    return [part.strip() for part in given.split(",")] if given and "," in given else given
 
 
 def measure_asked(measure: str, column: str | None, unit: str) -> str | Sum:

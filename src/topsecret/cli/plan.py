@@ -47,7 +47,7 @@ def plan(
         str | None,
         typer.Option(
             help="How auto chooses: private asks the data, public does not.",
-            show_default="public",
+            show_default="private",
         ),
     ] = None,
     shape: Annotated[

@@ -15,10 +15,12 @@ from topsecret.cli.file_options import (
 )
 from topsecret.cli.measure_options import (
     MaxPerItemOption,
+    MaxTotalOption,
     MeasureOption,
     OrderOption,
     SumOption,
     UnitOption,
+    bound_asked,
     measure_asked,
 )
 from topsecret.cli.place import LedgerOption, open_ledger
@@ -61,7 +63,7 @@ def top(
         typer.Option(
             help="With auto: private spends a twentieth of the budget on asking the data which "
             "mechanism suits them, public goes by public numbers alone.",
-            show_default="public",
+            show_default="private",
         ),
     ] = None,
     table: Annotated[str | None, typer.Option(help="The table of a database.")] = None,
@@ -86,6 +88,7 @@ def top(
     sum_column: SumOption = None,
     unit: UnitOption = "1",
     max_per_item: MaxPerItemOption = None,
+    max_total: MaxTotalOption = None,
     at_least: Annotated[
         int | None, typer.Option(help="Name items that surely have so many persons.")
     ] = None,
@@ -177,7 +180,8 @@ def top(
         "weighting": weighting,
         "choose": choose,
         "measure": measure_asked(measure, sum_column, unit),
-        "max_per_item": max_per_item,
+        "max_per_item": bound_asked(max_per_item),
+        "max_total": max_total,
         "order": order,
         "ordered": ordered,
         "fill": fill,

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from topsecret.counts.scores_by_bound import AmountsOfPersons, ScoresByBound, UnboundedTable
 from topsecret.counts.tables import (
     ArrayScores,
     ArrayTable,
@@ -111,6 +112,35 @@ class Histogram:
         counts = Counter(item for items in inside.values() for item in items)
         sums = weighted_sums(inside, weights, salt)
         return cls(NamedTable.of(counts, domain), (weights, NamedTable.of(sums, domain)))
+
+    @classmethod
+    def of_amounts(
+        cls,
+        amounts: Mapping[Any, Mapping[Any, int]],
+        bounds: Sequence[int],
+        domain: Sequence[Any] | None = None,
+    ) -> Histogram:
+        """From what each person adds to each item, for a mechanism that chooses one of the bounds.
+
+        >>> Histogram.of_amounts({"ada": {"tea": 7}}, bounds=[1, 5])
+        <Histogram: secret counts, unknown domain>
+        """
+        return cls.by_bound(AmountsOfPersons(amounts, tuple(bounds), domain))
+
+    @classmethod
+    def by_bound(cls, scores: ScoresByBound) -> Histogram:
+        """With scores at several bounds on one person."""
+        return cls(UnboundedTable(scores))
+
+    def at_bounds(self, bounds: tuple[int, ...]) -> ScoresByBound:
+        """The scores at these bounds. Secret."""
+        table = self._table
+        if not isinstance(table, UnboundedTable) or table.scores_by_bound.bounds != bounds:
+            raise InvalidParameter(
+                f"the histogram must have been counted with the bounds {list(bounds)}; its counts "
+                "do not tell how much each person adds"
+            )
+        return table.scores_by_bound
 
     def beside(self, weights: Weights, sums: Histogram) -> Histogram:
         """These counts with sums of weights beside them, of the same persons."""

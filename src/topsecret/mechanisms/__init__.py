@@ -1,6 +1,8 @@
 """The mechanisms: each a pure function of a histogram and random bits, with its proof."""
 
 from topsecret.mechanisms.canonical_set import CanonicalSet
+from topsecret.mechanisms.chosen_bound import ChosenBound
+from topsecret.mechanisms.clipped_sums import ClippedSums
 from topsecret.mechanisms.correlated_counts import CorrelatedCounts
 from topsecret.mechanisms.fixed_threshold import FixedThreshold
 from topsecret.mechanisms.gumbel import GumbelTopK
@@ -24,6 +26,8 @@ from topsecret.mechanisms.weighted_histogram import WeightedHistogram
 
 __all__ = [
     "CanonicalSet",
+    "ChosenBound",
+    "ClippedSums",
     "CorrelatedCounts",
     "FixedThreshold",
     "GumbelTopK",

@@ -59,8 +59,7 @@ from topsecret.mechanisms.plackett_luce import as_floats
 from topsecret.mechanisms.selection import Outcome, Selection
 from topsecret.noise.bits import BitSource, SystemBits
 from topsecret.noise.distributions import GAUSSIAN
-from topsecret.noise.draws import Noisy
-from topsecret.noise.reals import FIRST_BITS, Rational, Real
+from topsecret.noise.reals import FIRST_BITS, Noisy, Rational, Real
 
 _MOST = 200_000
 _ZERO = Rational(Fraction(0))

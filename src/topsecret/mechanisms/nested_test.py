@@ -26,8 +26,7 @@ from flint import acb, arb, ctx
 from topsecret.exact.rounding import ball, precision
 from topsecret.noise.bits import BitSource
 from topsecret.noise.distributions import GAUSSIAN
-from topsecret.noise.draws import Noisy
-from topsecret.noise.reals import Rational, bernoulli, is_less
+from topsecret.noise.reals import Noisy, Rational, bernoulli, is_less
 
 GROWTH = Fraction(6, 5)
 """s_j = 1.2^(j − 1): shorter lists, which lead by more, are tested with more noise."""

@@ -38,6 +38,7 @@ the same persons.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -47,7 +48,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from flint import arb
 
-from topsecret.accounting import Loss, calibrate, failure, gaussian, rdp
+from topsecret.accounting import Loss, failure, rdp
 from topsecret.accounting.chosen import ChosenSteps
 from topsecret.accounting.classical import gaussian_epsilon
 from topsecret.accounting.tested import TestedSteps
@@ -166,7 +167,7 @@ class TestedOrWeighted:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Branches:
     """Two calibrated mechanisms and the choice between them. All public."""
 
@@ -180,19 +181,22 @@ class Branches:
         """Both mechanisms, and the choice."""
         return self.tested, self.weighted, self.choice
 
-    @property
+    @cached_property
     def choice(self) -> PrivateChoice:
         """The choice, its spread covering what a person can do to either score."""
         return PrivateChoice(self.epsilon, spread_of(self.moves))
+
+    @cached_property
+    def slopes(self) -> tuple[tuple[int, Fraction], ...]:
+        """Each length, and how far one person at its place moves the score of its list."""
+        lengths = self.tested.schedule.lengths
+        return tuple((length.size, _PICKS_SLOPE / length.needed_lead) for length in lengths)
 
     @property
     def moves(self) -> tuple[Fraction, Fraction]:
         """By how much a new person raises the score of picks, and that of weights, at most."""
         k, weights, threshold = self.tested.k, self.weighted.weights, self.threshold
-        by_count = max(
-            Fraction(length.size, k) * _PICKS_SLOPE / length.needed_lead
-            for length in self.tested.schedule.lengths
-        )
+        by_count = max(Fraction(size, k) * slope for size, slope in self.slopes)
         together = max(min(n, k) * w for n, w in enumerate(weights.table, 1))
         return by_count, _WEIGHTS_FACTOR * Fraction(together, UNIT) / (k * threshold)
 
@@ -205,11 +209,10 @@ class Branches:
     def picks_score(self, counts: Sequence[int]) -> Fraction:
         """About the share of the top k that picks would find, from the ranked counts. Secret."""
         found = Fraction(0)
-        for length in self.tested.schedule.lengths:
-            if length.size <= len(counts):
-                place = _PICKS_SLOPE * counts[length.size - 1] / length.needed_lead
-                share = _clip(place - _PICKS_START)
-                found = max(found, Fraction(length.size, self.tested.k) * share)
+        for size, slope in self.slopes:
+            if size <= len(counts):
+                share = _clip(slope * counts[size - 1] - _PICKS_START)
+                found = max(found, Fraction(size, self.tested.k) * share)
         return found
 
     def weights_score(self, sums: Sequence[int]) -> Fraction:
@@ -266,14 +269,17 @@ def _branches(
     """
     fails = Fraction(down(delta * CONSTANTS.test_failure))
     left = delta - fails
-    whole = Fraction(calibrate(gaussian, epsilon, left))
-    choice = Fraction(down(2 * ball(CHOICE_SHARE * whole).sqrt()))
+    whole = Target(epsilon, left, Fraction(0), Fraction(0)).limit
+    choice = Fraction(down(2 * ball(CHOICE_SHARE).sqrt() * ball(Fraction(whole))))
     if choice == 0:
         raise InvalidParameter(
             f"epsilon={float(epsilon)} and delta={float(delta)} leave nothing for a choice; "
             "raise them"
         )
-    mu = Fraction(Target(epsilon, left, choice, Fraction(0)).limit)
+    # Beside the choice the picks lie a little above a Gaussian, the more the smaller delta is:
+    # with this room the first try keeps to the budget, nearly always.
+    room = 8e-6 * math.log(delta) ** 2
+    mu = Fraction(Target(epsilon, left, choice, Fraction(0)).limit * (1 - min(0.5, room)))
     while True:
         # Each branch may cost what a Gaussian of mu costs; its own (ε, δ) says that to it.
         within = Fraction(gaussian_epsilon(mu**2, left))

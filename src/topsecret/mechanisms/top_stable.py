@@ -58,8 +58,7 @@ from topsecret.mechanisms.selection import Outcome, Selection
 from topsecret.mechanisms.stability import Rows, gaps_of
 from topsecret.noise.bits import BitSource, SystemBits
 from topsecret.noise.distributions import LAPLACE
-from topsecret.noise.draws import Noisy
-from topsecret.noise.reals import Log, Rational, is_less
+from topsecret.noise.reals import Log, Noisy, Rational, is_less
 
 _SHARE = Fraction(37, 100)  # ε₁/ε of the paper
 RATIO = 2 * _SHARE / (1 - _SHARE)  # c = 74/63: it is not 1, and no power of δ_q meets another

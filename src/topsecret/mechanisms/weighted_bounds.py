@@ -31,15 +31,27 @@ def persons_at_least(
     alpha: Fraction = ALPHA,
 ) -> tuple[int, ...]:
     """The bound of each value, best first, out of ``labels`` that were named. Post-processing."""
-    found: list[int] = []
+
+    def bound(place: int, least: int, above: int | None) -> int:
+        lowest = Fraction(2 * values[place] - 1, 2 * UNIT)
+        return _bound(lowest, above, least, labels, sigma, threshold, alpha)
+
+    if not values:
+        return ()
     # An observed label has a person; a label of a public domain may have none.
-    least = 0 if threshold is None else 1
-    bound: int | None = None
-    for value in values:
-        bound = _bound(
-            Fraction(2 * value - 1, 2 * UNIT), bound, least, labels, sigma, threshold, alpha
-        )
-        found.append(bound)
+    found = [0] * len(values)
+    found[0] = bound(0, 0 if threshold is None else 1, None)
+    found[-1] = bound(-1, 0 if threshold is None else 1, found[0])
+    # Bounds fall along the list: between two that are equal all are.
+    parts = [(0, len(values) - 1)]
+    while parts:
+        first, last = parts.pop()
+        middle = (first + last) // 2
+        if found[first] == found[last]:
+            found[first:last] = [found[first]] * (last - first)
+        elif last - first > 1:
+            found[middle] = bound(middle, found[last], found[first])
+            parts += [(first, middle), (middle, last)]
     return tuple(found)
 
 
@@ -54,7 +66,8 @@ def _bound(
 ) -> int:
     """The largest m that holds surely: a sum of m − 1 would show such a value too seldom.
 
-    ``value`` is the lower end of what was rounded; ``above`` a bound of a larger value.
+    ``value`` is the lower end of what was rounded; ``above`` a bound of a larger value, ``least``
+    one of a smaller value.
     """
 
     def surely(persons: int) -> bool:

@@ -137,11 +137,11 @@ class WeightedHistogram:
         field, groups = self._field(sums)
         passed = self._drawn(field, bits, self._most)
         labels = len(passed) if self.threshold is not None else int(sums.domain_size or 0)
+        passed = passed[: self.k]
         surely = persons_at_least([one.value for one in passed], labels, self.sigma, self.threshold)
         if self.at_least is not None:
             wanted = sum(bound >= self.at_least for bound in surely)  # they fall along the list
             passed, surely = passed[:wanted], surely[:wanted]
-        passed, surely = passed[: self.k], surely[: self.k]
         names = sums.names([int(groups[one.group]) for one in passed], bits)
         return Selection(
             names,

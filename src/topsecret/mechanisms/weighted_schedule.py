@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
+import numpy as np
+
 from topsecret.accounting.profile import gaussian_delta
 from topsecret.accounting.thresholded_gaussian import ThresholdedGaussian
 from topsecret.counts.weights import UNIT, Weights
@@ -43,17 +45,44 @@ def joint(weights: Weights, epsilon: Fraction, delta: Fraction) -> ThresholdedGa
     def release(steps: int) -> ThresholdedGaussian:
         return ThresholdedGaussian(weights.table, UNIT, sigma, Fraction(steps, UNIT))
 
-    low = UNIT  # a threshold of one person names a person's own label far too often
-    high = 2 * low
-    while not release(high).keeps(epsilon, delta):
-        low, high = high, 2 * high
+    def keeps(steps: int) -> bool:
+        return release(steps).keeps(epsilon, delta)
+
+    # Below this a label of one person alone is named too often, whatever the noise does beside it:
+    # the least threshold lies a few steps above.
+    start = _by_failures(weights, sigma, delta)
+    low, high, step = start - 1, start, 1
+    while not keeps(high):
+        low, high, step = high, high + step, 2 * step
+    step = 1
+    while low >= UNIT and keeps(low):
+        low, high, step = max(UNIT - 1, low - step), low, 2 * step
     while high - low > 1:
         middle = (low + high) // 2
-        if release(middle).keeps(epsilon, delta):
+        if keeps(middle):
             high = middle
         else:
             low = middle
     return release(high)
+
+
+def _by_failures(weights: Weights, sigma: Fraction, delta: Fraction) -> int:
+    """About the least threshold, in 1/1024, that names a label of one person alone with delta."""
+    table = [(n, w / UNIT) for n, w in enumerate(weights.table, 1)]
+    sizes, adds = (np.array(column, dtype=float) for column in zip(*table, strict=True))
+    low, high = 1.0, 2.0
+
+    def chance(threshold: float) -> float:
+        places = (threshold - adds) / float(sigma)
+        tails = np.array([math.erfc(place / math.sqrt(2)) / 2 for place in places.tolist()])
+        return float((sizes * tails).max())
+
+    while chance(high) > float(delta) and high < 1e15:
+        low, high = high, 2 * high
+    while high - low > 0.5 / UNIT:
+        middle = (low + high) / 2
+        low, high = (middle, high) if chance(middle) > float(delta) else (low, middle)
+    return max(UNIT, math.floor(high * UNIT))
 
 
 @lru_cache(maxsize=256)

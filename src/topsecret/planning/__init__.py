@@ -33,6 +33,7 @@ def plan(
     ordered: bool = False,
     fill: bool = False,
     choose: str | None = None,
+    at_least: SupportsIndex | None = None,
     needed_lead: int | None = None,
     shape: Zipf | None = None,
     public_counts: Sequence[int] | None = None,
@@ -44,7 +45,7 @@ def plan(
     Give ``epsilon``, or ``needed_lead``: then the plan is for the smallest epsilon at which an
     item with that many persons more than the rest is named with 95% probability. ``max_items`` is
     the cap on one person's items, ``domain_size`` the size of a public list of all items; with one
-    ``delta`` may be 0. ``ordered``, ``fill`` and ``choose`` are those of ``top_k``. A
+    ``delta`` may be 0. ``ordered``, ``fill``, ``choose`` and ``at_least`` are those of ``top_k``. A
     ``shape`` (or ``public_counts``, counts that are public already) is an example on which the
     expected recall is simulated.
 
@@ -68,6 +69,7 @@ def plan(
         ordered=ordered,
         fill=fill,
         choose=choose,
+        at_least=at_least,
     )
     example: Shape | None = shape
     if public_counts is not None:

@@ -277,8 +277,9 @@ LEGEND = (
 
 GEOMETRIES = (
     "Picks cost the same however many items a person has, and win where people hold many things. "
-    "Where they hold few, weighted persons (mechanism='weighted') name more. choose='private' asks "
-    "the data which it is, for a twentieth of the budget (tested-or-weighted)."
+    "Where they hold few, weighted persons (mechanism='weighted') name more. Without "
+    "choose='public' the data are asked which it is, for a twentieth of the budget "
+    "(tested-or-weighted)."
 )
 
 

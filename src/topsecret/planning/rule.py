@@ -6,16 +6,18 @@ domain, and on a public domain those that may name any item. ``tested`` looks de
 alone decides, by what was best on synthetic shapes (docs/tested-top-k.md). k="auto" is always
 ``stable``. Without a delta, from k = 10 on and with at least 10·k public items, a private length
 finds more: ``canonical-set``, or ``oneshot-private-length`` where an order is asked for. (There a
-lead says little, since a shorter answer is an answer too.) The data are never asked.
+lead says little, since a shorter answer is an answer too.)
 
-With ``choose="private"`` the rule of an unknown domain is another one from four items on: picks win
-where people hold many things and weighted persons where they hold few, which no public number
-tells, and ``tested-or-weighted`` asks the data, for a twentieth of the budget.
+On an unknown domain, from four items on, picks win where people hold many things and weighted
+persons where they hold few, which no public number tells: ``tested-or-weighted`` asks the data, for
+a twentieth of the budget. With ``choose="public"`` the data are never asked.
 
 >>> recommend(Question.of(k=1, epsilon=1.0)).name
 'limited-domain'
->>> recommend(Question.of(k=10, epsilon=1.0, choose="private")).name
+>>> recommend(Question.of(k=10, epsilon=1.0)).name
 'tested-or-weighted'
+>>> recommend(Question.of(k=10, epsilon=1.0, choose="public")).name
+'tested'
 >>> recommend(Question.of(k="auto", epsilon=1.0)).name
 'stable'
 """
@@ -72,8 +74,7 @@ def competing(question: Question) -> tuple[str, ...]:
 def _counts_in_full(question: Question) -> bool:
     """Whether the cap is so low that weights count every person in full: leads compare then."""
     cap = question.max_items
-    low = cap is not None and cap <= FULL_ITEMS
-    return question.choose == "private" and question.domain_size is None and low
+    return question.choose == "private" and cap is not None and cap <= FULL_ITEMS
 
 
 def asks_the_data(question: Question) -> bool:
@@ -90,6 +91,10 @@ def recommend(question: Question) -> Recommendation:
     """The mechanism with the smallest needed lead among those that compete."""
     if question.delta > 0 and (question.k == "all" or question.at_least is not None):
         return Recommendation("weighted", "all safe items are named above one threshold.")
+    if question.total and (reason := refusal("weighted", question)) is not None:
+        raise reason
+    if question.total:
+        return Recommendation("weighted", "max_total bounds all that one person adds.")
     if question.k == "auto" and question.delta > 0:
         return Recommendation("stable", "k='auto' leaves the length of the answer to the counts.")
     if asks_the_data(question):
@@ -169,10 +174,14 @@ def _why(question: Question, winner: str, lead: int, others: list[str]) -> str:
         else f"the item of rank {prepare(winner, question).over_rank}"
     )
     if winner == "weighted":
+        has = (
+            f"it has {lead} of them, whatever others have; in leads over others,"
+            if question.domain_size is None
+            else f"it has {lead} of them more than the rest of the public items;"
+        )
         return (
             f"with at most {question.max_items} items each, all persons count in full, and an item "
-            f"is named with {LIKELY:.0%} probability when it has {lead} of them, whatever others "
-            f"have; in leads over others, {', '.join(others)}."
+            f"is named with {LIKELY:.0%} probability when {has} {', '.join(others)}."
         )
     return (
         f"an item of the top {question.k} is named with {LIKELY:.0%} probability when it has "

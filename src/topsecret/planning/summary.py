@@ -43,9 +43,14 @@ def outlook(
     max_items: int | None = None,
     *,
     counts: bool = False,
+    at_least: int | None = None,
 ) -> Summary:
     """For a question that brings its own (ε, δ), of which noisy counts may take a part."""
-    question = Question.of(k=k, epsilon=epsilon, delta=delta, max_items=max_items)
+    question = Question.of(
+        k=k, epsilon=epsilon, delta=delta, max_items=max_items, at_least=at_least
+    )
+    if counts:  # as in ``answer``: counts come with picks
+        question = question.choosing("public")
     name = recommend(question).name
     if counts:
         both = calibrated(name, question, CountsBudget())

@@ -202,10 +202,12 @@ def _numbers(question: Question, source: Source) -> Numbers:
 
 def _can_weigh(question: Question, source: Source) -> bool:
     """Whether persons can be weighted, so that "auto" may choose it: by public conditions alone."""
+    from topsecret.sources.domains.domain import Interval
     from topsecret.sources.session import Engine
 
     shared_out = question.groups is not None and question.groups.disjoint
-    return isinstance(source, Engine) and question.counts is None and not shared_out
+    listed = not isinstance(question.counted.domain, Interval)
+    return isinstance(source, Engine) and question.counts is None and not shared_out and listed
 
 
 def _refuse_for_weights(question: Question) -> None:
@@ -244,7 +246,17 @@ def counted(
             tables = [(PersonsTable(one), GroupedTable(one)) for one in labels]
             yield [Histogram(persons, (weights, sums)) for persons, sums in tables], None
         return
-    if queries[0].domain is not None:
+    measure = queries[0].measure
+    if measure is not None and measure.bounds:
+        from topsecret.counts.scores_by_bound import ScoresKeptByEngine
+        from topsecret.sources.domains.scores_by_bound import scores_by_bound
+
+        with scores_by_bound(_engine(source), queries) as found:
+            kept = [ScoresKeptByEngine(one, measure.bounds, queries[0].rows) for one in found]
+            yield [Histogram.by_bound(one) for one in kept], None
+        return
+    total = measure is not None and measure.total > 0
+    if queries[0].domain is not None or total:
         from topsecret.counts.engine_table import GroupedTable
         from topsecret.sources.domains.counted_domain import counted_domains
 
@@ -278,6 +290,8 @@ def _check_source(source: Source, question: Question) -> None:
         return
     from topsecret.sources.session import Engine
 
+    if counted.measure is not None and (counted.measure.bounds or counted.measure.total):
+        _engine(source)
     ours = {"max_items", "where", "measure"}
     does = ours if isinstance(source, Engine) else getattr(source, "does", ())
     for name in ("max_items", "where", "measure"):
@@ -304,8 +318,8 @@ def _engine(source: Source) -> Engine:
     if isinstance(source, Engine):
         return source
     raise InvalidParameter(
-        f"{source.name} counts leading items only; a public domain or groups need a file, "
-        "a database or a data frame"
+        f"{source.name} counts leading items only; a public domain, groups or a bound that is "
+        "chosen privately need a file, a database or a data frame"
     )
 
 
@@ -342,6 +356,13 @@ def _release(
     from topsecret import __version__
 
     drawn, counted = each.draw(histogram, persons), question.counted
+    measure, parameters = counted.measure, each.parameters
+    if measure is not None and measure.bounds and drawn.branch is not None:
+        measure = measure.at(int(drawn.branch))
+        parameters = {**parameters, "max_per_item": measure.bound}
+    clipping = "" if measure is None else measure.clipping
+    if measure != counted.measure:
+        clipping += "; the bound was chosen privately"
     release = Release(
         items=drawn.items,
         complete=drawn.complete,
@@ -350,7 +371,7 @@ def _release(
         epsilon=each.epsilon,
         delta=each.delta,
         mechanism=each.selection.name,
-        parameters=each.parameters,
+        parameters=parameters,
         bound=each.bound,
         threshold=each.selection.named_when,
         unit=question.unit,
@@ -369,9 +390,9 @@ def _release(
         group=group,
         where=" and ".join(map(str, counted.where)),
         domain="" if counted.domain is None else counted.domain.described,
-        measure="" if counted.measure is None else counted.measure.described,
+        measure="" if measure is None else measure.described,
         least=question.numbers.least,
-        clipping="" if counted.measure is None else counted.measure.clipping,
+        clipping=clipping,
         assumes=tuple(getattr(source, "assumes", ())),
     )
     return release, drawn.symbols

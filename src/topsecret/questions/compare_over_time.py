@@ -113,7 +113,10 @@ def compare_over_time(
     if kind not in MAX_COUNTS:
         raise InvalidParameter(f"kind={kind!r} must be 'cumulative' or 'window'")
     given = down(exact(epsilon, "epsilon")), down(exact(delta, "delta"))
-    question = Question.of(item="item", person="person", k=k, epsilon=given[0], delta=given[1])
+    # By picks, as schedules are drawn: the example does not say who has which items.
+    question = Question.of(
+        item="item", person="person", k=k, epsilon=given[0], delta=given[1], choose="public"
+    )
     if kth_count > persons:
         raise InvalidParameter(f"kth_count={kth_count} must be at most persons={persons}")
     counts = _example(persons, items_per_person, kth_count, k)

@@ -119,6 +119,7 @@ def first_form(bill: Bill) -> FirstForm:
 
     question, groups = bill.question, bill.question.groups
     numbers = bill.plan.each.question.to_dict()
+    numbers.pop("choose", None)  # that version knew one rule for "auto"
     if question.counts is not None:  # the selection's own part of epsilon was written down
         share = FIRST_SHARE if question.counts.part is None else question.counts.part
         part = down(1 - exact(share))

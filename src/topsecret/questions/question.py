@@ -30,6 +30,7 @@ from topsecret.exact.rounding import Number, down
 from topsecret.mechanisms.mechanism import Mechanism
 from topsecret.sources import (
     Amount,
+    BoundLike,
     Condition,
     CountQuery,
     DomainLike,
@@ -41,6 +42,7 @@ from topsecret.sources import (
     measure_of,
 )
 from topsecret.sources.fingerprints import Fingerprint
+from topsecret.sources.measures import MOST_ITEMS
 from topsecret.sources.sql.conditions import conditions
 
 if TYPE_CHECKING:
@@ -76,7 +78,8 @@ class Keywords(TypedDict, total=False):
     weighting: str
     choose: str | None
     measure: MeasureLike
-    max_per_item: Amount | None
+    max_per_item: BoundLike | None
+    max_total: Amount | None
     order: Literal["most", "least"]
 
 
@@ -196,7 +199,8 @@ class Question:
         weighting: str = "share",
         choose: str | None = None,
         measure: MeasureLike = "persons",
-        max_per_item: Amount | None = None,
+        max_per_item: BoundLike | None = None,
+        max_total: Amount | None = None,
         order: Literal["most", "least"] = "most",
     ) -> Question:
         """The question with these keywords, asked under these terms of a budget."""
@@ -205,9 +209,12 @@ class Question:
         if not isinstance(mechanism, str):
             check_object(mechanism)
         kept = conditions(where) if where else ()
-        usual = measure == "persons" and max_per_item is None
-        ranked = None if usual else measure_of(measure, max_per_item)
-        counted = CountQuery(named, person, 1, kept, max_items, public, salt=salt, measure=ranked)
+        usual = measure == "persons" and max_per_item is None and max_total is None
+        ranked = None if usual else measure_of(measure, max_per_item, max_total)
+        cut = max_items
+        if ranked is not None and ranked.total and isinstance(max_items, int | None):
+            cut = min(max_items or MOST_ITEMS, MOST_ITEMS)
+        counted = CountQuery(named, person, 1, kept, cut, public, salt=salt, measure=ranked)
         if terms is not None and terms.kind == "metered":
             if groups is not None:
                 raise InvalidParameter(
@@ -239,7 +246,20 @@ class Question:
         if order != "most":
             numbers = numbers.in_order(order)
         if ranked is not None:
-            numbers = numbers.ranked_by(Scores(ranked.sensitivity, ranked.per_unit, ranked.noun))
+            bounds = ranked.bounds
+            total = ranked.total
+            scores = Scores(ranked.sensitivity, ranked.per_unit, ranked.noun, bounds, total)
+            numbers = numbers.ranked_by(scores)
+            if (bounds or total) and groups is not None and groups.disjoint:
+                raise InvalidParameter(
+                    "disjoint=True is not offered with max_total, nor where max_per_item is chosen "
+                    "privately; leave it out, or pass one public max_per_item"
+                )
+            if (bounds or total) and not isinstance(mechanism, str):
+                raise InvalidParameter(
+                    "a mechanism of your own needs one public max_per_item, without max_total; "
+                    "or name a mechanism"
+                )
             if counts:
                 raise InvalidParameter(
                     "counts=True counts persons, and the items are ranked by another measure; "

@@ -61,7 +61,8 @@ def top_k(
     keeps rows by conditions ``(column, operator, value)``; ``max_items`` keeps that many items of
     each person, chosen by a secret ``salt``. ``domain`` lists all items where they are public: no
     threshold is needed then. ``measure="rows"`` ranks by rows and ``measure=Sum("price")`` by sums,
-    each with a public bound on what one person adds to one item, ``max_per_item``.
+    each with a bound on what one person adds to one item, ``max_per_item``: a public number, or
+    ``"private"`` for one that is chosen privately. ``max_total`` bounds all that one person adds.
     ``order="least"`` names the items of a public ``domain`` with the least.
     ``counts=True`` adds noisy counts with their intervals, for ``counts_part`` of the budget (0.15,
     or 0.2 below ten items); with ``count_persons=True`` the number of all persons comes along at no
@@ -74,9 +75,10 @@ def top_k(
 
     ``k_bar`` is how many leading items may be looked at, ``20 * k`` by default. ``k="auto"`` names
     as many items as the counts set apart clearly, as a set. ``mechanism="auto"`` follows the
-    public rule of ``plan``, which looks at the numbers given here and never at the data. With
-    ``choose="private"`` it asks the data, where the domain is unknown and for a twentieth of the
-    budget, whether picks or weighted persons suit them; the receipt says which was chosen.
+    public rule of ``plan``, which looks at the numbers given here. From four items of an unknown
+    domain on, that is ``tested-or-weighted``: a twentieth of the budget asks the data whether picks
+    or weighted persons suit them, and the receipt says which was chosen. ``choose="public"`` never
+    asks the data.
 
     ``delta=0`` with a ``domain`` answers without any probability of failure: as a set of a private
     size where that finds more, as a list where ``ordered=True`` asks for one. ``fill=True``

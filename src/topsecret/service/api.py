@@ -184,7 +184,8 @@ def keys_of(service: Parts, name: str) -> list[dict[str, Any]]:
 def asked_of(question: shapes.QuestionShape) -> Asked:
     """The question as a value."""
     where = tuple((one.column, one.verb, one.value) for one in question.where)
-    return Asked(question.column, question.k, question.epsilon, where, question.counts)
+    wanted = (question.column, question.k, question.epsilon)
+    return Asked(*wanted, where, question.counts, question.at_least)
 
 
 async def previewed(service: Parts, name: str, dataset: str, asked: Asked) -> Preview:
@@ -195,7 +196,8 @@ async def previewed(service: Parts, name: str, dataset: str, asked: Asked) -> Pr
     account = await blocking(partial(service.datasets.account, dataset))
     share = await blocking(partial(service.datasets.allowance, dataset, name))
     assert share is not None  # checked above
-    make = partial(preview, known, account, share, asked.k, asked.epsilon, asked.counts)
+    numbers = (asked.k, asked.epsilon, asked.counts, asked.at_least)
+    make = partial(preview, known, account, share, *numbers)
     return await blocking(make, service.planning)
 
 
@@ -252,20 +254,22 @@ def metered(service: Parts, dataset: str) -> bool:
 def _checked(service: Parts, name: str, dataset: str, asked: Asked) -> Dataset:
     """The data set, when the question can be put to it; all by public rules."""
     known = service.datasets.asked_by(dataset, name)
-    if asked.column not in known.columns:
+    if asked.query is None and asked.column not in known.columns:
         raise Problem(
             400, "invalid", f"This column cannot be asked; choose from: {', '.join(known.columns)}"
         )
     if known.state is not None:
         raise Problem(409, known.state, not_now(known.state))
     conditions(asked.where, known.filters)
-    if asked.counts and asked.k == "all":
+    if asked.counts and (asked.k == "all" or asked.at_least is not None):
         raise Problem(400, "invalid", "With all safe values come lower bounds: leave counts out.")
+    if asked.k == "auto" and asked.at_least is not None:
+        raise Problem(400, "invalid", "With at_least k must be a number, or all.")
     if metered(service, dataset):
         if asked.epsilon is not None:
             raise Problem(400, "invalid", "The owner fixed the price: leave epsilon out.")
-        if isinstance(asked.k, str) or asked.counts:
-            words = "At a fixed price k must be a number, and there are no counts."
+        if isinstance(asked.k, str) or asked.counts or asked.at_least is not None:
+            words = "At a fixed price k must be a number, without counts and at_least."
             raise Problem(400, "invalid", words)
     elif asked.epsilon is None:
         raise Problem(400, "invalid", "State an epsilon: what to spend on this question.")
@@ -282,6 +286,7 @@ def _described(service: Parts, person: User) -> list[dict[str, Any]]:
             "filters": dict(one.filters),
             "price": "fixed" if metered(service, one.name) else "flexible",
             "state": one.state or datasets.account(one.name).state,
+            "sql": one.sql,
         }
         for one in datasets.open_to(person.name, person.sees)
     ]

@@ -25,6 +25,7 @@ from topsecret.errors import TopSecretError
 from topsecret.service import problems
 from topsecret.service.api import api
 from topsecret.service.api_owner import owner_api
+from topsecret.service.api_sql import sql_api
 from topsecret.service.auth.dependencies import FIRST_PASSWORD
 from topsecret.service.logs import configure, log
 from topsecret.service.middleware import API, Edge
@@ -39,7 +40,10 @@ from topsecret.service.web.rendering import refused
 from topsecret.service.web.team_pages import team_pages
 
 ENVIRONMENT = "TOPSECRET_SERVICE"
-ROUTERS = (api, owner_api, pages, account_pages, owner_pages, team_pages, life_pages, openid_pages)
+ROUTERS = (
+    *(api, sql_api, owner_api),
+    *(pages, account_pages, owner_pages, team_pages, life_pages, openid_pages),
+)
 STATIC = Path(__file__).parent / "web" / "static"
 
 

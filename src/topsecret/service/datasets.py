@@ -61,6 +61,8 @@ class Dataset:
     """Paused or retired; None where it may be asked."""
     version: str | None = None
     """Which contents of a table the questions are about, in the owner's words."""
+    sql: bool = False
+    """Whether analysts may ask in SQL."""
 
     def delta_of(self, epsilon: float | None) -> float:
         """The probability of failure of a question of this epsilon."""
@@ -93,6 +95,8 @@ class NewDataset:
     source: str = ""
     table: str = ""
     filters: Mapping[str, str] = field(default_factory=dict)
+    sql: bool = False
+    """Whether analysts may ask in SQL about the columns above."""
 
 
 class Datasets:
@@ -167,6 +171,7 @@ class Datasets:
             "delta": float(f"{new.delta / QUESTIONS:.3g}"),
             "created": time.time(),
             "filters": json.dumps(dict(new.filters)),
+            "sql": int(new.sql),
             "delta_rate": delta_rate(budget) if isinstance(budget, Flexible) else None,
         }
         self._open(new.name, budget, new.person)
@@ -376,4 +381,5 @@ def _dataset(row: RowMapping) -> Dataset:
         json.loads(row["filters"] or "{}"),
         row["state"],
         row["version"],
+        bool(row["sql"]),
     )

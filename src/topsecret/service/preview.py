@@ -54,10 +54,11 @@ def preview(
     k: Length,
     epsilon: float | None,
     counts: bool = False,
+    at_least: int | None = None,
 ) -> Preview:
     """The preview of one question."""
     budget = account.budget
-    seen = _seen(budget, k, epsilon, dataset.delta_of(epsilon), dataset.cap, counts)
+    seen = _seen(budget, k, epsilon, dataset.delta_of(epsilon), dataset.cap, counts, at_least)
     if isinstance(budget, Metered):
         worst = {"picks": Fraction(0 if isinstance(k, str) else k), "queries": Fraction(1)}
     else:
@@ -92,12 +93,14 @@ def _seen(
     delta: float,
     cap: int | None,
     counts: bool,
+    at_least: int | None,
 ) -> Summary:
     if isinstance(budget, Metered):
         assert k != "all"  # refused before
         whole = down(budget.epsilon), down(budget.delta)
         return outlook_at(k, *whole, down(budget.price), down(budget.query_delta), cap)
-    return outlook(k, 1.0 if epsilon is None else epsilon, delta, cap, counts=counts)
+    price = 1.0 if epsilon is None else epsilon
+    return outlook(k, price, delta, cap, counts=counts, at_least=at_least)
 
 
 def _buys(seen: Summary) -> str:

@@ -106,11 +106,13 @@ DATASETS = Table(
     Column("filters", Text, nullable=True),
     Column("state", Text, nullable=True),
     Column("version", Text, nullable=True),
+    Column("sql", Integer, nullable=True),
 )
 """What the owner registered; the budget itself is the ledger's. ``source`` is a file's path or,
 where there is a ``table``, the name of a database that the service was started with. Data sets
 without a ``delta_rate`` give each question the same ``delta``, as the first services did.
-``state`` is paused or retired, or empty; ``version`` tells a table's contents apart."""
+``state`` is paused or retired, or empty; ``version`` tells a table's contents apart; ``sql`` is 1
+where analysts may ask in SQL."""
 
 JOBS = Table(
     "service_jobs",

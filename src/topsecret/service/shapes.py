@@ -58,10 +58,32 @@ class QuestionShape(Strict):
         default=[], max_length=5, description="Only rows that fulfil all of these."
     )
     counts: bool = Field(default=False, description="Noisy counts with their intervals, too.")
+    at_least: Annotated[int, Field(strict=True, ge=1, le=10**9)] | None = Field(
+        default=None, description="Only values that surely have so many persons."
+    )
 
 
 class AskShape(QuestionShape):
     """A question to be answered and paid for."""
+
+    request_id: str | None = Field(
+        default=None,
+        pattern=REQUEST_ID,
+        description="Your name for this request: sent again, it finds the same answer.",
+    )
+
+
+class SqlShape(Strict):
+    """A question in SQL, to a data set whose owner allows that."""
+
+    query: str = Field(min_length=1, max_length=20_000, description="One SELECT that ranks.")
+    epsilon: Epsilon | None = Field(
+        default=None, description="What to spend; left out where the owner fixed the price."
+    )
+
+
+class AskSqlShape(SqlShape):
+    """A question in SQL to be answered and paid for."""
 
     request_id: str | None = Field(
         default=None,
@@ -79,6 +101,7 @@ class DatasetShape(BaseModel):
     filters: dict[str, str] = Field(description="Columns that rows may be chosen by: their kinds.")
     price: Literal["flexible", "fixed"]
     state: Literal["open", "closed", "paused", "retired"]
+    sql: bool = Field(default=False, description="Whether it may be asked in SQL.")
 
 
 class PreviewShape(BaseModel):
@@ -109,12 +132,14 @@ class AnswerShape(BaseModel):
     epsilon: float | None
     where: list[FilterShape]
     counts: bool
+    at_least: int | None = None
     state: Literal["working", "answered", "refused", "failed", "in-doubt"]
     asked: str
     error: str | None
     message: str | None
     cause: str | None = Field(default=None, description="Why data could not be read; for owners.")
     answer: dict[str, Any] | None
+    query: str | None = Field(default=None, description="The SQL, where it was asked in SQL.")
 
 
 class BudgetShape(BaseModel):
@@ -208,6 +233,7 @@ class RegisterShape(Strict):
         default={}, max_length=20, description="Columns that rows may be chosen by: their kinds."
     )
     cap: Count | None = None
+    sql: bool = Field(default=False, description="Whether analysts may ask in SQL, too.")
     epsilon: Epsilon
     delta: Delta = 1e-6
     queries: Count | None = Field(default=None, description="With a fixed price: how many.")

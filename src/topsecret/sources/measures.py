@@ -6,16 +6,22 @@ Measure(most=5, column=None, digits=0)
 5000
 >>> measure_of("persons") is None
 True
+>>> measure_of("rows", max_per_item="private").bounds[:5]
+(1, 2, 5, 10, 20)
 
 A person adds a whole number of units, from 0 to ``most``, to the score of each of their items,
 whatever their rows hold and whatever others have: for counts of rows the number of their rows with
 the item; for sums each value is rounded to the nearest unit, values below 0 and what is no number
 count as 0, and a value or a sum beyond the bound counts as the bound.
+
+With several ``bounds`` a private choice, which a mechanism makes, takes one of them. They are
+public: those that the caller lists, or 1, 2, 5, 10, 20, 50 and so on, whatever the data.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -28,7 +34,24 @@ MOST = 10**9
 FINEST = 6
 """The smallest unit is 10⁻⁶."""
 
+MOST_ROWS = 1_000
+"""The largest bound on rows that is tried where nobody lists them."""
+
+MOST_TOTAL = 10**8
+"""The largest bound on all that one person adds, in units: squares stay within 64 bits."""
+
+MOST_ITEMS = 100
+"""So many items of a person count, at most, where all that they add is bounded."""
+
+MOST_BOUNDS = 64
+"""How many bounds may be listed."""
+
+PRIVATE = "private"
+"""The word for bounds that nobody lists, of which one is chosen privately."""
+
 Amount = int | float | str | Decimal | Fraction
+BoundLike = Amount | Sequence[Amount]
+"""A number, several of which one is chosen privately, or "private" for the usual ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +98,14 @@ class Measure:
     """In units: whole rows, or 10^(−digits) of the column's values."""
     column: str | None = None
     digits: int = 0
+    bounds: tuple[int, ...] = ()
+    """The bounds of which a private choice takes one, rising to ``most``; none if it is fixed."""
+    total: int = 0
+    """The root of the sum of squares of all that one person adds, at most; 0 for no such bound."""
+
+    def at(self, bound: int) -> Measure:
+        """The same measure with one of its bounds, in units."""
+        return replace(self, most=bound, bounds=())
 
     @property
     def sensitivity(self) -> int:
@@ -108,6 +139,12 @@ class Measure:
     @property
     def clipping(self) -> str:
         """How one person's part is bounded, in words: how it works, never how much it changed."""
+        if self.total:
+            return (
+                f"{replace(self, total=0).clipping}; where the root of the sum of squares of all "
+                f"that a person adds exceeds {_decimal(self.total, self.digits)} it is scaled down "
+                "together, and rounded down"
+            )
         if self.column is None:
             rows = "row" if self.most == 1 else "rows"
             clipped = f"at most {self.bound} {rows} of each person count for one item"
@@ -121,11 +158,34 @@ class Measure:
 
     def fingerprint(self) -> Fingerprint:
         """What tells it from another."""
-        return {"column": self.column, "digits": self.digits, "most": self.most}
+        found: Fingerprint = {"column": self.column, "digits": self.digits, "most": self.most}
+        found = found | {"bounds": list(self.bounds)} if self.bounds else found
+        return found | {"total": self.total} if self.total else found
 
 
-def measure_of(measure: MeasureLike, max_per_item: Amount | None = None) -> Measure | None:
-    """The measure with its bound, checked; None for distinct persons, whose bound is one."""
+def measure_of(
+    measure: MeasureLike, max_per_item: BoundLike | None = None, max_total: Amount | None = None
+) -> Measure | None:
+    """The measure with its bounds, checked; None for distinct persons, whose bound is one."""
+    if max_total is None:
+        return _per_item(measure, max_per_item)
+    most = max_total if max_per_item is None else max_per_item
+    bounded = None if measure == "persons" else _per_item(measure, most)
+    if bounded is None or bounded.bounds:
+        raise InvalidParameter(
+            f"max_total={max_total} bounds all the rows, or the sums, of one person, beside one "
+            "public max_per_item; leave it out, or pass measure='rows' and max_per_item=5, say"
+        )
+    total = _units(max_total, bounded.digits, "max_total")
+    if not bounded.most <= total <= MOST_TOTAL:
+        raise InvalidParameter(
+            f"max_total={max_total} must be at least max_per_item={bounded.bound} and at most "
+            f"{_decimal(MOST_TOTAL, bounded.digits)}"
+        )
+    return replace(bounded, total=total)
+
+
+def _per_item(measure: MeasureLike, max_per_item: BoundLike | None) -> Measure | None:
     if measure == "persons":
         if max_per_item is not None:
             raise InvalidParameter(
@@ -141,16 +201,39 @@ def measure_of(measure: MeasureLike, max_per_item: Amount | None = None) -> Meas
     if max_per_item is None:
         raise InvalidParameter(
             f"measure={measure!r} needs a bound on what one person adds to one item, a number "
-            "that is public; pass max_per_item=5, say"
+            "that is public; pass max_per_item=5, say, or max_per_item='private'"
         )
+    column = measure.column if isinstance(measure, Sum) else None
     digits = _digits(measure.unit) if isinstance(measure, Sum) else 0
-    most = _exact(max_per_item, "max_per_item") * 10**digits
+    if max_per_item == PRIVATE:
+        bounds = _usual(MOST_ROWS if column is None else MOST)
+    elif isinstance(max_per_item, Sequence) and not isinstance(max_per_item, str):
+        bounds = tuple(_units(one, digits) for one in max_per_item)
+        if not 2 <= len(bounds) <= MOST_BOUNDS or list(bounds) != sorted(set(bounds)):
+            raise InvalidParameter(
+                f"max_per_item={list(max_per_item)} must be one number, or from two to "
+                f"{MOST_BOUNDS} that rise, of which one is chosen privately"
+            )
+    else:
+        return Measure(_units(max_per_item, digits), column, digits)
+    return Measure(bounds[-1], column, digits, bounds)
+
+
+def _units(bound: Amount, digits: int, name: str = "max_per_item") -> int:
+    """A bound as a whole number of units."""
+    most = _exact(bound, name) * 10**digits
     if most.denominator != 1 or not 1 <= most <= MOST:
         raise InvalidParameter(
-            f"max_per_item={max_per_item} must be a whole multiple of the unit "
+            f"{name}={bound} must be a whole multiple of the unit "
             f"{_decimal(1, digits)}, from it to {_decimal(MOST, digits)}"
         )
-    return Measure(int(most), measure.column if isinstance(measure, Sum) else None, digits)
+    return int(most)
+
+
+def _usual(most: int) -> tuple[int, ...]:
+    """1, 2, 5, 10, 20, 50 and so on, in units."""
+    decades = range(len(str(most)))
+    return tuple(n for d in decades for n in (10**d, 2 * 10**d, 5 * 10**d) if n <= most)
 
 
 def _digits(unit: Amount) -> int:

@@ -185,9 +185,11 @@ class Queries:
         relation, person, columns = self._relation(3)
         item = self._chance.choice(columns)
         where = self._where("z", person, columns)
-        measure = self._chance.choice(["*", f"DISTINCT z.{person}", f"DISTINCT z.{person}"])
+        persons = f"COUNT(DISTINCT z.{person})"
+        summed = f"SUM(z.{self._chance.choice(columns)})"
+        measure = self._chance.choice(["COUNT(*)", summed, persons, persons])
         return (
-            f"SELECT z.{item}, COUNT({measure}) AS n FROM ({relation}) z{where} "
+            f"SELECT z.{item}, {measure} AS n FROM ({relation}) z{where} "
             f"GROUP BY z.{item} ORDER BY n DESC LIMIT 3"
         )
 

@@ -332,3 +332,24 @@ def test_links_compare_keys_of_one_type(tmp_path: Path) -> None:
         "CREATE TABLE lines(order_id INTEGER, item TEXT)",
     )
     assert refused(LINES, source, LINKED).reason == "link"
+
+
+def test_columns_and_views_that_are_not_for_the_query(tmp_path: Path) -> None:
+    made = (
+        "CREATE TABLE visits(who INTEGER, place TEXT, illness TEXT); INSERT INTO visits VALUES "
+        "(1, 'a', 'x'); CREATE TABLE others(who INTEGER, place TEXT); "
+        "CREATE VIEW seen AS SELECT who, illness AS place FROM visits"
+    )
+    only = {"who", "place"}
+    for source in (on_duckdb(tmp_path, made), on_sqlite(tmp_path, made)):
+        opened, _ = open_query(PLACES, source, privacy=VISITS, only=only)
+        assert dict(opened.leading_counts(CountQuery("place", "who", rows=9))) == {"a": 1}
+        for query, reason in (
+            (PLACES.replace("place", "illness"), "column"),
+            (PLACES.replace(" GROUP", " WHERE illness = 'x' GROUP"), "column"),
+            (PLACES.replace("visits", "others"), "unknown-table"),
+            (PLACES.replace("visits", "seen"), "unknown-table"),
+        ):
+            with pytest.raises(QueryRefused) as refused:
+                open_query(query, source, privacy=VISITS, only=only)
+            assert refused.value.reason == reason

@@ -29,18 +29,24 @@ class Asked:
     epsilon: float | None
     where: tuple[Filter, ...] = ()
     counts: bool = False
+    at_least: int | None = None
+    query: str | None = None
+    """The SQL, of a question that was asked in SQL; the rest says what it asks."""
 
     @property
     def words(self) -> str:
         """The question in a few words."""
         named = {"auto": "Most common values", "all": "All safe values"}
         what = named[self.k] if isinstance(self.k, str) else f"Top {self.k}"
-        return f"{what} of {self.column}{in_words(self.where)}"
+        many = "" if self.at_least is None else f" with at least {self.at_least:,} persons"
+        return f"{what} of {self.column}{many}{in_words(self.where)}"
 
     def to_text(self) -> str:
         """As it is stored; what version 0.1 could ask is written as it wrote it."""
         more: dict[str, object] = {"where": self.where} if self.where else {}
         more |= {"counts": True} if self.counts else {}
+        more |= {} if self.at_least is None else {"at_least": self.at_least}
+        more |= {} if self.query is None else {"query": self.query}
         return json.dumps([self.column, self.k, self.epsilon, *([more] if more else [])])
 
     @classmethod
@@ -49,7 +55,8 @@ class Asked:
         column, k, epsilon, *more = json.loads(text)
         extra = more[0] if more else {}
         where = tuple((one[0], one[1], one[2]) for one in extra.get("where", ()))
-        return cls(column, k, epsilon, where, extra.get("counts", False))
+        more = (extra.get("counts", False), extra.get("at_least"), extra.get("query"))
+        return cls(column, k, epsilon, where, *more)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +87,13 @@ class Job:
             "epsilon": self.asked.epsilon,
             "where": [dict(zip(_PARTS, one, strict=True)) for one in self.asked.where],
             "counts": self.asked.counts,
+            "at_least": self.asked.at_least,
             "state": self.state,
             "asked": self.time.isoformat(timespec="seconds"),
             "error": self.error,
             "message": self.message,
             "answer": None if self.release is None else public(self.release),
+            **({} if self.asked.query is None else {"query": self.asked.query}),
         }
 
 

@@ -42,6 +42,7 @@ from topsecret.service.datasets import Datasets
 from topsecret.service.filters import conditions
 from topsecret.service.jobs.job import ANSWERED, FAILED, IN_DOUBT, REFUSED, WORKING, Asked, Job
 from topsecret.service.jobs.release_schedule import CANCELLED, TIME_LIMIT, Turn, Turns
+from topsecret.service.pasted_sql import answered_in_sql
 from topsecret.service.problems import Problem
 from topsecret.service.schema import JOBS
 from topsecret.service.shares import refusal
@@ -243,9 +244,14 @@ class Jobs:
             begun = partial(self._ledger.requested, dataset.name, row["user"], row["request"])
             if dataset.state is not None and not begun():
                 return _without(REFUSED, dataset.state, not_now(dataset.state))
+            if asked.query is not None:
+                whose = (row["user"], row["request"])
+                release = answered_in_sql(self._datasets, dataset, asked, ledger, *whose)
+                return _answered(release, row["asked"], dataset.name)
             source, table = self._datasets.events(dataset)
             more: dict[str, Any] = {"max_items": dataset.cap, "table": table}
             more |= {"where": conditions(asked.where, dataset.filters), "counts": asked.counts}
+            more |= {"at_least": asked.at_least}
             if dataset.version is not None:
                 more["version"] = dataset.version
             if asked.epsilon is not None:
@@ -287,10 +293,7 @@ class Jobs:
             raise  # the job stays, and is tried again when the ledger is back
         except TopSecretError:
             return _without(FAILED, "failed", "The question could not be answered.")
-        # Where the events are is the ledger's and the owner's business, not the answer's.
-        release = replace(_timed(release, row["asked"]), source=dataset.name)
-        answer = json.dumps(to_record(release))
-        return {"state": ANSWERED, "answer": answer, "error": None, "message": None}
+        return _answered(release, row["asked"], dataset.name)
 
     def _seen(self, row: RowMapping) -> Job:
         ended = row["shown"] is not None and row["shown"] <= time.time()
@@ -347,6 +350,13 @@ def failure(error: SourceError, why: str, limit: float) -> dict[str, object]:
 
 def _without(state: str, error: str, message: str) -> dict[str, object]:
     return {"state": state, "error": error, "message": message}
+
+
+def _answered(release: Release, asked: float, dataset: str) -> dict[str, object]:
+    # Where the events are is the ledger's and the owner's business, not the answer's.
+    release = replace(_timed(release, asked), source=dataset)
+    answer = json.dumps(to_record(release))
+    return {"state": ANSWERED, "answer": answer, "error": None, "message": None}
 
 
 def _timed(release: Release, asked: float) -> Release:

@@ -19,6 +19,7 @@ from topsecret.sources.domains.domain import Interval, Listed
 from topsecret.sources.domains.domain_items import members
 from topsecret.sources.session import Engine, Session, charged, check, items_of, persons
 from topsecret.sources.source import CountQuery, Item, LeadingCounts
+from topsecret.sources.sql.bounded_totals import bounded_totals
 from topsecret.sources.sql.dialects import ascending
 from topsecret.sources.sql.groups import counts_by_group, numbered
 from topsecret.sources.sql.statements import (
@@ -37,12 +38,12 @@ SOME = 200
 class CountedDomain:
     """The counts of a public domain, kept by the engine while its session lasts. Secret."""
 
-    def __init__(self, session: Session, query: CountQuery, kept: exp.Expression, size: int):
+    def __init__(self, session: Session, query: CountQuery, kept: exp.Expression, size: int | None):
         self._session = session
         self._query = query
         self._kept = kept
         self.size = size
-        """How many items the domain has. Public."""
+        """How many items the domain has; None where only what was observed counts. Public."""
 
     def __repr__(self) -> str:
         return f"<CountedDomain: secret counts of {self.size} public items>"
@@ -53,6 +54,8 @@ class CountedDomain:
         persons = column("persons", "scores")
         select = exp.select(persons, number).from_(self._scores()).group_by(persons.copy())
         groups = sorted((int(count), int(items)) for count, items in self._session.run(select))
+        if self.size is None:
+            return groups
         missing = self.size - sum(items for _, items in groups)
         if missing < 0:
             raise self._changed()
@@ -194,14 +197,24 @@ def counted_domains(engine: Engine, queries: Sequence[CountQuery]) -> Iterator[l
 
 def _counted(session: Session, query: CountQuery) -> CountedDomain:
     events, schema = session.events(query.columns)
+    if query.measure is not None and query.measure.total:
+        public = None
+        if query.domain is not None and not isinstance(query.domain, Interval):
+            public = session.keep(members(session, query, schema))
+        totals = session.keep(bounded_totals(events, query, schema, session.dialect, public))
+        if public is None:
+            size = query.domain.size if isinstance(query.domain, Interval) else None
+            return CountedDomain(session, query, totals, size)
+        scores = joined(public, totals, item_names(query)).subquery()
+        return CountedDomain(session, query, scores, size_of(session, public))
     if isinstance(query.domain, Interval):
         observed = item_counts(events, query, schema, session.dialect)
         return CountedDomain(session, query, session.keep(observed), query.domain.size)
     public = session.keep(members(session, query, schema))
     narrow = public if query.max_items is not None else None
     counts = session.keep(item_counts(events, query, schema, session.dialect, narrow))
-    scores = _joined(public, counts, item_names(query)).subquery()
-    return CountedDomain(session, query, scores, _size(session, public))
+    scores = joined(public, counts, item_names(query)).subquery()
+    return CountedDomain(session, query, scores, size_of(session, public))
 
 
 def _counted_groups(session: Session, queries: Sequence[CountQuery]) -> list[CountedDomain]:
@@ -213,7 +226,7 @@ def _counted_groups(session: Session, queries: Sequence[CountQuery]) -> list[Cou
         size = query.domain.size
     else:
         public = session.keep(members(session, query, schema))
-        size = _size(session, public)
+        size = size_of(session, public)
     kept = session.keep(
         counts_by_group(events, query, schema, session.dialect, public, session.once)
     )
@@ -225,7 +238,7 @@ def _counted_groups(session: Session, queries: Sequence[CountQuery]) -> list[Cou
         mine = exp.EQ(this=column("home", "kept"), expression=_number(number))
         counts: Any = exp.select(*(column(name, "kept") for name in (*names, "persons")))
         counts = counts.from_(exp.alias_(kept.copy(), "kept", table=True, quoted=True)).where(mine)
-        scores = counts if public is None else _joined(public, counts.subquery(), names)
+        scores = counts if public is None else joined(public, counts.subquery(), names)
         found.append(CountedDomain(session, one, scores.subquery(), size))
     return found
 
@@ -245,7 +258,7 @@ def domain_size(engine: Engine, query: CountQuery) -> int:
             return len({_texts(item) for item in domain.items})
         if schema is None:
             schema = session.events(query.columns)[1]
-        return _size(session, members(session, query, schema).subquery())
+        return size_of(session, members(session, query, schema).subquery())
 
 
 def _texts(item: Item) -> tuple[str, ...]:
@@ -253,13 +266,14 @@ def _texts(item: Item) -> tuple[str, ...]:
     return tuple(map(str, item if isinstance(item, tuple) else (item,)))
 
 
-def _size(session: Session, public: exp.Expression) -> int:
+def size_of(session: Session, public: exp.Expression) -> int:
+    """How many items a table of the domain's items has."""
     members_table: Any = exp.alias_(public.copy(), "members", table=True, quoted=True)
     rows = session.run(exp.select(exp.Count(this=exp.Star())).from_(members_table))
     return int(rows[0][0])
 
 
-def _joined(public: exp.Expression, counts: exp.Expression, names: Sequence[str]) -> exp.Select:
+def joined(public: exp.Expression, counts: exp.Expression, names: Sequence[str]) -> exp.Select:
     """Every item of the domain with its count, 0 for those that nobody has."""
     same = [exp.EQ(this=column(n, "counts"), expression=column(n, "members")) for n in names]
     persons = exp.Coalesce(this=column("persons", "counts"), expressions=[_number(0)])

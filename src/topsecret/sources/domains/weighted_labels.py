@@ -30,8 +30,9 @@ from topsecret.sources.sql.statements import (
 )
 from topsecret.sources.sql.weighted_sums import weighted_sums
 
-SOME = 2_000
-"""How many places are asked for in one statement."""
+SOME, SOME_UPLOADED = 2_000, 50_000
+"""How many places are asked for in one statement: where they are a part of its text, and where they
+are a table of their own. Every statement reads all sums."""
 
 
 class WeightedLabels:
@@ -60,8 +61,9 @@ class WeightedLabels:
     def items_at(self, wanted: Sequence[tuple[int, int]]) -> list[Item]:
         """The label at each (sum, place): the place among the labels with that sum, from 0."""
         found: dict[tuple[int, int], Item] = {}
-        for start in range(0, len(wanted), SOME):
-            found |= self._fetched(wanted[start : start + SOME])
+        some = SOME_UPLOADED if self._session.dialect == "duckdb" else SOME
+        for start in range(0, len(wanted), some):
+            found |= self._fetched(wanted[start : start + some])
         if any(key not in found for key in wanted):
             raise SourceError("the data changed while they were counted; ask again")
         return [found[key] for key in wanted]
@@ -96,14 +98,15 @@ class WeightedLabels:
                 expressions=[ascending(item.copy(), self._session.dialect) for item in items]
             ),
         )
-        several = sorted({sum_ for sum_, _ in wanted})
-        among = exp.In(this=total.copy(), expressions=[exp.Literal.number(s) for s in several])
+        asked = self._session.upload([(s, place + 1) for s, place in wanted], ["total", "rank"])
+        totals: Any = exp.alias_(asked.copy(), "totals", table=True, quoted=True)
+        winning = exp.select(column("total", "totals")).from_(totals)
+        among = exp.In(this=total.copy(), query=winning.subquery())
         placed = (
             exp.select(*items, total, column("persons", "sums"), named(number, "place"))
             .from_(self._sums())
             .where(among)
         )
-        asked = self._session.upload([(s, place + 1) for s, place in wanted], ["total", "rank"])
         same = exp.and_(
             exp.EQ(this=column("total", "asked"), expression=column("weighted", "placed")),
             exp.EQ(this=column("rank", "asked"), expression=column("place", "placed")),

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from sqlglot import exp
 
-from topsecret.sources.source import Schema
+from topsecret.sources.source import Columns, Schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,42 @@ class Catalogue(Protocol):
     def foreign_keys(self) -> list[tuple[str, str, str, str]]:
         """(table, column, parent, key) of every foreign key of one column."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class SomeColumns:
+    """A catalogue whose tables have these columns alone; views are not there."""
+
+    whole: Catalogue
+    names: frozenset[str]
+
+    @property
+    def dialect(self) -> str:
+        """The engine's dialect."""
+        return self.whole.dialect
+
+    def table(self, parts: tuple[str, ...]) -> TableEntry | None:
+        """The table without its other columns."""
+        entry = self.whole.table(parts)
+        if entry is None or entry.definition is not None:
+            return None
+        return replace(entry, schema=_part(entry.schema, self.names))
+
+    def tables(self) -> tuple[str, ...]:
+        """The names of all tables."""
+        return self.whole.tables()
+
+    def foreign_keys(self) -> list[tuple[str, str, str, str]]:
+        """None: they lead to other tables."""
+        return []
+
+
+def _part(schema: Schema, names: frozenset[str]) -> Schema:
+    kept = {name: kind for name, kind in schema.items() if name in names}
+    if not isinstance(schema, Columns):
+        return kept
+    marks = {"zeros": schema.zeros, "unclear": schema.unclear, "zoned": schema.zoned}
+    return Columns(kept, **marks, marked=schema.marked)
 
 
 @dataclass(frozen=True, slots=True)

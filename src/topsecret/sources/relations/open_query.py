@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from topsecret.errors import InvalidParameter
 from topsecret.sources.open_source import SourceLike, open_source
-from topsecret.sources.relations.catalogue import Catalogue, FixedCatalogue, TableEntry
+from topsecret.sources.relations.catalogue import Catalogue, FixedCatalogue, SomeColumns, TableEntry
 from topsecret.sources.relations.privacy_file import PrivacyFile
 from topsecret.sources.relations.query_source import FRAME, QuerySource
 from topsecret.sources.relations.ranked_query import RankedQuery, read
@@ -32,11 +32,12 @@ def open_query(
     person: str | None = None,
     dialect: str | None = None,
     bounded: bool = False,
+    only: Collection[str] | None = None,
 ) -> tuple[QuerySource, RankedQuery]:
     """The query as a source, and the question that it asks. No row is read.
 
     ``privacy`` is a privacy file or its path. ``person`` alone is a file of one table, the one
-    that the query reads.
+    that the query reads. ``only`` are the columns that there are for the query, by exact name.
     """
     if (privacy is None) == (person is None):
         raise InvalidParameter(
@@ -53,9 +54,10 @@ def open_query(
     opened = catalogue_of(database) if not columns else _one_frame(database, columns, holder or "")
     with opened as catalogue:
         if file is None:
-            only = _only_table(text, dialect or catalogue.dialect)
-            file = PrivacyFile.of_one_table(only, person or "")
-        asked = read(text, file, catalogue, dialect or "", bounded=bounded)
+            named = _only_table(text, dialect or catalogue.dialect)
+            file = PrivacyFile.of_one_table(named, person or "")
+        seen = catalogue if only is None else SomeColumns(catalogue, frozenset(only))
+        asked = read(text, file, seen, dialect or "", bounded=bounded)
     return QuerySource(database, asked, file.person, columns), asked
 
 

@@ -85,9 +85,25 @@ def clipped(measure: Measure, amount: exp.Expression) -> exp.Expression:
     return exp.case().when(below, number).else_(most.copy())
 
 
-def total_of(amount: exp.Expression) -> exp.Expression:
-    """The score of an item: what all persons add."""
-    return _cast(exp.Sum(this=amount), "BIGINT")
+def totals(measure: Measure, amount: exp.Expression) -> list[exp.Expression]:
+    """The score of an item, what all persons add: for each of several bounds, if there are.
+
+    A person's sum cut to a bound is the same whether larger values were cut to it before or not.
+    """
+    if not measure.bounds:
+        return [_cast(exp.Sum(this=amount), "BIGINT")]
+    cut = [exp.LT(this=amount.copy(), expression=_number(bound)) for bound in measure.bounds]
+    each = [
+        exp.case().when(below, amount.copy()).else_(_number(bound))
+        for below, bound in zip(cut, measure.bounds, strict=True)
+    ]
+    return [_cast(exp.Sum(this=one), "BIGINT") for one in each]
+
+
+def score_names(measure: Measure | None) -> list[str]:
+    """What the scores are called: ``persons``, or one name for each of several bounds."""
+    bounds = () if measure is None else measure.bounds
+    return [f"score_{place}" for place in range(len(bounds))] if bounds else ["persons"]
 
 
 def _above(value: exp.Expression) -> exp.Expression:

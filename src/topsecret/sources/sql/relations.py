@@ -24,7 +24,7 @@ from sqlglot.errors import SqlglotError
 
 from topsecret.errors import DataIndependentFailure
 from topsecret.sources.sql.expressions import ALLOWED, shown
-from topsecret.sources.sql.view_expressions import AsWritten, Sorts, judged, merged
+from topsecret.sources.sql.view_expressions import AsWritten, Sorts, judged, merged, replaced
 
 Name = tuple[str, ...]
 
@@ -209,8 +209,8 @@ class _Analysis:
         if sorts is None:
             return None
         for part in [*node.expressions, *(group.expressions if group is not None else [])]:
-            if not part.is_star:
-                self._total(part.unalias(), sorts, scope, condition=False)
+            for one in replaced(part) if part.is_star else [part]:
+                self._total(one.unalias(), sorts, scope, condition=False)
         for clause in (where, having):
             if clause is not None:
                 self._total(clause.this, sorts, scope, condition=True)

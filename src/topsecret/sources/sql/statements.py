@@ -41,8 +41,9 @@ from sqlglot import exp
 
 from topsecret.errors import DataIndependentFailure, InvalidParameter
 from topsecret.sources.domains.domain import Interval
+from topsecret.sources.measures import Measure
 from topsecret.sources.source import Columns, CountQuery, Schema
-from topsecret.sources.sql.amounts import clipped, row_amount, total_of
+from topsecret.sources.sql.amounts import clipped, row_amount, score_names, totals
 from topsecret.sources.sql.conditions import Expression
 from topsecret.sources.sql.dialects import (
     ascending,
@@ -131,15 +132,15 @@ def counted_pairs(
     ``more`` are columns that the person decides, which the counts are told apart by, too.
     """
     names = [*more, *item_names(query)]
-    measured = query.measure is not None
+    measure = query.measure
     if query.max_items is None:
-        return _grouped(kept, names, "pairs", measured)
-    more = [*more, "amount"] if measured else more
+        return _grouped(kept, names, "pairs", measure)
+    more = more if measure is None else [*more, "amount"]
     within = exp.LTE(
         this=column("choice", "choices"), expression=exp.Literal.number(query.max_items)
     )
-    numbered = _numbered(kept, query, schema, dialect, more)
-    return _grouped(numbered, names, "choices", measured).where(within, copy=False)
+    numbered = numbered_pairs(kept, query, schema, dialect, more)
+    return _grouped(numbered, names, "choices", measure).where(within, copy=False)
 
 
 def person_items(
@@ -182,11 +183,13 @@ def named(value: exp.Expression, name: str) -> Any:
     return exp.alias_(value, name, quoted=True, copy=False)
 
 
-def _grouped(rows: exp.Select, names: Sequence[str], source: str, measured: bool) -> exp.Select:
+def _grouped(
+    rows: exp.Select, names: Sequence[str], source: str, measure: Measure | None
+) -> exp.Select:
     items = [column(name, source) for name in names]
-    score = total_of(column("amount", source)) if measured else exp.Count(this=exp.Star())
-    persons = named(score, "persons")
-    counts = exp.select(*items, persons, copy=False).from_(derived(rows, source), copy=False)
+    found = totals(measure, column("amount", source)) if measure else [exp.Count(this=exp.Star())]
+    scores = [named(one, name) for one, name in zip(found, score_names(measure), strict=True)]
+    counts = exp.select(*items, *scores, copy=False).from_(derived(rows, source), copy=False)
     return counts.group_by(*(item.copy() for item in items), copy=False)
 
 
@@ -320,7 +323,7 @@ def members_only(
     return inner.where(exp.Exists(this=inside), copy=False)
 
 
-def _numbered(
+def numbered_pairs(
     kept: exp.Select, query: CountQuery, schema: Schema, dialect: str, more: Sequence[str]
 ) -> exp.Select:
     """The pairs with each person's items numbered in the order of their keyed hashes.

@@ -13,15 +13,27 @@ from sqlglot import exp
 
 from topsecret.errors import InvalidParameter
 from topsecret.sources.sql.operand_types import Sort, Typed
-from topsecret.sources.sql.safe_expressions import Total, mixed
+from topsecret.sources.sql.safe_expressions import CASTS, Total, mixed
 
 Sorts = Mapping[str, Sort]
 """What the columns of a relation hold, by their names in small letters."""
 
 NUMBERS = {"integer", "decimal", "float"}
 JOINED = (exp.Concat, exp.DPipe)
-UNCHECKED = (exp.Array, exp.Any, exp.Interval)
-"""What no rule speaks of: it may stand by itself and be compared with nothing."""
+MADE = (
+    *JOINED,
+    exp.Like,
+    exp.Count,
+    exp.Distinct,
+    exp.Min,
+    exp.Max,
+    exp.Collate,
+    exp.Array,
+    exp.Any,
+    exp.Interval,
+    exp.Tuple,
+)
+"""What the rules of expressions for every engine do not speak of, or speak of otherwise."""
 
 
 class AsWritten(Total):
@@ -33,18 +45,16 @@ class AsWritten(Total):
 
     def typed(self, node: Any) -> Typed:
         """What an expression holds."""
-        if isinstance(node, exp.Column):
+        if isinstance(node, exp.Column) and not isinstance(node.this, exp.Star):
             return Typed(node, self._sorts.get(node.name.casefold(), "other"))
-        if isinstance(node, exp.Count) or _counts_rows(node):
+        if isinstance(node, exp.Star) or _counts_rows(node):
             return Typed(node, "integer")
-        if isinstance(node, exp.Min | exp.Max | exp.Collate):
-            return Typed(node, self.typed(node.this).sort)
-        if isinstance(node, JOINED):
-            return Typed(node, "text")
-        if isinstance(node, exp.Like):
-            return Typed(node, "boolean")
-        if isinstance(node, UNCHECKED):
-            return Typed(node, "other")
+        if isinstance(node, MADE):  # whose parts may be of any kind, and none of them may fail
+            sorts = [self.typed(part).sort for part in node.iter_expressions()]
+            return Typed(node, _made(node, sorts))
+        if isinstance(node, exp.Cast | exp.TryCast):
+            part, to = self.typed(node.this), node.args["to"].this
+            return Typed(node, CASTS[to][0] if to in CASTS else "other", part.value)
         return super().typed(node)
 
     def _unified(self, node: Any, parts: Sequence[Any], compared: bool) -> tuple[Sort, list[Any]]:
@@ -56,22 +66,22 @@ class AsWritten(Total):
             parts = [p for p, t in zip(parts, typed, strict=True) if not _is_text_literal(t)]
         return super()._unified(node, parts, compared)
 
-    def _cast(self, node: Any) -> Typed:
-        """Which casts may stand in a view is said where views are analysed."""
-        kinds = {"text": {"TEXT", "VARCHAR"}, "integer": {"INT", "BIGINT"}}
-        name = node.args["to"].this.name
-        sort = next((one for one, names in kinds.items() if name in names), name.lower())
-        return Typed(node, sort if sort in {*kinds, "date", "boolean"} else "other")
-
     def output(self, expressions: Sequence[Any]) -> dict[str, Sort]:
         """What the columns of a select list hold."""
         held: dict[str, Sort] = {}
         for one in expressions:
             if one.is_star:
                 held |= self._sorts
+                held |= self.output(replaced(one))
             else:
                 held[one.alias_or_name.casefold()] = self.typed(one.unalias()).sort
         return {name: "float" if s == "number" else s for name, s in held.items()}
+
+
+def replaced(star: Any) -> list[Any]:
+    """The expressions of ``* REPLACE (…)``."""
+    plain = star.this if isinstance(star, exp.Column) else star
+    return list(plain.args.get("replace") or [])
 
 
 def merged(left: Sorts, right: Sorts) -> Sorts:
@@ -91,6 +101,18 @@ def judged(node: Any, sorts: Sorts, *, condition: bool) -> str:
     except InvalidParameter as error:
         return str(error)
     return ""
+
+
+def _made(node: Any, sorts: Sequence[Sort]) -> Sort:
+    """What such a part holds; ``other`` may be compared with nothing."""
+    if isinstance(node, JOINED):
+        return "text"
+    if isinstance(node, exp.Like):
+        return "boolean"
+    if isinstance(node, exp.Count):
+        return "integer"
+    kept = isinstance(node, exp.Min | exp.Max | exp.Collate) and sorts
+    return sorts[0] if kept else "other"
 
 
 def _counts_rows(node: Any) -> bool:

@@ -1,0 +1,71 @@
+"""Questions in SQL, where the owner allows it: previewed, paid for and answered like any other."""
+
+import pytest
+from serving import Here, write_events
+
+SQL = "/api/v1/datasets/pasted/sql"
+QUERY = (
+    "SELECT place, COUNT(DISTINCT user) AS n FROM anything WHERE colour IN ('red', 'green') "
+    "GROUP BY place ORDER BY n DESC LIMIT 2"
+)
+BODY = {"query": QUERY, "epsilon": 0.5}
+
+
+@pytest.fixture(scope="module")
+def pasted(service: Here) -> Here:
+    counts = {"Harbour": 900, "Market": 700, "Library": 500}
+    write_events(service.parts.settings.files[0] / "pasted.csv", counts)
+    common = {"file": "pasted.csv", "person": "user", "columns": ["place"], "epsilon": 8}
+    common |= {"filters": {"colour": "text"}, "cap": 2}
+    for name, sql in (("pasted", True), ("unpasted", False)):
+        body = common | {"name": name, "title": name, "sql": sql}
+        assert service.call("olga", "POST", "/api/datasets", body).status_code == 201
+        service.parts.datasets.allow(name, "ann", {"epsilon": 8.0})
+    return service
+
+
+def test_a_query_is_previewed_paid_for_and_answered(pasted: Here) -> None:
+    shown = {one["name"]: one["sql"] for one in pasted.call("ann", "GET", "/api/datasets").json()}
+    assert (shown["pasted"], shown["unpasted"]) == (True, False)
+    plan = pasted.call("ann", "POST", SQL + "/plan", BODY).json()
+    same = {"column": "place", "k": 2, "epsilon": 0.5, "counts": True}
+    assert plan == pasted.call("ann", "POST", "/api/v1/datasets/pasted/plan", same).json()
+    before = pasted.call("ann", "GET", "/api/v1/datasets/pasted/budget").json()["spent"]
+    job = pasted.answered("ann", SQL, BODY | {"request_id": "sql-1"})
+    assert job["query"] == QUERY
+    assert job["column"] == "place"
+    assert job["answer"]["items"] == ["Harbour", "Market"]
+    assert len(job["answer"]["counts"]) == 2
+    assert pasted.call("ann", "GET", "/api/v1/datasets/pasted/budget").json()["spent"] != before
+    again = pasted.call("ann", "POST", SQL, BODY | {"request_id": "sql-1"})
+    assert (again.status_code, again.json()["id"]) == (200, job["id"])
+    assert job["answer"]["max_items"] == 2, "the owner's cap"
+
+
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [
+        (QUERY.replace("anything", "(SELECT * FROM t LIMIT 9) s"), "LIMIT in a sub-query"),
+        (QUERY.replace("place", "user"), "user names a person"),
+        (QUERY.replace("colour", "secret"), "there is no column secret"),
+        (QUERY.replace("COUNT(DISTINCT user)", "COUNT(*)"), "COUNT(*) needs a bound"),
+        (QUERY.replace("LIMIT 2", "LIMIT 1000"), "LIMIT must be at most 100"),
+        (QUERY + "; DROP TABLE t", "DROP TABLE t is a second"),
+        (QUERY.replace("FROM anything", "FROM read_csv('/etc/passwd')"), "is not a table"),
+    ],
+)
+def test_what_is_refused_is_refused_before_anything_is_asked(
+    query: str, says: str, pasted: Here
+) -> None:
+    for path in (SQL + "/plan", SQL):
+        refused = pasted.call("ann", "POST", path, BODY | {"query": query})
+        assert refused.status_code == 400, refused.json()
+        assert says in refused.json()["message"]
+
+
+def test_sql_is_asked_where_the_owner_allows_it_alone(pasted: Here) -> None:
+    refused = pasted.call("ann", "POST", SQL.replace("pasted", "unpasted"), BODY)
+    assert refused.status_code == 400
+    assert "does not let this data set be asked in SQL" in refused.json()["message"]
+    assert pasted.call("bob", "POST", SQL, BODY).status_code == 404
+    assert pasted.call("ann", "POST", SQL, {"query": QUERY}).status_code == 400, "no epsilon"
