@@ -114,7 +114,7 @@ async def crowd(port: int, keys: list[str]) -> tuple[Counter[int], Counter[str]]
 async def beside(port: int, keys: list[str]) -> tuple[float, float]:
     """Seconds for one question: alone, and while another has a hundred waiting."""
     statuses: Counter[int] = Counter()
-    alone, crowded, fresh = [], [], iter(range(30, 100))
+    crowded, fresh = [], iter(range(30, 100))
 
     async def single(column: str) -> float:
         async with Client(port, keys[0], statuses) as one:
@@ -122,10 +122,9 @@ async def beside(port: int, keys: list[str]) -> tuple[float, float]:
             await one.ended(await one.ask(column, next(fresh)))
             return time.monotonic() - begun
 
+    alone = [await single(COLUMNS[0]) for _ in range(ROUNDS)]
     for _ in range(ROUNDS):
-        alone.append(await single(COLUMNS[0]))
-    for _ in range(ROUNDS):
-        k, *_ = next(fresh), next(fresh), next(fresh)
+        k = min(next(fresh), next(fresh), next(fresh))
         async with Client(port, keys[1], statuses) as many:
             waiting = [await many.ask(COLUMNS[n % 40], k + n // 40) for n in range(WAITING - 1)]
         crowded.append(await single(COLUMNS[1]))
