@@ -104,6 +104,28 @@ def test_the_usual_is_not_warned_of(way: str, place: Path) -> None:
         WAYS[way](place, {"epsilon": 10, "delta": 1e-3})
 
 
+def test_a_warning_that_is_an_error_costs_nothing(place: Path, tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "book.db")
+    budget = Flexible.of(epsilon=9, delta=1e-3)
+    ledger.open_budget("games", budget, person="each comparison", adjacency="outcomes")
+    ledger.open_budget("visits", Flexible.of(epsilon=900, delta=1e-3), person="user")
+    pays: dict[str, Any] = {"ledger": ledger, "dataset": "visits"}
+    asked = {"epsilon": 20, "until": "2026-02-01", **pays, **COLUMNS, **TIMES}
+    Series(place / "events.csv", **asked)
+    left = [ledger.account(name).left for name in ("games", "visits")]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", WeakPrivacy)
+        columns = {"winner": "winner", "loser": "loser"}
+        with pytest.raises(WeakPrivacy):
+            rank_file(place / "games.csv", **columns, epsilon=20, ledger=ledger, dataset="games")
+        with pytest.raises(WeakPrivacy):
+            top_k(place / "events.csv", **COLUMNS, epsilon=20, **pays)
+        with pytest.raises(WeakPrivacy):
+            Series.resume(place / "events.csv", **pays)
+    assert [ledger.account(name).left for name in ("games", "visits")] == left
+    assert Series.resume(place / "events.csv", **pays).run("2026-01-10").cut_short == ()
+
+
 def test_counting_has_no_delta() -> None:
     with pytest.warns(WeakPrivacy, match="epsilon = 11 is above 10"):
         ranking = counting(games(), epsilon=11)

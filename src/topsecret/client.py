@@ -14,7 +14,6 @@ from __future__ import annotations
 import json
 import secrets
 import time
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -22,7 +21,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
-from topsecret.errors import BudgetExceeded, InvalidParameter, ServiceError, WeakPrivacy
+from topsecret.errors import BudgetExceeded, InvalidParameter, ServiceError
 
 if TYPE_CHECKING:
     from urllib.request import OpenerDirector
@@ -146,10 +145,7 @@ class Service:
         if job["answer"] is None:
             kind = BudgetExceeded if job["error"] == "budget_exceeded" else ServiceError
             raise kind(str(job["message"]))
-        answer = _answer(job)
-        if "Weak" in answer.receipt:
-            warnings.warn(answer.receipt["Weak"].rstrip("."), WeakPrivacy, stacklevel=2)
-        return answer
+        return _answer(job)
 
     def _call(self, method: str, path: str, body: Mapping[str, object] | None = None) -> Any:
         from urllib.error import HTTPError  # here: importing topsecret must stay quick

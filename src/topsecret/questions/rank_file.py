@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from topsecret.accounting import failure, pure
 from topsecret.accounting.privacy_unit import PrivacyUnit
-from topsecret.accounting.weak_privacy import refuse_void
+from topsecret.accounting.weak_privacy import check_strength
 from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import Number, exact
 
@@ -139,7 +139,7 @@ def _ranker(
         raise InvalidParameter(f"method={method!r} must be 'strength', 'counting' or 'spectral'")
     if exact(epsilon, "epsilon") <= 0:
         raise InvalidParameter(f"epsilon={epsilon} must be above 0; 1 is a common choice")
-    refuse_void(delta or 0)  # what is weak is warned of where it is drawn
+    check_strength(epsilon, delta or 0)  # before paying: to some a warning is an error
     if k is not None and k < 1:
         raise InvalidParameter(f"k={k} must be at least 1; ask for one item or more")
     if person is not None and method != "strength":

@@ -144,6 +144,7 @@ class Series:
         self._books, self._publication = books, publication
         self._counts = _contributions(ledger, publication, terms)
         self._check_price()
+        _ = terms.question  # warns of a weak budget before a list is begun
 
     def __repr__(self) -> str:
         return f"Series({self.name!r} of data set {self._publication.dataset!r})"
