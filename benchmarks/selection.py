@@ -93,7 +93,10 @@ def _tested(rounds: int, k: int) -> Row:
     return Row(
         f"TestedTopK, k={k}, twenty selections: LimitedDomain",
         *interleaved(
-            lambda: twenty(tested, tested.slots + 1), lambda: twenty(limited, 20 * k + 1), rounds
+            lambda: twenty(tested, tested.slots + 1),
+            lambda: twenty(limited, 20 * k + 1),
+            rounds,
+            time.process_time,
         ),
         target=3.0,
     )

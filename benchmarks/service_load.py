@@ -114,21 +114,24 @@ async def crowd(port: int, keys: list[str]) -> tuple[Counter[int], Counter[str]]
 async def beside(port: int, keys: list[str]) -> tuple[float, float]:
     """Seconds for one question: alone, and while another has a hundred waiting."""
     statuses: Counter[int] = Counter()
-    alone, crowded, fresh = [], [], iter(range(30, 100))
-    async with Client(port, keys[0], statuses) as one, Client(port, keys[1], statuses) as many:
-        for _ in range(ROUNDS):
+    crowded, fresh = [], iter(range(30, 100))
+
+    async def single(column: str) -> float:
+        async with Client(port, keys[0], statuses) as one:
             begun = time.monotonic()
-            await one.ended(await one.ask(COLUMNS[0], next(fresh)))
-            alone.append(time.monotonic() - begun)
-        for _ in range(ROUNDS):
-            k = next(fresh)
+            await one.ended(await one.ask(column, next(fresh)))
+            return time.monotonic() - begun
+
+    alone = [await single(COLUMNS[0]) for _ in range(ROUNDS)]
+    for _ in range(ROUNDS):
+        k = min(next(fresh), next(fresh), next(fresh))
+        async with Client(port, keys[1], statuses) as many:
             waiting = [await many.ask(COLUMNS[n % 40], k + n // 40) for n in range(WAITING - 1)]
-            begun = time.monotonic()
-            await one.ended(await one.ask(COLUMNS[1], next(fresh)))
-            crowded.append(time.monotonic() - begun)
+        crowded.append(await single(COLUMNS[1]))
+        # A connection is for a while alone: those that are idle are closed.
+        async with Client(port, keys[1], statuses) as many:
             for job in waiting:
                 await many.ended(job)
-            next(fresh), next(fresh)
     assert set(statuses) <= {200, 202}, statuses
     return statistics.median(crowded), statistics.median(alone)
 
@@ -143,10 +146,10 @@ def run() -> list[Row]:
         ours.start()
         port = listening.getsockname()[1]
         statuses, states = asyncio.run(crowd(port, keys))
+        print(f"{ACCOUNTS} accounts, {SECONDS:.0f} s: {dict(statuses)}, questions {dict(states)}")
         crowded, alone = asyncio.run(beside(port, keys))
         ours.terminate()
         ours.join(60)
-    print(f"{ACCOUNTS} accounts for {SECONDS:.0f} s: {dict(statuses)}, questions {dict(states)}")
     assert set(statuses) <= {200, 202}, "a reply was an error"
     assert set(states) == {"answered"}, "a question was not answered"
     return [Row(f"service: one question beside {WAITING} of another's", crowded, alone, 2.0)]

@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from itertools import pairwise
 
 import pytest
 
@@ -11,7 +12,7 @@ from topsecret.calibration.calibrated import calibrated
 from topsecret.calibration.counts import CountsBudget, default_share, with_counts
 from topsecret.counts.histogram import Histogram
 from topsecret.errors import InvalidParameter
-from topsecret.mechanisms import LimitedDomain
+from topsecret.mechanisms import LimitedDomain, TestedTopK
 
 PUBLIC = {"domain_size": 5000}
 QUESTIONS = [
@@ -111,6 +112,35 @@ def test_a_finer_recursion_confirms_what_is_spent(k: int) -> None:
     price = Fraction(selection.parameters["epsilon_per_pick"])  # type: ignore[arg-type]
     profile = gaussian_profile(counts.mu, price / 32, 2).after_picks([price] * k)
     assert 0.998 < profile.epsilon(1e-6) <= 1.0
+
+
+@pytest.mark.parametrize("epsilon", [0.4, 2])
+@pytest.mark.parametrize("k", [1, 2, 5, 8, 15])
+def test_short_tested_lists_spend_their_budget(k: int, epsilon: float) -> None:
+    """At least 99.8% of epsilon, with counts and without, whatever the length may be."""
+    for loss in (
+        TestedTopK(k, epsilon, 1e-6).loss,
+        TestedTopK(k, epsilon, 1e-6, lengths="fixed").loss,
+        with_counts("tested", Question.of(k=k, epsilon=epsilon))[1].total,
+    ):
+        assert 0.998 * epsilon <= loss.epsilon(1e-6) <= epsilon
+
+
+@pytest.mark.parametrize("k", [20, 100])
+def test_a_list_that_may_end_early_spends_its_budget(k: int) -> None:
+    """By the recursion over all ends, F_j = max(G_{μ_j}, T F_{j+1}) and T F_1 at the end.
+
+    The lemma makes F_j = G_{μ_j}, so one recursive step says what is spent. (A whole list alone
+    costs 97.5% of epsilon at k = 20 and 99.6% at 100: the rest is what early ends give on.)
+    """
+    selection, counts = with_counts("limited-domain", Question.of(k=k, epsilon=1))
+    own = selection.mechanism.loss
+    price = Fraction(selection.mechanism.epsilon_per_pick)  # type: ignore[attr-defined]
+    for later, sooner in pairwise(reversed(counts.after)):
+        assert absorbed(((1, price),), later**2) == pytest.approx(sooner**2, rel=1e-12)
+    profile = gaussian_profile(counts.after[1], price / 32, 2).after_picks([price])
+    spent = profile.epsilon(Fraction(1, 10**6) - own.failures) + float(own.slack)
+    assert 0.998 < spent <= counts.total.epsilon(1e-6) <= 1.0
 
 
 def test_the_interval_covers() -> None:

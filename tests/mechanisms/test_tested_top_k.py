@@ -27,7 +27,7 @@ from topsecret.exact.rounding import precision
 from topsecret.mechanisms import LimitedDomain, PrunedTopK, TestedTopK
 from topsecret.mechanisms.nested_test import Above, NestedTest, own_variances, spread_cost, spreads
 from topsecret.mechanisms.tested_schedule import UNIT, default_k_bar, list_sizes, sizes
-from topsecret.noise import screening
+from topsecret.noise import race
 from topsecret.noise.bits import SystemBits
 from topsecret.verify import check_privacy
 
@@ -194,7 +194,9 @@ def test_the_law_keeps_to_the_claim(case):
 )
 def test_draws_agree_with_the_law(counts, lengths, monkeypatch):
     """Each cell within 6.5 deviations of its binomial, or 12: alarm rate below 10⁻⁸."""
-    monkeypatch.setattr(screening, "_BY_HAND", 1)  # as for long lists: floats screen first
+    # As for long lists: arrays screen first, for all prices at once.
+    monkeypatch.setattr(race, "_FEW", 1)
+    monkeypatch.setattr(race, "_TOGETHER", range(1, 2_049))
     mechanism = TestedTopK(k=2, epsilon=3.0, delta=0.6, k_bar=4, lengths=lengths)
     law = mechanism.distribution(Histogram.of(counts))
     assert math.fsum(law.values()) == pytest.approx(1, abs=1e-12)

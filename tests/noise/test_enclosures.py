@@ -11,6 +11,8 @@ from topsecret.noise.distributions import EXPONENTIAL, GAUSSIAN, GUMBEL, LAPLACE
 from topsecret.noise.enclosures import (
     arrival_bounds,
     decay_bounds,
+    gumbel_bounds,
+    gumbels_around,
     log_bounds,
     survival_bounds,
 )
@@ -71,6 +73,29 @@ def test_survival():
     )
     encloses(lambda t: -(-t).expm1(), s, *survival_bounds(s, s))
     assert survival_bounds(np.array([0.0]), np.array([np.inf]))[1][0] == 1.0
+
+
+def test_one_gumbel_and_many_from_their_words():
+    """Both ends of what the 64 bits leave open lie inside, for plain floats and for arrays."""
+    edges = [2**44, 2**62, 2**63, 2**64 - 2**52, 2**64 - 1, 1, 0]
+    words = [2 ** int(e) + int(RNG.integers(2 ** int(e))) for e in RNG.integers(30, 63, 400)]
+    words += [int(w) for w in RNG.integers(2**64 - 1, size=2_000, dtype=np.uint64)]
+    words += [2**64 - 1 - 2 ** int(e) for e in RNG.integers(40, 62, 400)]
+    words += [w + step for w in edges for step in (-1, 0, 1) if 0 <= w + step < 2**64]
+    sizes = [int(2 ** RNG.uniform(0, 52.9)) if turn % 2 else 1 for turn in range(len(words))]
+    arrays = gumbel_bounds(np.array(words, dtype=np.uint64), np.array(sizes, dtype=np.float64))
+    narrow = 0
+    with precision(256):
+        plain = gumbels_around(words, sizes)
+        for word, size, one, low, high in zip(words, sizes, plain, *arrays, strict=True):
+            ends = [arb(fmpz(word + step)) / 2**64 for step in (1, 0)]
+            least, most = (-(-(-v).log1p() / size).log() if 0 < v < 1 else None for v in ends)
+            for lower, upper in (one, (float(low), float(high))):
+                assert lower == -np.inf or arb(lower) <= least
+                assert upper == np.inf or most <= arb(upper)
+                narrow += upper - lower < 2.0**-38
+    assert narrow > 1.9 * 2_300  # most of the words: those of the far ends stay open
+    assert gumbels_around([2**63], [2**53]) == [(-np.inf, np.inf)]
 
 
 @pytest.mark.parametrize("noise", [GUMBEL, EXPONENTIAL, LAPLACE, GAUSSIAN], ids=repr)

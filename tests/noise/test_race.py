@@ -8,15 +8,18 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from topsecret.exact.rounding import ball, precision
+from topsecret.noise import race as race_module
 from topsecret.noise import screening
 from topsecret.noise.bits import ReplayableBits, SystemBits
 from topsecret.noise.distributions import EXPONENTIAL, GAUSSIAN, GUMBEL, LAPLACE
-from topsecret.noise.race import EXTRA, ScoreGroups, race
+from topsecret.noise.race import EXTRA, ScoreGroups, race, races_in_turn
 from topsecret.noise.reals import Rational
-from topsecret.noise.screening import Opening, openings
+from topsecret.noise.screening import few
 
 NOISES = [GUMBEL, EXPONENTIAL, LAPLACE, GAUSSIAN]
 
@@ -95,42 +98,95 @@ def test_every_path_gives_the_same_answer_for_the_same_bits(noise, k, monkeypatc
     scores = np.random.default_rng(5).integers(0, 30, 60)
     field = ScoreGroups(scores, np.full(60, 3))
     screened = race(field, noise, Fraction(7, 2), k, ReplayableBits(b"same"))
-    monkeypatch.setattr(screening, "_BY_HAND", 10**9)
-    by_hand = race(field, noise, Fraction(7, 2), k, ReplayableBits(b"same"))
-    assert screened == by_hand
+    use_plain_floats(monkeypatch)
+    assert screened == race(field, noise, Fraction(7, 2), k, ReplayableBits(b"same"))
+    use_balls(monkeypatch)
+    assert screened == race(field, noise, Fraction(7, 2), k, ReplayableBits(b"same"))
 
 
-@pytest.mark.parametrize("noise", NOISES, ids=repr)
-@pytest.mark.parametrize("k", [1, 7, 40])
-def test_an_opening_drawn_before_decides_nothing_that_its_bits_do_not(noise, k):
-    """Groups shrink between the draw and the race; balls from the same words agree."""
-    scores = np.random.default_rng(6).integers(0, 30, 60)
-    sizes = np.random.default_rng(7).integers(1, 4, 60)
-    left = np.maximum(sizes - np.random.default_rng(8).integers(0, 3, 60), 0)
-    for opening in openings(3, ScoreGroups(scores, sizes), noise, SystemBits()):
-        running = np.flatnonzero(left)
-        drawn = opening.after(running, left[running] != sizes[running])
-        nothing = np.full(len(running), np.inf)
-        unknown = Opening(drawn.words, -nothing, nothing)
-        field = ScoreGroups(scores[running], left[running])
-        here, there = (
-            race(field, noise, Fraction(7, 2), k, ReplayableBits(b"same"), opening=either)
-            for either in (drawn, unknown)
-        )
-        assert here == there
+def use_plain_floats(monkeypatch):
+    monkeypatch.setattr(race_module, "_FEW", 10**9)
+    monkeypatch.setattr(race_module, "_FEW_IN_BALLS", 10**9)
+
+
+def use_balls(monkeypatch):
+    use_plain_floats(monkeypatch)
+    monkeypatch.setattr(type(GUMBEL), "around", lambda _, w, s: [(-math.inf, math.inf)] * len(w))
+
+
+@pytest.mark.parametrize("counts", [(1, 1, 1), (5, 2, 9), (40, 30, 20)])
+@pytest.mark.parametrize("sizes", ["ones", "few", "with none"])
+def test_races_in_turn_are_decided_by_their_bits_alone(counts, sizes, monkeypatch):
+    """Screened together with groups that shrink, or every group's balls from the same words."""
+    most = {"ones": (1, 2), "few": (1, 4), "with none": (0, 4)}[sizes]
+    turns = list(zip(counts, [Fraction(9, 2), Fraction(3), Fraction(9, 4)], strict=True))
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        field = ScoreGroups(rng.integers(0, 30, 60), rng.integers(*most, 60))
+        screened = races_in_turn(field, turns, ReplayableBits(b"same"))
+        assert len(screened) == min(sum(counts), int(field.sizes.sum()))
+        assert all(screened.count(group) <= field.sizes[group] for group in screened)
+        with monkeypatch.context() as patch:
+            patch.setattr(race_module, "decided", lambda *_: None)
+            patch.setattr(race_module, "kth_largest", lambda *_: -math.inf)
+            patch.setattr(
+                race_module, "gumbel_bounds", lambda w, _: (w * -np.inf - np.inf, w * 0.0 + np.inf)
+            )
+            patch.setattr(type(GUMBEL), "around", lambda _, w, s: [(-math.inf, math.inf)] * len(w))
+            assert races_in_turn(field, turns, ReplayableBits(b"same")) == screened
+
+
+def test_races_in_turn_together_have_the_law_of_races_one_by_one(monkeypatch):
+    field = ScoreGroups(np.arange(13) // 2, np.full(13, 2))
+    turns = [(1, Fraction(2)), (1, Fraction(1))]
+
+    def draws():
+        return Counter(tuple(races_in_turn(field, turns, SystemBits())) for _ in range(6_000))
+
+    together = draws()
+    monkeypatch.setattr(race_module, "_TOGETHER", range(0))
+    one_by_one = draws()
+    for cell in set(together) | set(one_by_one):
+        spread = math.sqrt(together[cell] + one_by_one[cell])
+        assert abs(together[cell] - one_by_one[cell]) < 5 * spread + 6, cell
+
+
+@pytest.mark.parametrize(
+    ("scores", "scale"),
+    [
+        (np.array([0, -(10**6), 5]), Fraction(1, 3)),
+        (np.array([0.5, -1e300, 1e-300]), Fraction(7, 3)),
+        (np.array([10**400, 3, -(10**18)], dtype=object), Fraction(2)),
+        (np.array([2**62, -(2**62), 1]), Fraction(1, 10**400)),
+        (np.array([2**62, -(2**62), 1]), Fraction(10**250)),
+    ],
+)
+def test_plain_floats_enclose_the_noisy_score(scores, scale):
+    field = ScoreGroups(scores, np.array([1, 3, 2**40]))
+    reference = field.highest()
+    for seed in range(50):
+        for start in few(field, reference, GUMBEL, scale, ReplayableBits(seed.to_bytes(2, "big"))):
+            with precision(2000):
+                uniform = ball(Fraction(start.word, 2**64)), ball(Fraction(start.word + 1, 2**64))
+                times = [-(1 - v).log() / start.size for v in uniform]
+                head_start = ball((field.score(start.group) - reference) / scale)
+                lowest, highest = head_start - times[1].log(), head_start - times[0].log()
+                assert start.lower == -math.inf or arb(start.lower) <= lowest
+                assert start.upper == math.inf or highest <= arb(start.upper)
 
 
 @pytest.mark.parametrize("noise", NOISES, ids=repr)
 def test_the_head_and_the_late_comers_draw_one_law(noise, monkeypatch):
     """With a tiny head most winners come through the 16-bit screen; the law is the same."""
-    monkeypatch.setattr(screening, "_BY_HAND", 0)
+    monkeypatch.setattr(race_module, "_FEW", 0)
+    monkeypatch.setattr(race_module, "_FEW_IN_BALLS", 0)
     monkeypatch.setattr(screening, "_ALL_AT_ONCE", 0)
     monkeypatch.setattr(screening, "_HEAD", 2)
     field = ScoreGroups(
         np.array([2, 2, 1, 1, 0, 0, 0, 0, 0, 0]), np.array([1, 1, 1, 1, 1, 1, 1, 2, 2, 2])
     )
     screened = frequencies(field, noise, Fraction(1), 1, 4000)
-    monkeypatch.setattr(screening, "_BY_HAND", 10**9)
+    use_balls(monkeypatch)
     exact = frequencies(field, noise, Fraction(1), 1, 4000)
     for cell in set(screened) | set(exact):
         spread = math.sqrt(screened[cell] + exact[cell])

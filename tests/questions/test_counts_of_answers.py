@@ -11,9 +11,12 @@ import pytest
 from topsecret import top_k, top_k_by
 from topsecret.errors import InvalidParameter
 from topsecret.ledger import Flexible, Ledger
+from topsecret.questions.answer import counted
 from topsecret.sources import CountQuery
+from topsecret.sources.domains.domain import Listed
 from topsecret.sources.open_source import open_source
 from topsecret.sources.session import Engine, leading_counts_and_persons
+from topsecret.sources.source import GroupAssignment
 
 PERSONS = 400
 ROWS = [
@@ -50,7 +53,7 @@ def number(source: object, table: str | None = None, **more: object) -> int:
     opened = open_source(source, table)
     assert isinstance(opened, Engine)
     query = CountQuery("place", "user", 10, **more)
-    leading, persons = leading_counts_and_persons(opened, query)
+    [leading], [persons] = leading_counts_and_persons(opened, [query])
     assert max(count for _, count in leading) <= persons
     return persons
 
@@ -67,14 +70,15 @@ def test_the_number_moves_with_every_count(events: Path) -> None:
     """One person less: every count that moves takes the number of persons with it."""
     with events.open(newline="") as file:
         rows = list(csv.reader(file))
-    before = leading_counts_and_persons(open_source(events), CountQuery("place", "user", 10))
+    asked = [CountQuery("place", "user", 10)]
+    [before], [persons] = leading_counts_and_persons(open_source(events), asked)
     for gone in ("u0", "u1", "u4"):
         with events.open("w", newline="") as file:
             csv.writer(file).writerows(row for row in rows if row[0] != gone)
-        after = leading_counts_and_persons(open_source(events), CountQuery("place", "user", 10))
-        counts = dict(after[0])
-        assert any(counts.get(item, 0) == count - 1 for item, count in before[0])
-        assert after[1] == before[1] - 1
+        [after], [fewer] = leading_counts_and_persons(open_source(events), asked)
+        counts = dict(after)
+        assert any(counts.get(item, 0) == count - 1 for item, count in before)
+        assert fewer == persons - 1
 
 
 def test_an_answer_tells_persons_and_shares(events: Path) -> None:
@@ -140,8 +144,58 @@ def test_the_older_share_of_epsilon_warns(events: Path) -> None:
         top_k(events, **ASKED, counts=True, counts_share=0.25, counts_part=0.2)
 
 
-def test_persons_come_with_one_list_of_counts(events: Path) -> None:
+def test_persons_come_with_counts(events: Path) -> None:
     with pytest.raises(InvalidParameter, match=r"count_persons=True needs .* add counts=True"):
         top_k(events, **ASKED, count_persons=True)
-    with pytest.raises(InvalidParameter, match=r"count_persons=True needs .* leave the groups out"):
-        top_k_by(events, **ASKED, by="country", groups=["FR"], counts=True, count_persons=True)
+
+
+@pytest.mark.parametrize("domain", [None, [f"p{i}" for i in range(1, 5)]])
+@pytest.mark.parametrize("disjoint", [False, True])
+def test_every_group_has_its_persons(
+    events: Path, disjoint: bool, domain: list[str] | None
+) -> None:
+    """People of both countries, who are in both lists, or in one of them by their hash."""
+    with events.open("a", newline="") as file:
+        csv.writer(file).writerows((f"u{user}", "p1", "FR") for user in range(0, 200, 2))
+    asked = ASKED | {"epsilon": 40, "by": "country", "groups": ["FR", "DE", "IT"]}
+    found = top_k_by(
+        events, **asked, domain=domain, disjoint=disjoint, counts=True, count_persons=True
+    )
+    persons = {group: release.persons for group, release in found.items()}
+    assert persons["FR"] is not None
+    assert persons["DE"] is not None
+    both = persons["FR"] + persons["DE"]
+    if not disjoint:  # nobody is left out for a domain that lacks their item
+        assert abs(both - PERSONS - 100) < 40
+    elif domain is None:
+        assert abs(both - PERSONS) < 40
+    assert dict(found["FR"].receipt)["Persons"]
+
+
+def test_a_group_of_one_person_each_moves_with_its_counts(tmp_path: Path) -> None:
+    """Without one person, the number of the group that they were kept in is one less."""
+    rows = [(f"u{n}", f"p{n % 3}", "FR" if place else "DE") for n in range(30) for place in (0, 1)]
+    path = tmp_path / "events.csv"
+
+    def exact(without: str, domain: Listed | None) -> list[tuple[dict[object, int], int]]:
+        with path.open("w", newline="") as file:
+            kept = [row for row in rows if row[0] != without]
+            csv.writer(file).writerows([("user", "place", "country"), *kept])
+        homes = [GroupAssignment("country", ("FR", "DE"), group) for group in ("FR", "DE")]
+        queries = [
+            CountQuery("place", "user", 10, domain=domain, home=home, salt=b"s" * 16)
+            for home in homes
+        ]
+        with counted(open_source(path), queries, count_persons=True) as (histograms, persons):
+            assert persons is not None
+            lists = [dict(histogram.ranked(10)) for histogram in histograms]
+            return list(zip(lists, persons, strict=True))
+
+    for domain in (None, Listed(("p0", "p1"))):
+        whole = exact("", domain)
+        assert sum(number for _, number in whole) == (30 if domain is None else 20)
+        for gone in ("u0", "u1", "u7"):
+            for (before, many), (after, fewer) in zip(whole, exact(gone, domain), strict=True):
+                moved = sum(before.values()) - sum(after.values())
+                assert moved == many - fewer
+                assert 0 <= moved <= 1

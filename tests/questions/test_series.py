@@ -43,9 +43,13 @@ def write(folder: Path, rows: Sequence[Row]) -> Path:
 
 @pytest.fixture
 def ledger(tmp_path: Path) -> Ledger:
-    opened = Ledger(tmp_path / "ledger.db")
-    opened.open_budget("visits", Flexible.of(epsilon=9, delta=1e-3), person="user")
-    return opened
+    return opened(tmp_path)
+
+
+def opened(folder: Path) -> Ledger:
+    ledger = Ledger(folder / "ledger.db")
+    ledger.open_budget("visits", Flexible.of(epsilon=9, delta=1e-3), person="user")
+    return ledger
 
 
 def series(tmp_path: Path, ledger: Ledger, **other: Any) -> Series:
@@ -310,14 +314,21 @@ def test_ended_at_any_step_nothing_is_spent_twice(
     _check_after(tmp_path, ledger, step)
 
 
-@pytest.mark.parametrize("step", ["sealed", "drawn"])
-def test_killed_nothing_is_spent_twice(tmp_path: Path, ledger: Ledger, step: str) -> None:
-    write(tmp_path, FIRST)
-    words = [sys.executable, continued.__file__, str(tmp_path), step]
+def test_killed_at_any_step_nothing_is_spent_twice(tmp_path: Path) -> None:
+    """The same with SIGKILL, which no code of ours sees."""
+    ledgers = {}
+    for step in continued.STEPS:
+        folder = tmp_path / step
+        folder.mkdir()
+        write(folder, FIRST)
+        ledgers[step] = opened(folder)
+    words = [sys.executable, continued.__file__, str(tmp_path)]
     killed = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert killed.returncode == -9, killed.stderr
-    assert killed.stdout == ""
-    _check_after(tmp_path, ledger, step)
+    assert killed.stdout.split("\n") == [*(f"{step} -9" for step in ledgers), ""], killed.stderr
+    for step, ledger in ledgers.items():
+        assert not (tmp_path / step / "shown").exists()
+        _check_after(tmp_path / step, ledger, step)
+        ledger.close()
 
 
 def _check_after(tmp_path: Path, ledger: Ledger, step: str) -> None:

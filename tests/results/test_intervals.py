@@ -51,6 +51,17 @@ def test_every_interval_covers_95_percent(law: Intervals) -> None:
     assert covered(narrower) < 0.93
 
 
+def test_no_whole_half_width_is_smaller() -> None:
+    """Narrow intervals hold more often than 95% because widths are whole: one less is too few."""
+    for sigma in np.geomspace(0.8, 80, 300).tolist():
+        width = Intervals(1, 0.0, sigma, sigma).half_width()
+
+        def holds(w: int, sigma: float = sigma) -> float:
+            return math.erf((w + 0.5) / sigma / math.sqrt(2))
+
+        assert holds(width) >= 0.95 > holds(width - 1)
+
+
 def test_known_factors() -> None:
     for m, z in ((10, 2.78), (50, 3.28), (100, 3.47)):
         law = intervals_of(CorrelatedCounts(0.01).noise(m))

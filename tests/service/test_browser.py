@@ -300,7 +300,21 @@ def test_the_data_may_decide_how_many(
         page.get_by_text("Counting people").or_(page.get_by_text("Receipt")).first.wait_for()
         page.screenshot(path=SCREENSHOTS / "working-desktop-light.png")
         page.get_by_text("Receipt").wait_for()
+        page.get_by_text("As a table").click()
         shoot(page, "answer-auto")
+        first = page.locator("#table tbody tr").first
+        counts = page.get_by_role("button", name="Count", exact=True)
+        counts.click()
+        assert "Castle" in first.inner_text()
+        counts.click()
+        assert "Harbour" in first.inner_text()
+        assert page.locator("#table th").nth(2).get_attribute("aria-sort") == "descending"
+        with page.expect_download() as download:
+            page.get_by_role("button", name="Download PNG").click()
+        picture = Path(download.value.path())
+        assert download.value.suggested_filename.endswith(".png")
+        assert picture.read_bytes().startswith(b"\x89PNG")
+        shutil.copy(picture, SCREENSHOTS / "chart.png")
 
 
 def test_a_budget_that_is_used_up_says_so(
@@ -357,6 +371,15 @@ def test_another_analysts_answer_is_not_shown(
         page.goto(address)
         assert page.get_by_role("heading", name="Nothing here").is_visible()
         shoot(page, "problem")
+
+
+def test_axe_finds_what_is_wrong(browser: Browser) -> None:
+    with browser.new_context() as context:
+        page = context.new_page()
+        page.set_content("<html lang=en><title>x</title><main><h1>x</h1><img src=x></main>")
+        assert [one["id"] for one in AXE.run(page, options=LEVELS).response["violations"]] == [
+            "image-alt"
+        ]
 
 
 def test_the_theme_can_be_switched_and_stays(browser: Browser, server: Server) -> None:

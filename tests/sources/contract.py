@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from topsecret.counts.weights import UNIT, Weights, weighted_sums
 from topsecret.sources import CountQuery, Source, domain_of
 from topsecret.sources.domains.weighted_labels import weighted_labels
-from topsecret.sources.session import Engine
+from topsecret.sources.session import Engine, leading_counts_and_persons
+from topsecret.sources.source import GroupAssignment
 
 Row = tuple[Any, Any]
 SALT = bytes(range(16))
@@ -174,6 +175,23 @@ class Contract(ABC):
         }
         assert len(kept) == 3
         assert all(len(chosen) == 5 for chosen in kept)
+
+    @pytest.mark.parametrize("cap", [None, 1])
+    def test_groups_tell_their_persons(self, cap: int | None) -> None:
+        """Groups by the item's own column: the one item of a list has all its persons."""
+        names = ("park", "pier", "zoo")
+        rows = [(f"u{n}", name) for n in range(12) for name in names[: 1 + n % 3]] * 2
+        engine = self.source([*rows, (None, "zoo"), ("lost", "none")])
+        assert isinstance(engine, Engine)
+        overlapping = [self.query(max_items=cap, where=[("place", "=", name)]) for name in names]
+        lists, persons = leading_counts_and_persons(engine, overlapping)
+        assert [dict(found) for found in lists] == [{"park": 12}, {"pier": 8}, {"zoo": 4}]
+        assert persons == [12, 8, 4]
+        homes = [GroupAssignment("place", names, name) for name in names]
+        apart = [self.query(max_items=cap, home=home) for home in homes]
+        lists, persons = leading_counts_and_persons(engine, apart)
+        assert persons == [dict(one).get(name, 0) for one, name in zip(lists, names, strict=True)]
+        assert sum(persons) == 12
 
     @pytest.mark.parametrize("cap", [None, 1, 3])
     @RELAXED

@@ -15,8 +15,6 @@ import math
 import os
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
@@ -46,16 +44,26 @@ class _Turn:
 _TURN = _Turn()
 
 
-@contextmanager
-def precision(bits: int) -> Iterator[None]:
+class precision:  # noqa: N801 - read as a verb, like the functions around it
     """Evaluate balls with this many bits inside the block."""
-    with _TURN.lock:
-        before = ctx.prec
-        ctx.prec = bits
+
+    __slots__ = ("_before", "_bits")
+
+    def __init__(self, bits: int) -> None:
+        self._bits = bits
+
+    def __enter__(self) -> None:
+        _TURN.lock.acquire()
+        self._before = ctx.prec
         try:
-            yield
-        finally:
-            ctx.prec = before
+            ctx.prec = self._bits
+        except BaseException:
+            _TURN.lock.release()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        ctx.prec = self._before
+        _TURN.lock.release()
 
 
 def exact(value: Number, name: str = "value") -> Fraction:

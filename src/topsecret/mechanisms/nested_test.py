@@ -32,13 +32,16 @@ GROWTH = Fraction(6, 5)
 """s_j = 1.2^(j − 1): shorter lists, which lead by more, are tested with more noise."""
 COMMON = Fraction(1, 2)
 """The variance of the common part of the noise."""
+_ZERO = Rational(Fraction(0))
 
 
+@lru_cache(maxsize=16)
 def spreads(lists: int) -> tuple[Fraction, ...]:
     """s_1, …, s_J."""
     return tuple(GROWTH**j for j in range(lists))
 
 
+@lru_cache(maxsize=16)
 def own_variances(lists: int) -> tuple[Fraction, ...]:
     """s_j² − ½: what the noise of list j has beside the common part; 1 for a single list."""
     return tuple(s * s - COMMON for s in spreads(lists)) if lists > 1 else (Fraction(1),)
@@ -76,20 +79,22 @@ class NestedTest:
 
     def levels(self, strengths: Sequence[int | Fraction]) -> tuple[Fraction, ...]:
         """What N_j/σ must exceed for list j to pass."""
-        return tuple(
-            spread * self.quantile - (strength - 1) / self.sigma
-            for spread, strength in zip(spreads(self.lists), strengths, strict=True)
-        )
+        places = zip(spreads(self.lists), strengths, strict=True)
+        return tuple(self._level(spread, strength) for spread, strength in places)
+
+    def _level(self, spread: Fraction, strength: int | Fraction) -> Fraction:
+        return spread * self.quantile - (strength - 1) / self.sigma
 
     def draw(self, strengths: Sequence[int | Fraction], bits: BitSource) -> int | None:
         """The place of the longest list that passes, from 0; None if none does."""
-        levels = self.levels(strengths)
         if self.lists == 1:
-            return 0 if bernoulli(Above(levels[0]), bits) else None
-        common = Noisy(Rational(Fraction(0)), GAUSSIAN, Fraction(1), bits)
-        for place, (level, own) in enumerate(zip(levels, own_variances(self.lists), strict=True)):
-            noise = Noisy(Rational(Fraction(0)), GAUSSIAN, Fraction(1), bits)
-            if is_less(Rational(level), _Mixed(common, noise, own)):
+            return 0 if bernoulli(Above(self.levels(strengths)[0]), bits) else None
+        common = Noisy(_ZERO, GAUSSIAN, Fraction(1), bits)
+        owns = own_variances(self.lists)
+        tests = zip(spreads(self.lists), strengths, owns, strict=True)
+        for place, (spread, strength, own) in enumerate(tests):
+            noise = Noisy(_ZERO, GAUSSIAN, Fraction(1), bits)
+            if is_less(Rational(self._level(spread, strength)), _Mixed(common, noise, own)):
                 return place
         return None
 
@@ -121,8 +126,14 @@ class _Mixed:
     def ball(self, bits: int) -> arb:
         """A ball around the noise, from this many bits of both normals."""
         with precision(bits + 32):
-            common = ball(COMMON).sqrt() * self.common.ball(bits)
-            return common + ball(self.own).sqrt() * self.noise.ball(bits)
+            common = _root(COMMON, bits + 32) * self.common.ball(bits)
+            return common + _root(self.own, bits + 32) * self.noise.ball(bits)
+
+
+@lru_cache(maxsize=64)
+def _root(value: Fraction, bits: int) -> arb:
+    with precision(bits):
+        return ball(value).sqrt()
 
 
 @lru_cache(maxsize=4096)

@@ -14,15 +14,14 @@ from functools import cache
 from itertools import combinations
 from typing import Any
 
-import numpy as np
 from flint import arb
 from numpy.typing import NDArray
 
 from topsecret.exact.rounding import ball
 from topsecret.noise.bits import BitSource
 from topsecret.noise.distributions import GUMBEL
-from topsecret.noise.race import race
-from topsecret.noise.screening import ScoreGroups, openings
+from topsecret.noise.race import race, races_in_turn
+from topsecret.noise.screening import ScoreGroups
 
 Levels = tuple[tuple[int, Fraction], ...]
 """Runs of picks with one epsilon each, in the order of time."""
@@ -55,21 +54,8 @@ def in_units(levels: Levels, unit: int) -> Levels:
 
 def pick(field: ScoreGroups, levels: Levels, bits: BitSource) -> list[int]:
     """The groups that the picks name, in order."""
-    assert field.sizes is not None
-    left = field.sizes.copy()
-    picked: list[int] = []
-    drawn = openings(len(levels), field, GUMBEL, bits)
-    for (count, price), opening in zip(levels, drawn, strict=True):
-        running = np.flatnonzero(left)
-        sizes = left[running]
-        if opening is not None:
-            opening = opening.after(running, sizes != field.sizes[running])
-        here = ScoreGroups(field.scores[running], sizes)
-        groups = race(here, GUMBEL, 1 / price, count, bits, opening=opening)
-        won = running[groups]
-        left -= np.bincount(won, minlength=len(left))
-        picked += won.tolist()
-    return picked
+    turns = [(count, 1 / price) for count, price in levels]
+    return races_in_turn(field, turns, bits)
 
 
 def prune(strengths: NDArray[Any], removals: int, price: Fraction, bits: BitSource) -> list[int]:

@@ -18,7 +18,15 @@ from numpy.typing import NDArray
 
 from topsecret.accounting.absorption import LARGEST_ABSORBED, calibrate_absorbed
 from topsecret.accounting.profile import LARGEST_PICK, Profile
-from topsecret.accounting.tested import CELLS, FEW_STEPS, Branch, branch_profile, reach_of
+from topsecret.accounting.tested import (
+    CELLS,
+    FEW_STEPS,
+    FINE_CELLS,
+    MORE_STEPS,
+    Branch,
+    branch_profile,
+    reach_of,
+)
 
 _CLOSE = 1e-2
 """How far below the Gaussian a branch may stay, relative in delta: 6·10⁻⁴ of its price."""
@@ -91,7 +99,10 @@ def gaussian_deltas(mu: float, x: NDArray[np.float64]) -> NDArray[np.float64]:
 def price_of(unit: Branch, target: Target) -> Fraction:
     """The largest factor, or nearly, at which the branch and its test stay below G_μ*."""
     price = _closed_price(unit, target)
-    if unit.steps > FEW_STEPS and price * _largest(unit) < LARGEST_ABSORBED:
+    if (
+        unit.steps > (FEW_STEPS if target.choice else MORE_STEPS)
+        and price * _largest(unit) < LARGEST_ABSORBED
+    ):
         return price
     # A little below the guess: so the first try is close enough, most often.
     return _by_recursion(unit, target, float(rough_price_of(unit, target)) * (1 - 6e-4))
@@ -127,9 +138,14 @@ def _by_recursion(unit: Branch, target: Target, start: float) -> Fraction:
     slope = 0.75 * max(4.0, float(target.epsilon / Fraction(target.limit)) ** 2)
     price, low = min(most, start), 0.0
     before: tuple[float, float] | None = None
-    for _ in range(12):
+    cells = CELLS if target.choice else FINE_CELLS
+
+    def excess_at(price: float) -> float:
         branch = unit.scaled(_short(price))
-        excess = target.excess(branch_profile(branch, target.mu_squared, target.reach, CELLS))
+        return target.excess(branch_profile(branch, target.mu_squared, target.reach, cells))
+
+    for _ in range(12):
+        excess = excess_at(price)
         if excess <= 0:
             low = max(low, price)
             if excess > -_CLOSE or price == most:
@@ -141,8 +157,7 @@ def _by_recursion(unit: Branch, target: Target, start: float) -> Fraction:
         price = min(most, price * math.exp(-(excess + _CLOSE / 2) / slope))
     while low == 0.0:
         price *= 0.98
-        branch = unit.scaled(_short(price))
-        if target.excess(branch_profile(branch, target.mu_squared, target.reach, CELLS)) <= 0:
+        if excess_at(price) <= 0:
             low = price
     return _short(low)
 

@@ -98,7 +98,8 @@ class _Slots:
         named = int((counts > threshold).sum())  # the rows fall, so these are the first
         leads = np.append(counts[:named] - threshold, 0)
         starts = np.flatnonzero(np.append(True, leads[1:] != leads[:-1]))
-        sizes = np.diff(np.append(starts, named))
+        sizes = np.empty_like(starts)
+        np.subtract(starts[1:], starts[:-1], out=sizes[:-1])
         sizes[-1] = slots - named
         return cls(rows, leads[:-1], leads[starts], sizes, starts)
 
@@ -123,8 +124,11 @@ class _Slots:
 
 
 def _integers(values: list[int]) -> NDArray[Any]:
-    found = np.array(values) if values else np.zeros(0, dtype=np.int64)
-    if found.dtype == np.int64 and -(2**62) < found.min(initial=0) <= found.max(initial=0) < 2**62:
+    try:
+        found = np.fromiter(values, np.int64, len(values))
+    except OverflowError:
+        return np.array(values, dtype=np.object_)
+    if -(2**62) < found.min(initial=0) <= found.max(initial=0) < 2**62:
         return found
     return np.array(values, dtype=np.object_)
 

@@ -13,6 +13,8 @@ true value, and its *tail* P[noise > x]. All are of unit scale.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from functools import cache
 from typing import Protocol
 
@@ -20,7 +22,15 @@ import numpy as np
 from flint import arb
 
 from topsecret.exact.rounding import down, precision, up
-from topsecret.noise.enclosures import Bounds, Floats, log_bounds, survival_bounds
+from topsecret.noise.enclosures import (
+    Bounds,
+    Floats,
+    gumbels_around,
+    log_bounds,
+    survival_bounds,
+)
+
+_OPEN = (-math.inf, math.inf)
 
 
 class Noise(Protocol):
@@ -32,6 +42,13 @@ class Noise(Protocol):
 
     def bounds(self, first: Floats, last: Floats) -> Bounds:
         """Floats around the noise of every arrival time in [first, last]."""
+        ...
+
+    def around(self, words: Sequence[int], sizes: Sequence[int]) -> list[tuple[float, float]]:
+        """Floats around the noise of the first of each ``size`` items, from its first 64 bits.
+
+        −∞ and ∞ where balls must say more.
+        """
         ...
 
     def tail(self, level: arb) -> arb:
@@ -50,6 +67,10 @@ class Gumbel:
         """Floats around −ln S."""
         lower, upper = log_bounds(first, last)
         return -upper, -lower
+
+    def around(self, words: Sequence[int], sizes: Sequence[int]) -> list[tuple[float, float]]:
+        """Floats around −ln(S/size)."""
+        return gumbels_around(words, sizes)
 
     def tail(self, level: arb) -> arb:
         """1 − e^(−e^(−x))."""
@@ -70,6 +91,10 @@ class Exponential:
         """Floats around −ln(1 − e^(−S))."""
         lower, upper = log_bounds(*survival_bounds(first, last))
         return np.maximum(-upper, 0.0), -lower
+
+    def around(self, words: Sequence[int], sizes: Sequence[int]) -> list[tuple[float, float]]:
+        """Balls decide."""
+        return [_OPEN] * len(words)
 
     def tail(self, level: arb) -> arb:
         """e^(−x) for x ≥ 0, else 1."""
@@ -114,6 +139,10 @@ class Laplace:
         top = np.where(before, near[1], np.where(after, far[1], np.maximum(near[1], far[1])))
         return bottom, top
 
+    def around(self, words: Sequence[int], sizes: Sequence[int]) -> list[tuple[float, float]]:
+        """Balls decide."""
+        return [_OPEN] * len(words)
+
     def tail(self, level: arb) -> arb:
         """½e^(−x) for x ≥ 0, else 1 − ½e^x."""
         if level >= 0:
@@ -146,6 +175,10 @@ class Gaussian:
         top = np.where(before >= 0, upper[np.maximum(before, 0)], np.inf)
         bottom = np.where(after < len(nodes), lower[np.minimum(after, len(nodes) - 1)], -np.inf)
         return bottom, top
+
+    def around(self, words: Sequence[int], sizes: Sequence[int]) -> list[tuple[float, float]]:
+        """Balls decide."""
+        return [_OPEN] * len(words)
 
     def tail(self, level: arb) -> arb:
         """½·erfc(x/√2)."""

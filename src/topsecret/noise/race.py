@@ -21,17 +21,44 @@ from __future__ import annotations
 
 import heapq
 import math
+from collections import Counter
+from collections.abc import Sequence
 from fractions import Fraction
+from itertools import accumulate
+from operator import attrgetter
 
+import numpy as np
 from flint import arb, fmpq
 
 from topsecret.exact.rounding import down, precision, up
 from topsecret.noise.bits import BitSource, Uniform
-from topsecret.noise.distributions import Noise
+from topsecret.noise.distributions import GUMBEL, Noise
+from topsecret.noise.enclosures import WHOLE, gumbel_bounds
 from topsecret.noise.reals import FIRST_BITS, Real, Shifted
-from topsecret.noise.screening import WORD, Opening, ScoreGroups, contenders
+from topsecret.noise.screening import (
+    WORD,
+    ScoreGroups,
+    Screen,
+    Start,
+    as_divisor,
+    contenders,
+    draw_words,
+    few,
+    head_start_bounds,
+    kth_largest,
+    one_around,
+    sum_bounds,
+)
 
-__all__ = ["EXTRA", "Runner", "ScoreGroups", "race"]
+__all__ = ["EXTRA", "Runner", "ScoreGroups", "race", "races_in_turn"]
+
+_FEW = 24
+"""Up to so many groups plain floats are faster than arrays,"""
+_FEW_IN_BALLS = 12
+"""and up to so many balls alone, for a noise that has no plain floats."""
+_TOGETHER = range(12, 2_049)
+"""How many groups are screened for several races at once."""
+_LOWER = attrgetter("lower")
 
 EXTRA = -1
 """The index by which the race names its extra runner."""
@@ -175,19 +202,51 @@ def race(
     count: int,
     bits: BitSource,
     extra: Real | None = None,
-    opening: Opening | None = None,
 ) -> list[int]:
     """The groups of the ``count`` largest noisy scores, best first; fewer when all have come in.
 
     ``extra`` is one more runner of size one whose score *over the scale* is a computable real; it
-    is named ``EXTRA``, and the race ends when it comes in. An ``opening`` is what ``openings`` drew
-    for this race and no other.
+    is named ``EXTRA``, and the race ends when it comes in.
     """
+    if count < 1:
+        return []
     reference = field.highest()
-    found = contenders(field, reference, noise, scale, count, bits, opening)
-    if extra is None and (order := found.decided(count)) is not None:
+    if len(field.scores) <= (_FEW if noise is GUMBEL else _FEW_IN_BALLS):
+        starts = few(field, reference, noise, scale, bits)
+        order = decided(starts, count) if extra is None else None
+    else:
+        found = contenders(field, reference, noise, scale, count, bits)
+        order = found.decided(count) if extra is None else None
+        starts = found.starts() if order is None else []
+    if order is not None:
         return order
-    starts = found.starts()
+    return run(starts, field, reference, noise, scale, count, bits, extra)
+
+
+def decided(starts: list[Start], count: int) -> list[int] | None:
+    """What ``Contenders.decided`` says, for few of them."""
+    order = sorted(starts, key=_LOWER, reverse=True)
+    later = -math.inf
+    for place in range(len(order) - 1, -1, -1):
+        _, size, _, lower, upper = order[place]
+        if place < count and not (lower > later and size == 1):
+            return None
+        if upper > later:
+            later = upper
+    return [start.group for start in order[:count]]
+
+
+def run(
+    starts: list[Start],
+    field: ScoreGroups,
+    reference: Fraction,
+    noise: Noise,
+    scale: Fraction,
+    count: int,
+    bits: BitSource,
+    extra: Real | None = None,
+) -> list[int]:
+    """The race among those who may win, decided by balls where floats leave it open."""
     uniforms = [Uniform(bits, start.word, WORD) for start in starts]
     heads = [HeadStart(field, start.group, reference, scale) for start in starts]
     runners: list[Runner] = []
@@ -195,7 +254,7 @@ def race(
         runner = Runner(start.group, head_start, noise, start.size, Leg(uniform, start.size))
         runner.lower, runner.upper = start.lower, start.upper
         runners.append(runner)
-    if starts and starts[0].upper == math.inf:  # few: no floats were asked, all need their balls
+    if starts and all(start.upper == math.inf for start in starts):  # all need their balls
         _first_balls(runners, heads, uniforms)
     if extra is not None:
         shifted = Shifted(extra, -reference / scale)
@@ -213,4 +272,95 @@ def race(
             heapq.heapreplace(runners, winner.next(bits))
         else:
             heapq.heappop(runners)
+    return finish
+
+
+def races_in_turn(
+    field: ScoreGroups, turns: Sequence[tuple[int, Fraction]], bits: BitSource
+) -> list[int]:
+    """The groups that win several Gumbel races, from how many each names and its scale.
+
+    Guarantee: each race has, given the earlier ones, exactly the law of ``race`` among the items
+    that these left.
+
+    >>> import numpy as np
+    >>> from topsecret.noise.bits import SystemBits
+    >>> field = ScoreGroups(np.array([10**9, 0]), np.array([1, 10**18]))
+    >>> races_in_turn(field, [(2, Fraction(1)), (1, Fraction(2))], SystemBits())
+    [0, 1, 1]
+    """
+    assert field.sizes is not None
+    present = np.flatnonzero(field.sizes)
+    sizes = field.sizes[present]
+    here = ScoreGroups(field.scores[present], sizes)
+    floats = not any(math.isnan(as_divisor(scale)) for _, scale in turns)
+    if len(present) in _TOGETHER and floats and sizes.max() < WHOLE:
+        won = _together(here, turns, bits)
+    else:
+        won = _one_by_one(here, turns, bits)
+    return present[won].tolist()  # type: ignore[no-any-return]
+
+
+def _one_by_one(
+    field: ScoreGroups, turns: Sequence[tuple[int, Fraction]], bits: BitSource
+) -> list[int]:
+    assert field.sizes is not None
+    left = field.sizes.copy()
+    finish: list[int] = []
+    for count, scale in turns:
+        running = np.flatnonzero(left)
+        here = ScoreGroups(field.scores[running], left[running])
+        won = running[race(here, GUMBEL, scale, count, bits)]
+        left -= np.bincount(won, minlength=len(left))
+        finish += won.tolist()
+    return finish
+
+
+def _together(
+    field: ScoreGroups, turns: Sequence[tuple[int, Fraction]], bits: BitSource
+) -> list[int]:
+    """One screen for all races.
+
+    Every race has its own words, and floats enclose the first arrival of every group as large as
+    it is at the beginning. When a race begins, at most b items are gone, so at most b groups have
+    become smaller. Of the b + c groups with the largest lower bounds at least c are unchanged, each
+    with an item above its bound: the (b + c)-th largest lower bound is one of the c-th largest
+    noisy score. A smaller group arrives later with the same uniform, so its upper bound stays
+    valid; whoever lies below that level does not win.
+    """
+    assert field.sizes is not None
+    races, total = len(turns), len(field.scores)
+    reference = field.highest()
+    differences = Screen(field, reference, GUMBEL, turns[0][1]).differences(np.arange(total))
+    divisors = [as_divisor(scale) for _, scale in turns]
+    words = draw_words(races * total, bits)
+    drawn = gumbel_bounds(words, np.tile(field.sizes.astype(np.float64), races))
+    starts = head_start_bounds(differences, np.array(divisors)[:, None])
+    shape = races, total
+    lower, upper = sum_bounds(starts, (drawn[0].reshape(shape), drawn[1].reshape(shape)))
+    named = accumulate(count for count, _ in turns)
+    levels = [kth_largest(row, most) for row, most in zip(lower, named, strict=True)]
+    keep = upper >= np.array(levels)[:, None]
+    in_race, group = keep.nonzero()
+    columns = group, field.sizes[group], words.reshape(shape)[keep], lower[keep], upper[keep]
+    kept = list(map(Start, *(column.tolist() for column in columns)))
+    ends = np.cumsum(np.bincount(in_race, minlength=races)).tolist()
+    taken: Counter[int] = Counter()
+    finish: list[int] = []
+    for turn, (count, scale) in enumerate(turns):
+        contenders = []
+        for start in kept[ends[turn - 1] if turn else 0 : ends[turn]]:
+            gone = taken.get(start.group, 0)
+            if gone == 0:
+                contenders.append(start)
+            elif gone < start.size:
+                left = start.size - gone
+                around = GUMBEL.around([start.word], [left])[0]
+                low, high = one_around(float(differences[start.group]), divisors[turn], around)
+                contenders.append(Start(start.group, left, start.word, low, high))
+        won = decided(contenders, count)
+        if won is None:
+            won = run(contenders, field, reference, GUMBEL, scale, count, bits)
+        taken.update(won)
+        finish += won
     return finish

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from flint import arb, fmpq
@@ -31,9 +31,7 @@ from topsecret.noise.enclosures import Bounds, Floats, arrival_bounds
 WORD = 64
 """How many bits of its uniform each contender has shown."""
 
-_BY_HAND = 12
 _ALL_AT_ONCE = 16_384
-_TOGETHER = 2_048
 _HEAD = 4_096
 _ROUND = 2.0**-50  # eight units roundoff: more than the three operations it stands for
 _FLOOR = -1e300
@@ -83,9 +81,8 @@ class ScoreGroups:
         return self.score(int(np.argmax(self.scores))) if len(self.scores) else Fraction(0)
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Start:
-    """One group that may win: its uniform's first bits and its noisy score, enclosed."""
+class Start(NamedTuple):
+    """One group that may win: its uniform's first bits and its noisy score, enclosed. Secret."""
 
     group: int
     size: int
@@ -93,48 +90,8 @@ class Start:
     lower: float
     upper: float
 
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Opening:
-    """The first bits of each group's uniform, and floats around the noise of its first arrival."""
-
-    words: Words
-    lower: Floats
-    upper: Floats
-
-    @classmethod
-    def of(cls, words: Words, sizes: NDArray[Any] | None, noise: Noise) -> Opening:
-        """What these words tell."""
-        first, last = arrival_bounds(*uniform_bounds(words))
-        if sizes is not None:
-            sizes = sizes.astype(np.float64)
-            first = first / sizes * (1.0 - _ROUND)
-            last = last / sizes * (1.0 + _ROUND)
-        return cls(words, *noise.bounds(first, last))
-
-    def after(self, running: Indices, smaller: NDArray[np.bool_]) -> Opening:
-        """The same for the groups still running, some of them smaller than when this was drawn.
-
-        A smaller group arrives later with the same uniform: the upper bound of its noise stays
-        valid, the lower one is given up.
-        """
-        lower = np.where(smaller, -np.inf, self.lower[running])
-        return Opening(self.words[running], lower, self.upper[running])
-
-
-def openings(races: int, field: ScoreGroups, noise: Noise, bits: BitSource) -> list[Opening | None]:
-    """The openings of several races over one field, worked out in one pass.
-
-    None where the field is so large that each race had better look at its head first. Groups
-    without items may be in the field as long as they do not run.
-    """
-    total = len(field.scores)
-    if not _BY_HAND < total <= _TOGETHER:
-        return [None] * races
-    sizes = None if field.sizes is None else np.tile(np.maximum(field.sizes, 1), races)
-    drawn = Opening.of(draw_words(races * total, bits), sizes, noise)
-    cuts = [slice(race * total, (race + 1) * total) for race in range(races)]
-    return [Opening(drawn.words[cut], drawn.lower[cut], drawn.upper[cut]) for cut in cuts]
+    def __repr__(self) -> str:
+        return "Start()"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -171,6 +128,40 @@ class Contenders:
         return list(map(Start, groups, sizes, words, lower, upper))
 
 
+def few(
+    field: ScoreGroups, reference: Fraction, noise: Noise, scale: Fraction, bits: BitSource
+) -> list[Start]:
+    """All groups of a field so small that arrays cost more than they save."""
+    words = draw_words(len(field.scores), bits).tolist()
+    sizes = [1] * len(words) if field.sizes is None else field.sizes.tolist()
+    divisor, noises = as_divisor(scale), noise.around(words, sizes)
+    highest = float(reference) if field.scores.dtype.kind == "f" else reference.numerator
+    starts = []
+    for group, score in enumerate(field.scores.tolist()):
+        lower, upper = one_around(score - highest, divisor, noises[group])
+        starts.append(Start(group, sizes[group], words[group], lower, upper))
+    return starts
+
+
+def one_around(
+    difference: float, divisor: float, noise: tuple[float, float]
+) -> tuple[float, float]:
+    """What ``Screen.bounds`` says of one group, in plain floats."""
+    try:
+        start = difference / divisor
+    except OverflowError:  # a whole number beyond the floats
+        start = math.nan
+    if not _FLOOR < start <= 0.0:
+        return -math.inf, math.inf
+    least, most = noise
+    # The head start has an error of three roundings, the sum one more.
+    slack = _ROUND * (1e-200 - 2.0 * start)
+    return (
+        start + least - slack - _ROUND * abs(least),
+        start + most + slack + _ROUND * abs(most),
+    )
+
+
 def contenders(
     field: ScoreGroups,
     reference: Fraction,
@@ -178,25 +169,14 @@ def contenders(
     scale: Fraction,
     count: int,
     bits: BitSource,
-    opening: Opening | None = None,
 ) -> Contenders:
     """All groups that may hold one of the ``count`` largest noisy scores.
 
-    Bounds are on (score − reference)/scale + noise. An ``opening`` drawn before is used once.
+    Bounds are on (score − reference)/scale + noise.
     """
     total = len(field.scores)
-    if count < 1:
-        total = 0
-    if opening is None and total <= _BY_HAND:
-        # Arrays cost more than they save: let balls decide everything.
-        everyone, open_ended = np.arange(total), np.full(total, np.inf)
-        sizes = None if field.sizes is None else field.sizes[:total]
-        return Contenders(everyone, sizes, draw_words(total, bits), -open_ended, open_ended)
     screen = Screen(field, reference, noise, scale)
-    if opening is not None:
-        groups, words = np.arange(total), opening.words
-        lower, upper = screen.around(groups, opening)
-    elif total <= _ALL_AT_ONCE or total <= 4 * count:  # below, somebody is outside the head
+    if total <= _ALL_AT_ONCE or total <= 4 * count:  # below, somebody is outside the head
         groups = np.arange(total)
         words = draw_words(total, bits)
         lower, upper = screen.bounds(groups, words)
@@ -204,14 +184,14 @@ def contenders(
         head, highest_outside = screen.head(max(_HEAD, 4 * count))
         head_words = draw_words(len(head), bits)
         head_bounds = screen.bounds(head, head_words)
-        level = _kth_largest(head_bounds[0], count)
+        level = kth_largest(head_bounds[0], count)
         rest, rest_words = screen.late_comers(head, level - highest_outside, bits)
         rest_bounds = screen.bounds(rest, rest_words)
         groups = np.concatenate([head, rest])
         words = np.concatenate([head_words, rest_words])
         lower = np.concatenate([head_bounds[0], rest_bounds[0]])
         upper = np.concatenate([head_bounds[1], rest_bounds[1]])
-    keep = np.flatnonzero(upper >= _kth_largest(lower, count))
+    keep = np.flatnonzero(upper >= kth_largest(lower, count))
     kept = groups[keep]
     sizes = None if field.sizes is None else field.sizes[kept]
     return Contenders(kept, sizes, words[keep], lower[keep], upper[keep])
@@ -222,7 +202,8 @@ def draw_words(size: int, bits: BitSource) -> Words:
     return np.frombuffer(bits.take(8 * size), dtype=np.uint64)
 
 
-def _kth_largest(values: Floats, k: int) -> float:
+def kth_largest(values: Floats, k: int) -> float:
+    """The k-th largest of the values; −∞ where all are wanted."""
     if k >= len(values):
         return -math.inf
     return float(np.partition(values, len(values) - k)[len(values) - k])
@@ -237,36 +218,20 @@ class Screen:
         self._field = field
         self._reference = reference
         self._noise = noise
-        self._scale = _divisor(scale)
+        self._scale = as_divisor(scale)
 
     def bounds(self, groups: Indices, words: Words) -> Bounds:
         """Floats around the noisy score of each group's first arrival."""
         sizes = None if self._field.sizes is None else self._field.sizes[groups]
-        return self.around(groups, Opening.of(words, sizes, self._noise))
-
-    def around(self, groups: Indices, opening: Opening) -> Bounds:
-        """Floats around head start plus noise."""
-        start_lower, start_upper = self._head_starts(groups)
-        with np.errstate(over="ignore"):
-            lower = start_lower + opening.lower
-            lower -= _ROUND * (np.abs(start_lower) + np.abs(opening.lower))
-            upper = start_upper + opening.upper
-            upper += _ROUND * (np.abs(start_upper) + np.abs(opening.upper))
-        return lower, upper
+        return sum_bounds(self._head_starts(groups), noise_bounds(words, sizes, self._noise))
 
     def _head_starts(self, groups: Indices) -> Bounds:
         """Floats around (score − reference)/scale, which is at most 0."""
         if math.isnan(self._scale):  # a scale that floats cannot hold: everything stays open
             return np.full(len(groups), -np.inf), np.zeros(len(groups))
-        with np.errstate(over="ignore"):
-            difference = self._differences(groups)
-            lower = difference / self._scale * (1.0 + _ROUND) - 1e-300
-            # −∞ stands for a number that is too large for a float: from above it is the largest.
-            start = np.maximum(np.maximum(difference, -_LARGEST) / self._scale, _FLOOR)
-            upper = np.minimum(start * (1.0 - _ROUND) + 1e-300, 0.0)
-        return lower, upper
+        return head_start_bounds(self.differences(groups), self._scale)
 
-    def _differences(self, groups: Indices) -> Floats:
+    def differences(self, groups: Indices) -> Floats:
         """score − reference, each with a relative error of at most one unit roundoff."""
         scores = self._field.scores[groups]
         if scores.dtype == np.float64:
@@ -320,6 +285,35 @@ class Screen:
         return prefixes <= limits
 
 
+def head_start_bounds(differences: Floats, divisor: float | Floats) -> Bounds:
+    """Floats around difference/divisor, which is at most 0."""
+    with np.errstate(over="ignore"):
+        lower = differences / divisor * (1.0 + _ROUND) - 1e-300
+        # −∞ stands for a number that is too large for a float: from above it is the largest.
+        start = np.maximum(np.maximum(differences, -_LARGEST) / divisor, _FLOOR)
+        return lower, np.minimum(start * (1.0 - _ROUND) + 1e-300, 0.0)
+
+
+def noise_bounds(words: Words, sizes: NDArray[Any] | None, noise: Noise) -> Bounds:
+    """Floats around the noise of the first arrivals that these words tell."""
+    first, last = arrival_bounds(*uniform_bounds(words))
+    if sizes is not None:
+        sizes = sizes.astype(np.float64)
+        first = first / sizes * (1.0 - _ROUND)
+        last = last / sizes * (1.0 + _ROUND)
+    return noise.bounds(first, last)
+
+
+def sum_bounds(starts: Bounds, noise: Bounds) -> Bounds:
+    """Floats around head start plus noise."""
+    with np.errstate(over="ignore"):
+        lower = starts[0] + noise[0]
+        lower -= _ROUND * (np.abs(starts[0]) + np.abs(noise[0]))
+        upper = starts[1] + noise[1]
+        upper += _ROUND * (np.abs(starts[1]) + np.abs(noise[1]))
+    return lower, upper
+
+
 def uniform_bounds(words: Words) -> Bounds:
     """Floats around the uniform whose first 64 bits are the word."""
     value = words.astype(np.float64)  # one rounding, relative error at most 2⁻⁵³
@@ -328,7 +322,7 @@ def uniform_bounds(words: Words) -> Bounds:
     return lower, np.minimum(upper, 1.0)
 
 
-def _divisor(scale: Fraction) -> float:
+def as_divisor(scale: Fraction) -> float:
     """The scale as a float; NaN for one that floats cannot hold with room to spare."""
     digits = scale.numerator.bit_length() - scale.denominator.bit_length()
     return float(scale) if abs(digits) < 960 else math.nan

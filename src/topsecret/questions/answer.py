@@ -232,10 +232,10 @@ def counted(
     queries: Sequence[CountQuery],
     count_persons: bool = False,
     weights: Weights | None = None,
-) -> Iterator[tuple[list[Histogram], int | None]]:
+) -> Iterator[tuple[list[Histogram], list[int] | None]]:
     """The secret counts of each list, of one moment of the data where the source can do that.
 
-    With ``count_persons`` also how many persons they are of, at the same moment; with ``weights``
+    With ``count_persons`` also how many persons each is of, at the same moment; with ``weights``
     the sums of weights beside the counts.
     """
     if weights is not None:
@@ -261,15 +261,14 @@ def counted(
         from topsecret.sources.domains.counted_domain import counted_domains
 
         with counted_domains(_engine(source), queries) as domains:
-            everybody = domains[0].persons() if count_persons else None
+            everybody = [domain.persons() for domain in domains] if count_persons else None
             yield [Histogram(GroupedTable(domain)) for domain in domains], everybody
         return
     everybody = None
     if count_persons:
         from topsecret.sources.session import leading_counts_and_persons
 
-        leading, everybody = leading_counts_and_persons(_engine(source), queries[0])
-        lists = [leading]
+        lists, everybody = leading_counts_and_persons(_engine(source), queries)
     elif len(queries) == 1:
         lists = [source.leading_counts(queries[0])]
     else:
@@ -328,14 +327,15 @@ def _released(
     plan: Plan,
     source: Source,
     histograms: Sequence[Histogram],
-    persons: int | None,
+    persons: Sequence[int] | None,
 ) -> tuple[Answer, int]:
     """The answer with its receipt, and how many symbols were released."""
     groups = question.groups
     names = [""] if groups is None else [f"{groups.name} = {value}" for value in groups.values]
+    everybody = [None] * len(names) if persons is None else persons
     lists = [
-        _release(question, plan.each, source, name, histogram, persons)
-        for name, histogram in zip(names, histograms, strict=True)
+        _release(question, plan.each, source, name, histogram, number)
+        for name, histogram, number in zip(names, histograms, everybody, strict=True)
     ]
     symbols = sum(number for _, number in lists)
     if groups is None:

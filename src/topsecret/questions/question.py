@@ -266,11 +266,8 @@ class Question:
                     "leave one of them out"
                 )
         noisy = _counts_budget(counts_part, counts_share) if counts else None
-        if count_persons and (not counts or groups is not None):
-            raise InvalidParameter(
-                "count_persons=True needs counts=True and one list; "
-                + ("leave the groups out" if counts else "add counts=True")
-            )
+        if count_persons and not counts:
+            raise InvalidParameter("count_persons=True needs counts=True; add counts=True")
         return cls(counted, numbers, mechanism, noisy, groups, version, count_persons)
 
     @property

@@ -1,7 +1,7 @@
 """What items are ranked by beside persons: rows and sums, each clipped person by person.
 
->>> measure_of("rows", max_per_item=5)
-Measure(most=5, column=None, digits=0)
+>>> measure_of("rows", max_per_item=5).most
+5
 >>> measure_of(Sum("price", unit="0.01"), max_per_item=50).sensitivity
 5000
 >>> measure_of("persons") is None

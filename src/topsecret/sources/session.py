@@ -23,7 +23,12 @@ from topsecret.errors import (
 from topsecret.sources.domains.domain import Column, FileColumn
 from topsecret.sources.source import CountQuery, LeadingCounts, Schema
 from topsecret.sources.sql.dialects import check_dialect
-from topsecret.sources.sql.groups import counts_by_group, leading_by_group, numbered
+from topsecret.sources.sql.groups import (
+    counts_by_group,
+    leading_by_group,
+    numbered,
+    persons_by_group,
+)
 from topsecret.sources.sql.rendering import rendered
 from topsecret.sources.sql.statements import leading_counts as ranking
 from topsecret.sources.sql.statements import number_of_persons
@@ -104,16 +109,20 @@ def leading_counts_of(engine: Engine, queries: Sequence[CountQuery]) -> list[Lea
 
     Groups that each person is in one of are counted together, by one statement.
     """
-    found: list[LeadingCounts] = []
     with engine.session(queries[0]) as session:
-        check(session, *queries)
-        if queries[0].home is not None:
-            return _of_groups(session, queries)
-        for query in queries:
-            with charged(after_rows=bool(found)):
-                rows = session.run(statement(session, query))
-            with charged(after_rows=True):
-                found.append(items_of(session, query, rows))
+        return _lists(session, queries)
+
+
+def _lists(session: Session, queries: Sequence[CountQuery]) -> list[LeadingCounts]:
+    check(session, *queries)
+    if queries[0].home is not None:
+        return _of_groups(session, queries)
+    found: list[LeadingCounts] = []
+    for query in queries:
+        with charged(after_rows=bool(found)):
+            rows = session.run(statement(session, query))
+        with charged(after_rows=True):
+            found.append(items_of(session, query, rows))
     return found
 
 
@@ -192,11 +201,32 @@ def refused_for_schema(build: Callable[[], object]) -> None:
         raise WrongForSchema(message)
 
 
-def leading_counts_and_persons(engine: Engine, query: CountQuery) -> tuple[LeadingCounts, int]:
-    """The leading counts and the number of all persons, of one moment of the data."""
-    with engine.session(query) as session:
-        found = items_of(session, query, session.run(statement(session, query)))
-        return found, persons(session, query)
+def leading_counts_and_persons(
+    engine: Engine, queries: Sequence[CountQuery]
+) -> tuple[list[LeadingCounts], list[int]]:
+    """The leading counts and the number of all persons of each question, of one moment."""
+    with engine.session(queries[0]) as session:
+        found = _lists(session, queries)
+        return found, persons_of(session, queries)
+
+
+def persons_of(
+    session: Session, queries: Sequence[CountQuery], members: exp.Expression | None = None
+) -> list[int]:
+    """How many persons the counts of each question are of, asked after the counts.
+
+    ``members`` are the items of a public domain where they decide which group a person is in.
+    """
+    query = queries[0]
+    if query.home is None:
+        return [persons(session, query) for query in queries]
+    with charged(after_rows=True):
+        events, schema = session.events(query.columns)
+        dialect = check_dialect(session.dialect)
+        select = persons_by_group(events, query, schema, dialect, members, session.once)
+        found = {int(home): int(number) for home, number in session.run(select)}
+    numbers = numbered(query)
+    return [found.get(numbers[each.home.group], 0) for each in queries if each.home is not None]
 
 
 def persons(session: Session, query: CountQuery) -> int:

@@ -11,6 +11,23 @@ Scope = Literal["all", "ask", "read", "metrics"]
 """What a key may do: all that its account may; ask and read; read; fetch the metrics alone."""
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 
+# Every browser also claims to be those below it.
+_BROWSERS = (
+    ("Edg", "Edge"),
+    ("OPR", "Opera"),
+    ("Firefox", "Firefox"),
+    ("Chrom", "Chrome"),
+    ("Safari", "Safari"),
+)
+_SYSTEMS = (
+    ("Android", "Android"),
+    ("iPhone", "iPhone"),
+    ("iPad", "iPad"),
+    ("Windows", "Windows"),
+    ("Mac OS", "Mac"),
+    ("Linux", "Linux"),
+)
+
 
 @dataclass(frozen=True, slots=True)
 class User:
@@ -56,6 +73,15 @@ class Session:
     agent: str
     here: bool = False
     """Whether it is the one that asks."""
+
+    @property
+    def browser(self) -> str:
+        """The browser and the system, as people call them."""
+        found = [
+            next((name for mark, name in marks if mark in self.agent), "")
+            for marks in (_BROWSERS, _SYSTEMS)
+        ]
+        return " on ".join(name for name in found if name) or self.agent[:40]
 
     @property
     def since(self) -> str:

@@ -58,6 +58,8 @@ class Line:
     """The noisy count as a part of the longest interval, in percent; None without counts."""
     low: float = 0.0
     high: float = 0.0
+    numbers: tuple[int, ...] = ()
+    """What was released of it: its noisy count and the interval, or how many persons at least."""
 
 
 def lines(job: Job) -> list[Line]:
@@ -69,14 +71,19 @@ def lines(job: Job) -> list[Line]:
     if release.counts is None:
         surely = release.at_least or ()
         words = [f"at least {count:,} people" for count in surely] or [""] * len(named)
-        return [Line(rank, label, said) for (rank, label), said in zip(named, words, strict=True)]
+        numbers: list[tuple[int, ...]] = [(count,) for count in surely] or [()] * len(named)
+        return [
+            Line(rank, label, said, numbers=told)
+            for (rank, label), said, told in zip(named, words, numbers, strict=True)
+        ]
     within = release.half_width or 0
     longest = max([1, *(count + within for count in release.counts)])
     found = []
     for place, ((rank, label), count) in enumerate(zip(named, release.counts, strict=True)):
         low, high = release.interval(place)
-        parts = [100 * max(0, value) / longest for value in (count, low, high)]
-        found.append(Line(rank, label, f"{count:,} ± {within:,} people", *parts))
+        width, *ends = (100 * max(0, value) / longest for value in (count, low, high))
+        said = f"{count:,} ± {within:,} people"
+        found.append(Line(rank, label, said, width, ends[0], ends[1], (count, max(0, low), high)))
     return found
 
 

@@ -17,7 +17,7 @@ from sqlglot import exp
 from topsecret.errors import SourceError
 from topsecret.sources.domains.domain import Interval, Listed
 from topsecret.sources.domains.domain_items import members
-from topsecret.sources.session import Engine, Session, charged, check, items_of, persons
+from topsecret.sources.session import Engine, Session, charged, check, items_of, persons_of
 from topsecret.sources.source import CountQuery, Item, LeadingCounts
 from topsecret.sources.sql.bounded_totals import bounded_totals
 from topsecret.sources.sql.dialects import ascending
@@ -38,10 +38,18 @@ SOME = 200
 class CountedDomain:
     """The counts of a public domain, kept by the engine while its session lasts. Secret."""
 
-    def __init__(self, session: Session, query: CountQuery, kept: exp.Expression, size: int | None):
+    def __init__(
+        self,
+        session: Session,
+        query: CountQuery,
+        kept: exp.Expression,
+        size: int | None,
+        members: exp.Expression | None = None,
+    ):
         self._session = session
         self._query = query
         self._kept = kept
+        self._members = members
         self.size = size
         """How many items the domain has; None where only what was observed counts. Public."""
 
@@ -83,7 +91,7 @@ class CountedDomain:
 
     def persons(self) -> int:
         """How many persons the counts are of."""
-        return persons(self._session, self._query)
+        return persons_of(self._session, [self._query], self._members)[0]
 
     def leading(self, rows: int) -> LeadingCounts:
         """The leading observed items, as for an unknown domain."""
@@ -239,7 +247,7 @@ def _counted_groups(session: Session, queries: Sequence[CountQuery]) -> list[Cou
         counts: Any = exp.select(*(column(name, "kept") for name in (*names, "persons")))
         counts = counts.from_(exp.alias_(kept.copy(), "kept", table=True, quoted=True)).where(mine)
         scores = counts if public is None else joined(public, counts.subquery(), names)
-        found.append(CountedDomain(session, one, scores.subquery(), size))
+        found.append(CountedDomain(session, one, scores.subquery(), size, public))
     return found
 
 

@@ -90,30 +90,72 @@ def counts_by_group(
 
     ``home`` is the group's number (``numbered``).
     """
-    assert query.home is not None
-    home = named(_home(query, schema, dialect), "home")
-    names = item_names(query)
-    measure = query.measure
-    amounts = [] if measure is None or measure.column is None else ["amount"]
-    kept = event_rows(events, query, schema, dialect, [home])
-    among = Condition(query.home.column, "in", query.home.groups)
-    kept = kept.where(*holds((among,), schema, dialect))
-    if members is not None:
-        kept = members_only(kept, names, members, ["home", *amounts])
+    # Rows are made distinct once most of them are gone.
+    kept = per_person(_at_home(query), query, ["home"])
+    counts = counted_pairs(kept, query, schema, dialect, ["home"])
+    return _with_homes(counts, events, query, schema, dialect, members, once)
+
+
+def persons_by_group(
+    events: exp.Expression,
+    query: CountQuery,
+    schema: Schema,
+    dialect: str,
+    members: exp.Expression | None = None,
+    once: Once = lambda select: select,
+) -> exp.Select:
+    """How many distinct persons every group has that has any: (home, persons).
+
+    *Guarantee.* A group's number moves whenever a count of that group does: the persons are those
+    of its pairs, in the groups that the counts have them in.
+    """
+    home = column("home", "everybody")
+    kept: Any = per_person(_at_home(query), query, ["home"])
+    pairs = derived(kept, "pairs")
+    everybody = exp.select(column("home", "pairs"), column("person", "pairs")).distinct()
+    counts: Any = exp.select(home, named(exp.Count(this=exp.Star()), "persons"))
+    counts = counts.from_(derived(everybody.from_(pairs), "everybody")).group_by(home.copy())
+    return _with_homes(counts, events, query, schema, dialect, members, once)
+
+
+def _at_home(query: CountQuery) -> exp.Select:
+    """The rows of each person's one group."""
+    names = (*item_names(query), "person", "home", *_amounts(query))
     same = exp.and_(
         exp.EQ(this=column("person", "read"), expression=column("person", "homes")),
         exp.EQ(this=column("home", "read"), expression=column("chosen", "homes")),
     )
-    # Rows are made distinct once most of them are gone.
-    at_home = (
-        exp.select(*(column(name, "read") for name in (*names, "person", "home", *amounts)))
+    return (
+        exp.select(*(column(name, "read") for name in names))
         .from_(_table("read"))
         .join(_table("homes"), on=same)
     )
-    counts = counted_pairs(per_person(at_home, query, ["home"]), query, schema, dialect, ["home"])
+
+
+def _with_homes(
+    counts: exp.Select,
+    events: exp.Expression,
+    query: CountQuery,
+    schema: Schema,
+    dialect: str,
+    members: exp.Expression | None,
+    once: Once,
+) -> exp.Select:
+    """The rows of all groups, read once, and each person's one group, in front of ``counts``."""
+    assert query.home is not None
+    home = named(_home(query, schema, dialect), "home")
+    kept = event_rows(events, query, schema, dialect, [home])
+    among = Condition(query.home.column, "in", query.home.groups)
+    kept = kept.where(*holds((among,), schema, dialect))
+    if members is not None:
+        kept = members_only(kept, item_names(query), members, ["home", *_amounts(query)])
     materialized = True if dialect in MATERIALIZED else None
     counts = counts.with_(_name("read"), as_=once(kept), materialized=materialized)
     return counts.with_(_name("homes"), as_=_homes(query, schema, dialect))
+
+
+def _amounts(query: CountQuery) -> list[str]:
+    return [] if query.measure is None or query.measure.column is None else ["amount"]
 
 
 def leading_by_group(counts: exp.Expression, query: CountQuery, dialect: str) -> exp.Select:

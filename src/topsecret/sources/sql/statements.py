@@ -164,7 +164,8 @@ def number_of_persons(
     """How many distinct persons have an item that counts, or could: one row, one number.
 
     *Guarantee.* It moves whenever a count of the query does: everybody who is in a count has a pair
-    here. A public list of items does not narrow it, which is allowed; groups are not asked.
+    here. A public list of items does not narrow it, which is allowed. Groups that each person is in
+    one of have ``persons_by_group``.
     """
     rows = derived(pairs(events, query, schema, dialect), "pairs")
     everybody = exp.select(column("person", "pairs")).distinct().from_(rows)
