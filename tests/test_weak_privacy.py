@@ -106,7 +106,7 @@ def test_the_usual_is_not_warned_of(way: str, place: Path) -> None:
 
 def test_a_warning_that_is_an_error_costs_nothing(place: Path, tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "book.db")
-    budget = Flexible.of(epsilon=9, delta=1e-3)
+    budget = Flexible.of(epsilon=900, delta=1e-3)
     ledger.open_budget("games", budget, person="each comparison", adjacency="outcomes")
     ledger.open_budget("visits", Flexible.of(epsilon=900, delta=1e-3), person="user")
     pays: dict[str, Any] = {"ledger": ledger, "dataset": "visits"}
