@@ -3,8 +3,8 @@
     python -m experiments E7b
 
 The sets are all of ``data.PERSONS`` with at most 60,000 pairs of a person and an item, and E7's
-Jakarta: the list was made for other experiments and the limit is for time, so that none was chosen
-for its outcome. Each library that needs a cap gets three, and the best is taken afterwards.
+Jakarta: the list was made for other experiments, and the limit, lowered three times, is for time.
+Each library that needs a cap gets three, and the best is taken afterwards.
 """
 
 from __future__ import annotations
@@ -248,8 +248,9 @@ def write(found: Sequence[Run], shapes: dict[str, Shape], skipped: list[str]) ->
         "how many items the median person has:",
         markdown(["data", "persons", "items", "items of a person", *LIBRARIES], table),
         "The rule for choosing the sets: all of `experiments/data.py` of which it is known who has "
-        f"what, up to {LARGEST:,} pairs of a person and an item (for time), and E7's Jakarta. "
-        "(1, 10⁻⁶) for each person with all their rows, one more or one less, no public "
+        f"what, up to {LARGEST:,} pairs of a person and an item (for time; the limit was lowered "
+        "three times while the first sets ran), and E7's Jakarta. (1, 10⁻⁶) for each person "
+        "with all their rows, one more or one less, no public "
         f"list of items. Means of {runs} runs, so differences under 0.05 mean little. Recall is "
         "the share of k that was named rightly, by distinct persons; an item tied with the k-th "
         "is right.",
