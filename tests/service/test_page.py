@@ -24,7 +24,7 @@ from topsecret.service.state import Parts
 from topsecret.sources.demo_data import write_checkins
 
 PAGE = PAGES["docs/service.md"]
-STARTING, OPENID, ASKING, OWNING = blocks("sh", PAGE)
+STARTING, OPENID, ASKING, IN_SQL, OWNING = blocks("sh", PAGE)
 (IMAGE,) = blocks("dockerfile", PAGE)
 EXAMPLE = "postgresql://reader@db.example.org/shop"
 KEY, ADDRESS = "tsk_…", "http://127.0.0.1:8000"
@@ -111,7 +111,7 @@ def test_the_questions_on_the_page_are_answered(
 
     key, job = parts.accounts.new_key("ann", "page"), ""
     answers: dict[str, Any] = {}
-    for step in steps(ASKING)[1:]:
+    for step in (*steps(ASKING)[1:], *steps(IN_SQL)):
         name = step.split("$SERVICE/api/v1/")[1].split()[0]
         if job and name == "answers/ID":
             _wait(server, key, job)
@@ -121,6 +121,7 @@ def test_the_questions_on_the_page_are_answered(
             job = answers[name]["id"]
     assert [one["name"] for one in answers["datasets"]] == ["checkins"]
     assert answers["datasets/checkins/plan"]["fits"]
+    assert answers["datasets/checkins/sql/plan"]["fits"]
     assert answers["datasets/checkins/ask"]["request_id"] == "monday"
     assert answers["answers/ID"]["state"] == "answered"
     assert len(answers["answers/ID"]["answer"]["items"]) == 10
