@@ -204,7 +204,7 @@ def test_a_cap_that_is_not_enforced_is_rejected():
 
 @pytest.mark.parametrize("setting", [GUMBEL, LIMITED, TESTED], ids=["gumbel", "limited", "tested"])
 def test_counts_that_are_not_charged_are_rejected(setting):
-    assert largest_excess(setting, claim=setting.mechanism.loss) > 0.1
+    assert largest_excess(setting, claim=setting.mechanism.loss) > 0.05
 
 
 def test_add_remove_noise_is_rejected_under_replace():

@@ -17,7 +17,10 @@ from topsecret.service import schema
 from topsecret.service.audit import Trail, faults
 from topsecret.service.witness import Witness
 
-QUIET = {"/api/v1/datasets/{dataset}/plan", "/api/v1/datasets/{dataset}/ask", "/datasets/{dataset}"}
+QUIET = {
+    *(f"/api/v1/datasets/{{dataset}}/{ending}" for ending in ("plan", "ask", "sql/plan", "sql")),
+    "/datasets/{dataset}",
+}
 DOORS = {"/login", "/setup"}
 """Noted in their own way, once somebody was let in."""
 

@@ -1,7 +1,6 @@
 """How a service runs: one frozen value that every worker process is started with.
 
 >>> from pathlib import Path
-from urllib.parse import urlsplit
 >>> settings = Settings(home=Path("/srv/topsecret"))
 >>> Settings.from_json(settings.to_json()) == settings
 True
