@@ -209,7 +209,9 @@ def _paint(figure: Any, middle: dict[Any, float], names: list[str], epsilons: An
 TEXT = """
 Micro-averaged F1 of the student on the test rows, mean ± standard deviation of the seeds, under
 `replace`, δ = 10⁻⁶. The soft student is `PateClassifier`'s default; its rule, its ridge and its
-threshold were found on made data. One part is owed to an earlier run on these sets, which showed
+threshold were found on made data.
+
+One part is owed to an earlier run on these sets, which showed
 the soft student behind on the smallest: that it names every label where the noise hides how often
 a label occurs (the limit itself is where made data break even, a deviation of .2 of a label's mean
 share; an earlier limit of a third, from a cruder made model, lost in three cells). It was known

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -15,8 +16,8 @@ from topsecret.counts.histogram import Histogram
 from topsecret.counts.weights import UNIT, Weights
 from topsecret.mechanisms import TestedOrWeighted, TestedTopK
 from topsecret.mechanisms.chosen_law import BinnedChoice
-from topsecret.mechanisms.private_choice import PrivateChoice, spread_of
-from topsecret.mechanisms.tested_or_weighted import Branches
+from topsecret.mechanisms.private_choice import PrivateChoice, spread_of, whole_score
+from topsecret.mechanisms.tested_or_weighted import Branches, bonus
 from topsecret.noise.bits import ReplayableBits
 from topsecret.verify import check_privacy
 from topsecret.verify.persons import PersonSets
@@ -75,6 +76,20 @@ def test_a_further_person_raises_both_scores_by_at_most_their_moves(
         largest = [max(old, new) for old, new in zip(largest, rises, strict=True)]
     # A count of 5 is within reach of both; their moves are no larger than they must be.
     assert all(found > 0.99 * limit for found, limit in zip(largest, most, strict=True))
+
+
+@pytest.mark.parametrize("k", [5, 10, 100])
+def test_large_counts_are_left_to_picks(k: int) -> None:
+    """Weights would name k items too, but those of people who hold few things."""
+    branches = TestedOrWeighted(k, 1.0, 1e-6).branches
+    most = 3 * int(branches.tested.schedule.lengths[0].needed_lead)
+    scores = [branches.picks_score([count] * k) for count in range(most)]
+    rises = [after - before for before, after in pairwise(scores)]
+    assert 0 <= min(rises) <= max(rises) <= branches.moves[0]
+    best_sums = branches.weights_score([10**6 * UNIT] * k)
+    whole = [whole_score(scores[-1] + bonus(k)), whole_score(best_sums)]
+    _, weights = branches.choice.law(whole)
+    assert weights < 0.001
 
 
 # --- wrong versions ---------------------------------------------------------------------------

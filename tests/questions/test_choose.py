@@ -33,9 +33,9 @@ def test_the_receipt_says_what_was_chosen_and_what_the_choice_cost() -> None:
         assert 0 < release.parameters["epsilon_of_the_choice"] < 0.2  # type: ignore[operator]
         assert 0.99 < release.epsilon <= 1
         assert "a twentieth of the budget chose" in release.threshold
-    assert "A private choice preferred weighted persons to tested picks." in few.ending
+    assert "Of two methods, a private choice took the weighted one." in few.ending
     assert few.at_least is not None
-    assert "A private choice preferred picks to weights." in many.ending
+    assert "Of two methods, a private choice took the one that tests the whole list." in many.ending
     assert many.at_least is None
     assert many.items
     assert few.items

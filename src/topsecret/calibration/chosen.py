@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from topsecret.calibration.prepared import EMPTY_ADVICE, Prepared, list_chosen
 from topsecret.calibration.question import Question
+from topsecret.calibration.unknown_domain import even_lead, likely_lead
 from topsecret.calibration.weighted import weights_of
 from topsecret.calibration.words import about
 from topsecret.exact.rounding import up
@@ -19,7 +20,7 @@ def tested_or_weighted(question: Question) -> Prepared:
     branches = mechanism.branches
     schedule, weights = branches.tested.schedule, mechanism.weights
     longest = schedule.lengths[0]
-    lead, threshold = about(up(longest.needed_lead)), about(up(branches.threshold))
+    threshold = about(up(branches.threshold))
     return Prepared(
         "tested-or-weighted",
         question,
@@ -37,14 +38,15 @@ def tested_or_weighted(question: Question) -> Prepared:
             "threshold": up(branches.threshold),
         },
         up(1 / longest.price),
-        f"a twentieth of the budget chose, with noise, between two rules. Picks: its list passes "
-        f"one test, for which its weakest item needs about {lead} persons more than the item of "
-        f"rank {depth + 1}. Weights: its weighted persons and noise of "
-        f"{about(up(branches.weighted.sigma))} exceed {threshold}, where persons with up to "
-        f"{weights.full_items} items count in full, those with n items about "
+        "it passes the rule of one of two methods; a twentieth of the budget chose, with noise, "
+        "which. Tested as a whole: the list passes half of the time when its last item is "
+        f"{about(even_lead(longest))} people ahead of the item ranked {depth + 1}, and 98% of the "
+        f"time at {about(likely_lead(longest))}. Weighted: the item's weighted people and noise "
+        f"of {about(up(branches.weighted.sigma))} exceed {threshold}; people with up to "
+        f"{weights.full_items} items count in full for each, those with n items about "
         f"√({weights.full_items}/n) for each, and at most {weights.most_items} items of a person "
         "count",
-        f"up to {k} items in order, by picks or by weights",
+        f"up to {k} items in order, by the method that was chosen",
         f"stands for items that cannot be named safely by the rule that was chosen; {EMPTY_ADVICE}",
         list_chosen,
         depth + 1,

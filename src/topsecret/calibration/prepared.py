@@ -185,8 +185,9 @@ def list_chosen(question: Question, selection: Selection) -> str:
     """For lists by one of two mechanisms, which of them was chosen privately."""
     if selection.branch == "weighted":
         ending = list_weighted(question, selection)
-        return f"{ending} A private choice preferred weighted persons to tested picks."
-    return f"{list_tested(question, selection)} A private choice preferred picks to weights."
+        return f"{ending} Of two methods, a private choice took the weighted one."
+    ending = list_tested(question, selection)
+    return f"{ending} Of two methods, a private choice took the one that tests the whole list."
 
 
 def set_ended(question: Question, selection: Selection) -> str:

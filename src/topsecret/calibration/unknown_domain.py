@@ -154,10 +154,11 @@ def tested_before(question: Question, mu_squared: Number) -> Prepared:
         up(1 / longest.price),
         "it is among the largest by noisy counts, and the list passes a noisy test of how far its "
         f"last item is ahead of the item ranked {depth + 1}. A list of {k} passes half of the time "
-        f"at {amount(question, _even(longest))} ahead and 98% of the time at "
-        f"{scaled(question, _likely(longest))}. With less, a shorter list is likely: the shortest "
-        f"that is tried passes half of the time at {scaled(question, _even(shortest))} and 98% at "
-        f"{scaled(question, _likely(shortest))}. If no item is that far ahead, the answer is "
+        f"at {amount(question, even_lead(longest))} ahead and 98% of the time at "
+        f"{scaled(question, likely_lead(longest))}. With less, a shorter list is likely: the "
+        "shortest that is tried passes half of the time at "
+        f"{scaled(question, even_lead(shortest))} and 98% at "
+        f"{scaled(question, likely_lead(shortest))}. If no item is that far ahead, the answer is "
         "likely to be empty",
         f"a list in order, of a privately chosen length up to {k}, or nothing",
         f"stands for the whole list: no part of it passed the test; {EMPTY_ADVICE}",
@@ -167,12 +168,12 @@ def tested_before(question: Question, mu_squared: Number) -> Prepared:
     )
 
 
-def _even(length: Length) -> float:
+def even_lead(length: Length) -> float:
     """The lead at which the test of a list is passed every other time."""
     return up(1 + length.test.sigma * length.test.quantile)
 
 
-def _likely(length: Length) -> float:
+def likely_lead(length: Length) -> float:
     """The lead at which it is passed 98% of the time: 2.054 standard deviations more."""
     return up(1 + length.test.sigma * (length.test.quantile + exact(2.054)))
 
