@@ -124,7 +124,7 @@ LIMITED = Setting(LimitedDomain(2, 3, 0.7, 0.001), levels=(0, 9, 14))
 EARLY = Setting(
     LimitedDomain(3, 3, 0.5, 1e-4), early_end=True, mu=Fraction(1, 4), levels=(0, 19, 22)
 )
-TESTED = Setting(TestedTopK(2, 3.0, 0.6, k_bar=3), mu=Fraction(3), levels=(0, 3, 6))
+TESTED = Setting(TestedTopK(2, 3.0, 0.6, k_bar=3), mu=Fraction(4), levels=(0, 3, 6))
 ONE_ITEM = LimitedDomain(2, 3, 0.7, 0.01, max_items=1)
 SETTINGS = {
     "gumbel": GUMBEL,
@@ -204,7 +204,7 @@ def test_a_cap_that_is_not_enforced_is_rejected():
 
 @pytest.mark.parametrize("setting", [GUMBEL, LIMITED, TESTED], ids=["gumbel", "limited", "tested"])
 def test_counts_that_are_not_charged_are_rejected(setting):
-    assert largest_excess(setting, claim=setting.mechanism.loss) > 0.05
+    assert largest_excess(setting, claim=setting.mechanism.loss) > 0.1
 
 
 def test_add_remove_noise_is_rejected_under_replace():
