@@ -43,11 +43,11 @@ Receipt
                  guarantee limits how much that can change the answer.
   Guarantee      epsilon = 0.9999 and delta = 1e-06: no one person makes any
                  outcome more than 2.72 times as likely, or as unlikely
-                 (e^epsilon), and by a probability of 1e-06 (delta, 1 in
-                 1,000,000) at most. Who guesses from the answer whether a
-                 person is in the data, at even odds before, is right at most
-                 73.2% of the time. This is about privacy; it does not say how
-                 accurate the list is.
+                 (e^epsilon), plus a probability of at most 1e-06 (delta, 1 in
+                 1,000,000). Who guesses from the answer whether a person is in
+                 the data, at even odds before, is right at most 73.2% of the
+                 time. This is about privacy; it does not say how accurate the
+                 list is.
   Not covered    what is true of many people at once; the rows themselves, where
                  they are kept; what other answers about the same people add.
                  This receipt may be shown with the list.

@@ -78,7 +78,7 @@ def guarantee(epsilon: float, delta: float, adjacency: Adjacency) -> str:
         rounded_up(math.nextafter(math.exp(epsilon), math.inf), 3) if epsilon < 20 else "e^epsilon"
     )
     added = (
-        f", and by a probability of {rounded_up(delta)} (delta, 1 in {_one_in(delta):,}) at most"
+        f", plus a probability of at most {rounded_up(delta)} (delta, 1 in {_one_in(delta):,})"
         if delta
         else ""
     )
