@@ -89,6 +89,7 @@ MAY_USE: dict[str, set[str]] = {
         "questions",
         "results",
         "sources.demo_data",
+        "sources.measures",  # what is ranked by, in public words and numbers
         "sources.interruption",  # a question is ended; how, its engine knows
         "sources.memory",
         "sources.relations",  # what a query in SQL asks, by its text and the schema
