@@ -40,6 +40,7 @@ MAY_USE: dict[str, set[str]] = {
         "mechanisms",
         "calibration",
         "results",
+        "sources.measures",  # what a person adds at most, in public numbers
     },
     "verify": {"errors", "exact", "noise", "accounting", "counts", "mechanisms"},
     # Votes and comparisons come as arrays, from whoever has them: no sources.

@@ -44,7 +44,7 @@ def asked_in_sql(datasets: Datasets, dataset: Dataset, query: str, epsilon: floa
     item = ", ".join(opened.titles)[:200]
     by = None
     if found.bound is not None and found.measure != "persons":
-        by = RankedBy(opened.amount, found.bound.unit, (found.bound.most,))
+        by = RankedBy(opened.amount or None, found.bound.unit, (found.bound.most,))
     return Asked(item, found.k, epsilon, (), counts, least, query, by)
 
 
