@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from topsecret.calibration import PUBLIC_DOMAIN, Prepared, Question, prepare
-from topsecret.mechanisms import TestedOrWeighted, TestedTopK
+from topsecret.mechanisms import Mechanism, TestedOrWeighted, TestedTopK
 from topsecret.planning import chances
 from topsecret.planning.tested import answer_chance, last_chance
 
@@ -37,9 +37,7 @@ def needed(name: str, question: Question) -> Leads:
     Leads(one=21, every=21, any_answer=None)
     """
     prepared = prepare(name, question)
-    mechanism = prepared.mechanism
-    if isinstance(mechanism, TestedOrWeighted):
-        mechanism = mechanism.branches.tested
+    mechanism = _picks(prepared)
     return Leads(
         needed_by_one(name, question),
         smallest(lambda lead: chance(prepared, lead).every),
@@ -53,11 +51,17 @@ def needed(name: str, question: Question) -> Leads:
 def needed_by_one(name: str, question: Question) -> int | None:
     """The first of the leads alone: all that a choice among mechanisms or a preview looks at."""
     prepared = prepare(name, question)
-    mechanism = prepared.mechanism
+    mechanism = _picks(prepared)
     if isinstance(mechanism, TestedTopK):  # the other scene takes most of the time
         k = question.length
         return smallest(lambda lead: last_chance(mechanism.schedule, mechanism.slots, lead, k))
     return smallest(lambda lead: chance(prepared, lead).one)
+
+
+def _picks(prepared: Prepared) -> Mechanism:
+    """The mechanism whose leads are looked at: of a choice with weighted persons, the picks."""
+    mechanism = prepared.mechanism
+    return mechanism.branches.tested if isinstance(mechanism, TestedOrWeighted) else mechanism
 
 
 def chance(prepared: Prepared, lead: int) -> chances.Chances:
