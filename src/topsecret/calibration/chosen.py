@@ -20,13 +20,14 @@ def tested_or_weighted(question: Question) -> Prepared:
     mechanism = TestedOrWeighted(k, question.epsilon, question.delta, depth, weights_of(question))
     branches = mechanism.branches
     schedule, weights = branches.tested.schedule, mechanism.weights
-    longest = schedule.lengths[0]
+    longest, shortest = schedule.lengths[0], schedule.lengths[-1]
     threshold = about(up(branches.threshold))
     rules = {
         TESTED: "the item is among the largest by noisy counts, and the whole list passes a noisy "
         f"test: half of the time when its last item is {about(even_lead(longest))} people ahead of "
         f"the item ranked {depth + 1} (0 people where there are fewer items), and 98% of the time "
-        f"at {about(likely_lead(longest))}",
+        f"at {about(likely_lead(longest))}. With less, a shorter list is likely, and an empty one "
+        f"if no item is {about(even_lead(shortest))} ahead",
         WEIGHTED: "the item's weighted people and noise of "
         f"{about(up(branches.weighted.sigma))} exceed {threshold}; people with up to "
         f"{weights.full_items} items count in full for each, those with n items about "
