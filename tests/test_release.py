@@ -40,21 +40,23 @@ Receipt
   Protected      each person, identified by the exact value of 'user', with all
                  their rows at once.
   Compared with  the same data with one person more or one person less: the
-                 guarantee limits how much that can change the answer.
+                 guarantee limits how much that can change how likely any answer
+                 is.
   Guarantee      epsilon = 0.9999 and delta = 1e-06: no one person makes any
                  outcome more than 2.72 times as likely, or as unlikely
-                 (e^epsilon), plus a probability of at most 1e-06 (delta, 1 in
-                 1,000,000). Who guesses from the answer whether a person is in
-                 the data, at even odds before, is right at most 73.2% of the
-                 time. This is about privacy; it does not say how accurate the
-                 list is.
+                 (e^epsilon), plus a probability of at most 1 in 1,000,000
+                 (delta), for each person and each answer. Who guesses from the
+                 answer whether a person is in the data, at even odds before, is
+                 right at most 73.2% of the time; which of two things a person
+                 did, 88.1%. This is about privacy; it does not say how accurate
+                 the list is.
   Not covered    what is true of many people at once; the rows themselves, where
                  they are kept; what other answers about the same people add.
                  This receipt may be shown with the list.
   The list       ended early, with 2 of 3 items: the next ones were too close
-                 together to be named safely. Noise took part in the choice:
-                 where items are nearly level, the wrong one may come first or
-                 be listed at all.
+                 together to be named safely. Random noise, which hides any one
+                 person, took part: where items are nearly level, the wrong one
+                 may come first or be listed at all.
   Missing items  an item that is not listed may be rare; it may have too few
                  people to be named safely; or it is common, and the noise put
                  others first. Missing never means that nobody has it.
@@ -64,7 +66,7 @@ Receipt
                  bound.
   Budget         not recorded: every answer about the same people, this question
                  asked again included, adds its epsilon and its delta. A ledger
-                 adds them up.
+                 adds them up, and refuses what exceeds a total.
   Made           2024-05-01 12:00:00 UTC by topsecret 0.1.
 """
 

@@ -165,7 +165,7 @@ def test_demo_writes_answers_and_says_what_next(tmp_path: Path) -> None:
     assert "Central Station" in done.stdout
     assert "by number of rows, each person's part bounded, at epsilon" in done.stdout
     assert "the data chose the bound, with noise" in done.stdout
-    assert "each person adds at most 200 of 'minutes' to one item" in done.stdout
+    assert "each person adds at most 200 of 'minutes' to each item" in done.stdout
     command = done.stdout.splitlines()[-1]
     assert f"topsecret top '{folder}/checkins.csv' --item place --person user" in command
     assert subprocess.run(command, shell=True, stdout=subprocess.PIPE, check=True).stdout

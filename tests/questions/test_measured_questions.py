@@ -71,7 +71,7 @@ def test_the_receipt_says_how_it_is_clipped_and_never_how_much(events: Path) -> 
     )
     receipt = dict(release.receipt)
     assert receipt["Clipped"] == (
-        "each person adds at most 7.5 of 'price' to one item; every value is rounded to the "
+        "each person adds at most 7.5 of 'price' to each item; every value is rounded to the "
         "nearest multiple of 0.01, negative values and what is no number count as 0; how much "
         "that changed is not told."
     )
@@ -97,7 +97,7 @@ def test_the_bound_may_be_chosen_privately(events: Path, tmp_path: Path) -> None
     assert bound in ("2", "5", "10")
     receipt = dict(release.receipt)
     assert receipt["Clipped"] == (
-        f"at most {bound} rows of each person count for one item; how much that changed is not "
+        f"at most {bound} rows of each person count for each item; how much that changed is not "
         "told; the data chose the bound, with noise, within the same guarantee."
     )
     assert "out of 10 public ones, for a twentieth of the budget" in receipt["Named when"]

@@ -25,7 +25,8 @@ EMPTY_ADVICE = (
 """What to ask instead after an empty list."""
 
 CHOSEN = (
-    "Of two methods the data chose one, with noise, so that the choice gives nobody away either:"
+    "The data decided, with noise so that this gives nobody away either, which of two methods it "
+    "is:"
 )
 
 Telling = Callable[[Question, Selection], str]

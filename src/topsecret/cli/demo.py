@@ -32,6 +32,7 @@ def demo(
     """
     from topsecret.cli.render import show
     from topsecret.questions.top_k import Sum, top_k
+    from topsecret.results.receipt import best_guess
     from topsecret.sources.demo_data import PERSONS, ROWS, write_checkins
 
     path = write_checkins(directory)
@@ -43,8 +44,9 @@ def demo(
     for question in (visits, minutes):
         _brief(top_k(path, **question))
     typer.echo(
-        "\nThese three are about the same people and add up: together at most epsilon = 3 and "
-        "delta = 3e-06."
+        "\nThese three are about the same people and add up. For whoever sees them all: at most "
+        f"epsilon = 3 and delta = 3e-06, and a guess whether a person is in the data is right at "
+        f"most {best_guess(3.0, 3e-6)}% of the time."
     )
     words = [*_program(), "top", str(path), "--item", "place", "--person", "user"]
     typer.echo("\nTry next, more places for less budget, and see the list end early:")

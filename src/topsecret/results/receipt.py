@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Lines = tuple[tuple[str, str], ...]
 
-LIMITED = "the guarantee limits how much that can change the answer"
+LIMITED = "the guarantee limits how much that can change how likely any answer is"
 TOSS: dict[Adjacency, str] = {
     "add-remove": "whether a person is in the data",
     "replace": "which of two sets of rows a person has",
@@ -61,7 +61,7 @@ def receipt_lines(release: Release) -> Lines:
 
 UNRECORDED = (
     "not recorded: every answer about the same people, this question asked again included, adds "
-    "its epsilon and its delta. A ledger adds them up."
+    "its epsilon and its delta. A ledger adds them up, and refuses what exceeds a total."
 )
 
 
@@ -78,7 +78,8 @@ def guarantee(epsilon: float, delta: float, adjacency: Adjacency) -> str:
         rounded_up(math.nextafter(math.exp(epsilon), math.inf), 3) if epsilon < 20 else "e^epsilon"
     )
     added = (
-        f", plus a probability of at most {rounded_up(delta)} (delta, 1 in {_one_in(delta):,})"
+        f", plus a probability of at most 1 in {_one_in(delta):,} (delta), for each person and "
+        "each answer"
         if delta
         else ""
     )
@@ -90,20 +91,31 @@ def guarantee(epsilon: float, delta: float, adjacency: Adjacency) -> str:
 
 
 def _guess(epsilon: float, delta: float, adjacency: Adjacency) -> str:
-    """How often the best guess between two neighbours is right: (e^ε + δ)/(1 + e^ε) at most.
+    """What the best guess between two possibilities for one person is worth, in words."""
+    if adjacency not in TOSS or (right := best_guess(epsilon, delta)) is None:
+        return ""
+    guessed = (
+        f" Who guesses from the answer {TOSS[adjacency]}, at even odds before, is right at most"
+    )
+    # Two versions of one person's rows are two steps apart: one person less, one person more.
+    twice = best_guess(2 * epsilon, delta * (1 + math.exp(epsilon)))
+    did = f"; which of two things a person did, {twice}%" if adjacency == "add-remove" else ""
+    return f"{guessed} {right}% of the time{did if twice else ''}."
 
-    P ≤ e^ε·Q + δ for every set of answers and its complement bounds a test's two errors by
-    e^ε·α + β ≥ 1 − δ and α + e^ε·β ≥ 1 − δ; add them (Kairouz, Oh and Viswanath 2015).
+
+def best_guess(epsilon: float, delta: float) -> str | None:
+    """How often the best guess between two neighbours is right, in percent; None near 100.
+
+    At most (e^ε + δ)/(1 + e^ε): P ≤ e^ε·Q + δ for every set of answers and its complement bounds a
+    test's two errors by e^ε·α + β ≥ 1 − δ and α + e^ε·β ≥ 1 − δ; add them (Kairouz, Oh and
+    Viswanath 2015).
+
+    >>> best_guess(1.0, 1e-6), best_guess(10.0, 1e-6)
+    ('73.2', None)
     """
     likely = math.exp(-epsilon)
     right = 100 * (1 + delta * likely) / (1 + likely)
-    if adjacency not in TOSS or right > 99.8:
-        return ""
-    shown = rounded_up(right * (1 + 1e-12), 3)  # the float's error is far below
-    return (
-        f" Who guesses from the answer {TOSS[adjacency]}, at even odds before, is right at most "
-        f"{shown}% of the time."
-    )
+    return None if right > 99.8 else rounded_up(right * (1 + 1e-12), 3)  # above the float's error
 
 
 def _one_in(delta: float) -> int:
@@ -116,8 +128,8 @@ def order_in_words(ordered: bool, any_items: bool) -> str:
     """What the order of a list is worth, as sentences after the one about its end."""
     if not ordered:
         return " Its order means nothing."
-    noisy = "Noise took part in the choice: where items are nearly level, the wrong one may come"
-    return f" {noisy} first or be listed at all." if any_items else ""
+    noisy = "Random noise, which hides any one person, took part: where items are nearly level, the"
+    return f" {noisy} wrong one may come first or be listed at all." if any_items else ""
 
 
 def _missing(release: Release) -> str:

@@ -147,12 +147,12 @@ class Measure:
             )
         if self.column is None:
             rows = "row" if self.most == 1 else "rows"
-            clipped = f"at most {self.bound} {rows} of each person count for one item"
+            clipped = f"at most {self.bound} {rows} of each person count for each item"
             return f"{clipped}; how much that changed is not told"
         unit = _decimal(1, self.digits)
         return (
-            f"each person adds at most {self.bound} of {self.column!r} to one item; every value is "
-            f"rounded to the nearest multiple of {unit}, negative values and what is no number "
+            f"each person adds at most {self.bound} of {self.column!r} to each item; every value "
+            f"is rounded to the nearest multiple of {unit}, negative values and what is no number "
             "count as 0; how much that changed is not told"
         )
 
