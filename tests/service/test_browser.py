@@ -1,11 +1,13 @@
 """The pages in a real browser: Debian's Chromium, driven by Playwright.
 
-Every page is checked for script errors and refused resources; screenshots are kept in
-``build/screenshots``.
+Every page is checked for script errors, refused resources and axe's rules, on a desktop and a
+phone, in light and in dark. ``TOPSECRET_SCREENSHOTS=1`` keeps a picture of each in
+``build/screenshots``, to look at.
 """
 
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,13 +16,21 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
 from serving import PASSWORD, PATIENCE, PLACES, SHOP, Server, write_events, write_table
+from sqlalchemy import update
 
 from topsecret.accounting import zcdp
 from topsecret.accounting.privacy_unit import PrivacyUnit
+from topsecret.errors import DataIndependentFailure
 from topsecret.ledger import Ledger, Price, Request
+from topsecret.service.datasets import NewDataset
+from topsecret.service.jobs.job import Asked
+from topsecret.service.jobs.queue import failure
+from topsecret.service.schema import JOBS
+from topsecret.service.settings import Settings
+from topsecret.service.state import Parts
 
 expect.set_options(timeout=1000 * PATIENCE)
-EVERY_PICTURE = os.environ.get("TOPSECRET_SCREENSHOTS") == "all"
+PICTURES = bool(os.environ.get("TOPSECRET_SCREENSHOTS"))
 SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
 DESKTOP = {"width": 1280, "height": 800}
 PHONE = {"width": 390, "height": 844}
@@ -30,7 +40,8 @@ SMALL = """[...document.querySelectorAll(
   .filter((one) => one.checkVisibility() && one.getBoundingClientRect().height < 43.9)
   .map((one) => one.outerHTML.slice(0, 80))"""
 AXE = Axe()
-LEVELS = {"resultTypes": ["violations"]}
+RULES = {"resultTypes": ["violations"]}
+CONTRAST = RULES | {"runOnly": ["color-contrast"]}
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -82,18 +93,17 @@ def visiting(browser: Browser, server: Server, *, allow: tuple[str, ...] = ()) -
 
 
 def shoot(page: Page, name: str) -> None:
-    """The page on a desktop and a phone: there it may not scroll sideways, in any colours.
-
-    ``TOPSECRET_SCREENSHOTS=all`` keeps a picture of each in light and in dark, to look at.
-    """
-    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-    for size, viewport, usual in (("desktop", DESKTOP, "light"), ("phone", PHONE, "dark")):
+    """The page on a desktop and a phone, in light and in dark; it may not scroll sideways."""
+    for size, viewport in (("desktop", DESKTOP), ("phone", PHONE)):
         page.set_viewport_size(viewport)  # type: ignore[arg-type]
-        for scheme in ("light", "dark") if EVERY_PICTURE else (usual,):
+        # Colours move nothing: in the second ones axe looks at contrasts alone.
+        usual, other = ("light", "dark") if size == "desktop" else ("dark", "light")
+        for scheme, rules in ((usual, RULES), (other, CONTRAST)):
             page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-            path = SCREENSHOTS / f"{name}-{size}-{scheme}.png"
-            page.screenshot(path=path, full_page=True, animations="disabled")
-            found = AXE.run(page, options=LEVELS)
+            if PICTURES:
+                path = SCREENSHOTS / f"{name}-{size}-{scheme}.png"
+                page.screenshot(path=path, full_page=True, animations="disabled")
+            found = AXE.run(page, options=rules)
             assert found.violations_count == 0, f"{name} {size} {scheme}: {found.generate_report()}"
         assert not page.evaluate(WIDER), f"{name} is wider than a {size}"
     assert page.evaluate(SMALL) == [], f"{name} has targets that a finger misses"
@@ -298,7 +308,6 @@ def test_the_data_may_decide_how_many(
         page.get_by_role("button", name="Ask").click()
         # For a tick; a slow machine may come to the page after it (test_time.py stops the clock).
         page.get_by_text("Counting people").or_(page.get_by_text("Receipt")).first.wait_for()
-        page.screenshot(path=SCREENSHOTS / "working-desktop-light.png")
         page.get_by_text("Receipt").wait_for()
         page.get_by_text("As a table").click()
         shoot(page, "answer-auto")
@@ -314,7 +323,8 @@ def test_the_data_may_decide_how_many(
         picture = Path(download.value.path())
         assert download.value.suggested_filename.endswith(".png")
         assert picture.read_bytes().startswith(b"\x89PNG")
-        shutil.copy(picture, SCREENSHOTS / "chart.png")
+        if PICTURES:
+            shutil.copy(picture, SCREENSHOTS / "chart.png")
 
 
 def test_a_budget_that_is_used_up_says_so(
@@ -373,11 +383,100 @@ def test_another_analysts_answer_is_not_shown(
         shoot(page, "problem")
 
 
+LONG = "Llanfairpwllgwyngyllgogerychwyrndrobwllllantysiliogogogoch" * 3
+ITEMS = [
+    LONG,
+    "שוק הכרמל (תל אביב)",
+    "سوق، 12 شارع الحمراء!",
+    "<b>Bread & butter</b>",
+    "👩‍👩‍👧‍👦 café",
+]
+RIGHT_TO_LEFT = "المدينة"
+
+
+def in_every_state(server: Server) -> dict[str, str]:
+    """Questions of ann's about the longest names, one in each state."""
+    files = server.folder / "files"
+    rows = [f"user,{LONG[:150]},{RIGHT_TO_LEFT}"]
+    for rank, item in enumerate([*ITEMS, *(f"Place {number}" for number in range(95))]):
+        rows += [f'u{rank}-{n},"{item}",{n % 2}' for n in range(450 - 3 * rank)]
+    (files / "names.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    parts = Parts(Settings(home=server.folder, files=(files,), tick=0.01))
+    columns, title = (LONG[:150], RIGHT_TO_LEFT), f"{RIGHT_TO_LEFT} (2026): {LONG}"[:100]
+    filters = {RIGHT_TO_LEFT: "text"}
+    new = NewDataset("names", title, "names.csv", "user", columns, None, 9.0, 1e-5, filters=filters)
+    parts.datasets.register(new)
+    parts.datasets.allow("names", "ann", {"epsilon": 9.0})
+    where = ((RIGHT_TO_LEFT, "is", "1"),)
+    (living,) = (line["worker"] for line in server.lines() if line["event"] == "started")
+    found = {}
+    for name, asked in {
+        "hundred": Asked(columns[0], 100, 6.0, counts=True),
+        "nothing": Asked(columns[0], 3, 0.001, where),
+    }.items():
+        job, _ = parts.jobs.ask("ann", "names", asked, name, living)
+        assert parts.jobs.run(job.id) == "answered"
+        found[name] = job.id
+    failed = failure(DataIndependentFailure(f"{LONG}.csv cannot be read"), "", 600)
+    ends = {
+        "working": {"state": "answered", "shown": time.time() + 86400},
+        "failed": failed | {"shown": 0.0},
+        "in-doubt": {"state": "in-doubt", "shown": 0.0, "message": "Cut short. " + LONG},
+    }
+    for name, end in ends.items():
+        job, _ = parts.jobs.ask("ann", "names", asked, name, living)
+        with parts.store.writing() as connection:
+            connection.execute(update(JOBS).where(JOBS.c.id == job.id).values(end))
+        found[name] = job.id
+    parts.ledger.close()
+    parts.store.close()
+    return found
+
+
+def test_every_state_and_the_longest_names_fit(
+    browser: Browser, server: Server, passwords: dict[str, str]
+) -> None:
+    answers = in_every_state(server)
+    with visiting(browser, server) as page:
+        log_in(page, "ann", passwords["ann"])
+        page.wait_for_url(f"{server.address}/")
+        shoot(page, "names-home")
+        page.goto("/datasets/names")
+        expect(page.locator("[data-of=takes]")).not_to_have_text("–")
+        shoot(page, "names-ask")
+        said = {
+            "hundred": "Receipt",
+            "nothing": "Nothing could be named safely",
+            "working": "Counting people",
+            "failed": "The data could not be read. Nothing was charged.",
+            "in-doubt": "This question is in doubt",
+        }
+        for name, identity in answers.items():
+            page.goto(f"/answers/{identity}")
+            page.get_by_text(said[name]).first.wait_for()
+            if name == "hundred":
+                labels = page.locator(".bars .label").all_inner_texts()
+                assert (len(labels), set(ITEMS) - set(labels)) == (100, set())
+                page.get_by_text("As a table").click()
+            shoot(page, f"state-{name}")
+        page.goto("/answers")
+        shoot(page, "names-history")
+    with visiting(browser, server) as page:
+        log_in(page, "olga", passwords["olga"])
+        page.wait_for_url(f"{server.address}/")
+        page.goto(f"/answers/{answers['failed']}")
+        page.get_by_text("Cause, for owners alone").wait_for()
+        shoot(page, "names-cause")
+        for path in ("/owner", "/owner/datasets/names", "/owner/datasets/names/edit"):
+            page.goto(path)
+            shoot(page, f"names{path.replace('/', '-')}")
+
+
 def test_axe_finds_what_is_wrong(browser: Browser) -> None:
     with browser.new_context() as context:
         page = context.new_page()
         page.set_content("<html lang=en><title>x</title><main><h1>x</h1><img src=x></main>")
-        assert [one["id"] for one in AXE.run(page, options=LEVELS).response["violations"]] == [
+        assert [one["id"] for one in AXE.run(page, options=RULES).response["violations"]] == [
             "image-alt"
         ]
 
