@@ -77,7 +77,7 @@ def test_the_receipt_says_how_it_is_clipped_and_never_how_much(events: Path) -> 
     )
     assert " of price above what the item of rank 41 has" in receipt["Named when"]
     rows = top_k(events, **ASKED, **ROWS)
-    assert dict(rows.receipt)["Clipped"].startswith("at most 3 rows of each person count for one")
+    assert dict(rows.receipt)["Clipped"].startswith("at most 3 rows of each person count for each")
     assert " rows above what" in dict(rows.receipt)["Named when"]
     assert "Clipped" not in dict(top_k(events, **ASKED).receipt)
 
