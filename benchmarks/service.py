@@ -1,13 +1,16 @@
 """The service under load: 200 analysts ask for stored answers; beside it an empty FastAPI route.
 
 Both run as one process with uvicorn, take turns in the same run and are asked by the same raw
-client over 200 open connections. Then fresh questions: what the service adds to the engine.
+client over 200 open connections. What counts is the processor's time that each process needs for a
+request, whose inverse is its rate on a core of its own: the client and other programs do not change
+it. Then fresh questions: what the service adds to the engine.
 
     python -m benchmarks service
 """
 
 import asyncio
 import multiprocessing
+import os
 import statistics
 import tempfile
 import time
@@ -20,6 +23,7 @@ from fastapi import FastAPI
 
 from benchmarks.row import Row
 from topsecret.service.app import create_app
+from topsecret.service.connections import ImpatientProtocol
 from topsecret.service.datasets import NewDataset
 from topsecret.service.jobs.job import Asked
 from topsecret.service.schema import USERS
@@ -81,7 +85,8 @@ def serve_ours(settings: Settings, listening: Any, quiet: str) -> None:
     import sys
 
     sys.stderr = Path(quiet).open("w")  # noqa: SIM115  # the log goes to a file, as it would
-    config = uvicorn.Config(create_app(settings), log_config=None, access_log=False)
+    app, http = create_app(settings), ImpatientProtocol
+    config = uvicorn.Config(app, http=http, log_config=None, access_log=False)
     uvicorn.Server(config).run(sockets=[listening])
 
 
@@ -109,12 +114,19 @@ async def client(port: int, request: bytes, until: float, times: list[float]) ->
     writer.close()
 
 
-async def load(port: int, requests: list[bytes]) -> tuple[float, float]:
-    """Requests per second and the median milliseconds of one."""
+async def load(port: int, requests: list[bytes], process: int) -> tuple[float, float]:
+    """The process' seconds for one request, and the median milliseconds that a client waits."""
     times: list[float] = []
+    begun = used(process)
     until = time.perf_counter() + SECONDS
     await asyncio.gather(*(client(port, request, until, times) for request in requests))
-    return len(times) / SECONDS, 1000 * statistics.median(times)
+    return (used(process) - begun) / len(times), 1000 * statistics.median(times)
+
+
+def used(process: int) -> float:
+    """Seconds of processor that a process has used (Linux)."""
+    after_the_name = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(after_the_name[11]) + int(after_the_name[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def request(path: str, key: str = "") -> bytes:
@@ -148,7 +160,7 @@ def fresh(port: int, ready: Ready) -> tuple[float, float]:
 
 
 def run() -> list[Row]:
-    """Seconds per stored answer beside the empty route; seconds of fresh questions."""
+    """Seconds of processor per stored answer and per empty reply; seconds of fresh questions."""
     fork = multiprocessing.get_context("fork")
     with tempfile.TemporaryDirectory() as name, bound("127.0.0.1", 0) as a, bound("", 0) as b:
         ready = prepared(Path(name))
@@ -163,13 +175,17 @@ def run() -> list[Row]:
             for answer, key in zip(ready.answers, ready.keys, strict=True)
         ]
         plain = [request("/empty")] * ANALYSTS
-        asyncio.run(load(port, stored))  # keys are hashed once: not part of the rate
+        assert ours.pid is not None
+        assert empty.pid is not None
+        both = (("empty", other, plain, empty.pid), ("stored", port, stored, ours.pid))
+        asyncio.run(load(port, stored, ours.pid))  # keys are hashed once: not part of the rate
         took: dict[str, list[float]] = {"empty": [], "stored": []}
         for _ in range(ROUNDS):
-            for what, where, requests in (("empty", other, plain), ("stored", port, stored)):
-                rate, median = asyncio.run(load(where, requests))
-                took[what].append(1 / rate)
-                print(f"{ANALYSTS} analysts, {what}: {rate:.0f}/s, median {median:.1f} ms")
+            for what, *of in both:
+                each_took, median = asyncio.run(load(*of))
+                took[what].append(each_took)
+                rate = f"{1 / each_took:.0f} a second of processor"
+                print(f"{ANALYSTS} analysts, {what}: {rate}, median {median:.1f} ms")
         asked, engine = fresh(port, ready)
         for process in (ours, empty):
             process.terminate()

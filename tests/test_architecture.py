@@ -40,6 +40,7 @@ MAY_USE: dict[str, set[str]] = {
         "mechanisms",
         "calibration",
         "results",
+        "sources.measures",  # what a person adds at most, in public numbers
     },
     "verify": {"errors", "exact", "noise", "accounting", "counts", "mechanisms"},
     # Votes and comparisons come as arrays, from whoever has them: no sources.
@@ -89,6 +90,7 @@ MAY_USE: dict[str, set[str]] = {
         "questions",
         "results",
         "sources.demo_data",
+        "sources.measures",  # what is ranked by, in public words and numbers
         "sources.interruption",  # a question is ended; how, its engine knows
         "sources.memory",
         "sources.relations",  # what a query in SQL asks, by its text and the schema

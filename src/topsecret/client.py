@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 from urllib.parse import urlsplit
 
 from topsecret.errors import BudgetExceeded, InvalidParameter, ServiceError
@@ -32,6 +32,23 @@ _VERBS = {"=": "is", "!=": "is not", ">=": "at least", "<=": "at most", "in": "o
 Scalar = str | int | float
 Where = Sequence[tuple[str, str, Scalar | Sequence[str]]]
 """Conditions ``(column, operator, value)``; operators are =, !=, >=, <= and in."""
+
+
+Bound = int | float | str
+
+
+class Summed(Protocol):
+    """The sum of a column, in multiples of a unit: ``topsecret.Sum``."""
+
+    @property
+    def column(self) -> str:
+        """The column of numbers."""
+        ...
+
+    @property
+    def unit(self) -> Any:
+        """What values are rounded to."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +124,13 @@ class Service:
         where: Where = (),
         counts: bool = False,
         at_least: int | None = None,
+        measure: str | Summed = "persons",
+        max_per_item: Bound | Sequence[Bound] | None = None,
+        max_total: Bound | None = None,
     ) -> Preview:
         """What a question would buy and cost. It is free."""
         asked = _question(item, k, epsilon, where, counts, at_least)
+        asked |= _measure(measure, max_per_item, max_total)
         found = self._call("POST", f"/datasets/{_name(dataset)}/plan", asked)
         return Preview(**{name: found[name] for name in Preview.__slots__})
 
@@ -123,16 +144,23 @@ class Service:
         where: Where = (),
         counts: bool = False,
         at_least: int | None = None,
+        measure: str | Summed = "persons",
+        max_per_item: Bound | Sequence[Bound] | None = None,
+        max_total: Bound | None = None,
         request_id: str | None = None,
         wait: float = 600.0,
     ) -> Answer:
         """Name the ``k`` most common items of a data set, paid for from the account's share.
+
+        ``measure="rows"`` ranks by rows and ``Sum("price")`` by a sum, with ``max_per_item`` and
+        ``max_total`` as in the library.
 
         ``epsilon`` is left out where the owner fixed the price. The same ``request_id`` finds the
         same answer, so that a call whose end was not seen can be repeated. After ``wait`` seconds
         a ``ServiceError`` is raised; the question goes on at the service.
         """
         asked = _question(item, k, epsilon, where, counts, at_least)
+        asked |= _measure(measure, max_per_item, max_total)
         asked["request_id"] = request_id or secrets.token_hex(12)
         job = self._call("POST", f"/datasets/{_name(dataset)}/ask", asked)
         deadline, pause = time.monotonic() + wait, 0.1
@@ -223,6 +251,41 @@ def _question(
     return (
         asked | ({"where": conditions} if conditions else {}) | ({"counts": True} if counts else {})
     )
+
+
+def _measure(
+    measure: str | Summed,
+    max_per_item: Bound | Sequence[Bound] | None,
+    max_total: Bound | None,
+) -> dict[str, object]:
+    if measure == "persons" and max_per_item is None and max_total is None:
+        return {}
+    if measure != "rows" and isinstance(measure, str):
+        raise InvalidParameter(
+            f"measure={measure!r} must be 'persons' without bounds, 'rows' or Sum('column')"
+        )
+    asked: dict[str, object] = {"of": "rows"}
+    if not isinstance(measure, str):
+        asked = {"of": "sum", "column": measure.column, "unit": _decimal(measure.unit)}
+    if max_per_item is not None:
+        several = isinstance(max_per_item, Sequence) and not isinstance(max_per_item, str)
+        listed = max_per_item if several else [max_per_item]
+        asked["max_per_item"] = [_decimal(one) for one in listed]  # type: ignore[union-attr]
+    elif max_total is not None:
+        asked["max_per_item"] = [_decimal(max_total)]
+    if max_total is not None:
+        asked["max_total"] = _decimal(max_total)
+    return {"measure": asked}
+
+
+def _decimal(number: object) -> str:
+    """As the service reads it: without an exponent."""
+    from decimal import Decimal, InvalidOperation
+
+    try:
+        return f"{Decimal(str(number)):f}"
+    except InvalidOperation:
+        return str(number)  # "private", or what the service refuses
 
 
 def _answer(job: Mapping[str, Any]) -> Answer:

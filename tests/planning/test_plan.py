@@ -166,10 +166,13 @@ def test_a_plan_has_no_way_to_be_given_a_private_source() -> None:
     assert set(inspect.signature(plan).parameters) == {
         *("k", "epsilon", "delta", "k_bar", "max_items", "domain_size", "needed_lead"),
         *("shape", "public_counts", "runs", "progress", "ordered", "fill", "choose", "at_least"),
+        *("measure", "max_per_item", "max_total", "public_amounts"),
     }
     for source in (Histogram.of({"a": 3}), "events.csv", {"a": 3}, b"\x00"):
         with pytest.raises(InvalidParameter, match="a private source has no place in a plan"):
             plan(k=1, epsilon=1.0, public_counts=source)  # type: ignore[arg-type]
+        with pytest.raises(InvalidParameter, match="a private source has no place in a plan"):
+            plan(k=1, epsilon=1.0, measure="rows", public_amounts=source)  # type: ignore[arg-type]
     with pytest.raises(InvalidParameter, match="whole numbers of at least 0; found '7'"):
         plan(k=1, epsilon=1.0, public_counts=["7"])  # type: ignore[list-item]
 

@@ -68,3 +68,13 @@ def test_a_redirect_does_not_carry_the_key_away(service: Here, ann: Service) -> 
     moved = Service(ann.url + "/setup?x=", ann.key)
     with pytest.raises(ServiceError, match="status 303"):
         moved.datasets()
+
+
+def test_rows_and_sums_are_asked_as_of_the_library(ann: Service) -> None:
+    rows = ann.top_k("mine", item="place", k=1, epsilon=0.5, measure="rows", max_per_item=2)
+    assert rows.items == ("Harbour",)
+    assert "at most 2 rows of each person" in rows.receipt["Clipped"]
+    with pytest.raises(InvalidParameter, match="cannot be summed; choose from: none"):
+        ann.plan("mine", item="place", epsilon=0.5, measure=topsecret.Sum("colour", 0.01))
+    with pytest.raises(InvalidParameter, match="must be 'persons' without bounds"):
+        ann.plan("mine", item="place", epsilon=0.5, measure="averages")

@@ -59,12 +59,10 @@ def test_the_next_file_is_paid_from_the_same_budget(service: Here, tmp_path: Pat
         assert edit(service, EVENTS, file=wrong) == 400, wrong
     # Who owns this data set alone does not choose among everybody's files.
     service.parts.roles.give("events", "ann", "owner")
-    service.parts.accounts._recent.clear()
     assert edit(service, EVENTS, "ann", title="Events") == 200
     assert edit(service, EVENTS, "ann", file="2026/may.csv") == 403
     assert edit(service, EVENTS, "ann", source="shop", table="visits") == 403
     service.parts.roles.take("events", "ann")
-    service.parts.accounts._recent.clear()
 
 
 def test_a_new_version_of_a_table_is_a_new_question(service: Here) -> None:

@@ -1,6 +1,7 @@
 """API keys: what they may do, and everything that ends them."""
 
 import time
+from collections.abc import Callable
 from types import SimpleNamespace
 
 import httpx
@@ -9,6 +10,8 @@ from serving import PASSWORD, Here
 from test_coming_in import form_token, log_in
 
 from topsecret.service.auth import accounts as accounts_module
+from topsecret.service.auth.people import User
+from topsecret.service.state import Parts
 
 ASK = "/api/v1/datasets/events/ask"
 QUESTION = {"column": "place", "k": 1, "epsilon": 0.3, "request_id": "scope"}
@@ -62,7 +65,6 @@ def test_a_key_ends_at_its_time(service: Here, monkeypatch: pytest.MonkeyPatch) 
     child = accounts.new_key("ann", "child", "ask", 365, accounts.by_key(key))
     now = time.time()
     monkeypatch.setattr(accounts_module, "time", SimpleNamespace(time=lambda: now + 30 * 86400 + 1))
-    monkeypatch.setattr(accounts_module.time, "monotonic", time.monotonic, raising=False)
     assert accounts.by_key(key) is None
     assert accounts.by_key(child) is None
 
@@ -124,3 +126,72 @@ def test_keys_of_an_earlier_service_go_on(service: Here) -> None:
         mine = update(KEYS).where(KEYS.c.id == key.split("_")[1])
         connection.execute(mine.values(scope=None, expires=None, parent=None))
     assert status(service, key, "/api/keys") == 200
+
+
+def test_a_stored_answer_looks_the_same_without_the_framework(
+    service: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = service.answered("ann", ASK, QUESTION | {"request_id": "stored"})["id"]
+    path = f"/api/v1/answers/{answer}"
+    accounts, limits = service.parts.accounts, service.parts.limits
+    keys = {scope: accounts.new_key("ann", scope, scope) for scope in ("read", "metrics")}
+    headers = {"authorization": f"Bearer {keys['read']}"}
+    accounts.recognised.forget()
+    by_the_route = service.client.get(path, headers=headers)
+    looked_up: list[str] = []
+    find = service.parts.jobs.find
+    monkeypatch.setattr(
+        service.parts.jobs, "find", lambda answer: (looked_up.append(answer), find(answer))[1]
+    )
+    again = service.client.get(path, headers=headers)
+    assert (again.content, looked_up) == (by_the_route.content, [])
+    own = {"x-request-id", "date"}
+    first, second = (
+        {name: value for name, value in one.headers.items() if name not in own}
+        for one in (by_the_route, again)
+    )
+    assert first == second
+    lines = service.call("olga", "GET", "/metrics").text.splitlines()
+    counted = [line for line in lines if 'route="/api/v1/answers/{answer}"' in line]
+    assert counted, "stored answers are counted under their route"
+    # What the route refuses is refused, however often it was asked before.
+    for _ in range(2):
+        assert status(service, keys["metrics"], path) == 403
+        assert service.call("bob", "GET", path).status_code == 404
+        assert service.call("ann", "DELETE", path).status_code == 405
+        assert service.call(None, "GET", path).status_code == 401
+    monkeypatch.setitem(limits._per_minute, "request", 1)
+    monkeypatch.setattr(limits, "_buckets", {})
+    assert [status(service, keys["read"], path) for _ in range(3)] == [200, 429, 429]
+    monkeypatch.undo()
+    accounts.revoke_key("ann", keys["read"].split("_")[1])
+    assert status(service, keys["read"], path) == 401
+
+
+def test_what_ends_in_one_process_ends_in_all_at_once(service: Here) -> None:
+    ours = service.parts
+    other = Parts(ours.settings)  # as another worker, with the same store
+    ends: list[Callable[[str, str], object]] = [
+        lambda key, _: other.accounts.revoke_key("ann", key.split("_")[1]),
+        lambda *_: other.roles.give("events", "ann", "viewer"),
+        lambda *_: other.roles.take("events", "ann"),
+        lambda _, token: other.accounts.log_out(token),
+        lambda *_: other.accounts.set_password("ann", PASSWORD),
+    ]
+    for end in ends:
+        key, token = ours.accounts.new_key("ann", "here"), ours.accounts.begin("ann")
+        assert ours.accounts.by_key(key) is not None
+        assert ours.accounts.by_session(token) is not None
+        assert ours.accounts.recognised.by(key) is not None
+        end(key, token)
+        assert ours.accounts.recognised.by(key) is None
+        assert ours.accounts.recognised.by(token) is None
+    # What was read before a change is not believed after it, although it is remembered later.
+    mark = ours.accounts.recognised.mark
+    other.roles.give("events", "ann", "viewer")
+    ours.accounts.recognised.remember("tsk_late", User("ann", "analyst"), mark)
+    assert ours.accounts.recognised.by("tsk_late") is None
+    other.roles.take("events", "ann")
+    other.ledger.close()
+    other.store.close()
+    service.keys["ann"] = ours.accounts.new_key("ann", "tests")

@@ -12,6 +12,7 @@ from topsecret.questions.top_k import top_k
 from topsecret.service.filters import conditions, typed
 from topsecret.service.jobs.job import Asked
 from topsecret.service.problems import Problem
+from topsecret.service.ranked_by import RankedBy
 
 ASK, PLAN = "/api/v1/datasets/chosen/ask", "/api/v1/datasets/chosen/plan"
 QUESTION = {"column": "place", "k": 2, "epsilon": 0.5}
@@ -154,3 +155,88 @@ def test_an_answer_is_that_of_the_library(chosen: Here) -> None:
     assert again.charge is not None
     assert again.charge.stored
     assert list(again.counts or ()) == job["answer"]["counts"]
+
+
+@pytest.fixture(scope="module")
+def bought(service: Here) -> Here:
+    """Most persons buy tea, most rows are jam, most money is for rye, which few buy."""
+    rows = ["user,item,price"]
+    for person in range(2400):
+        rows += [f"u{person},tea,1"] + [f"u{person},jam,1"] * (3 * (person % 2))
+        rows += [f"u{person},rye,90.5"] * (person % 3 == 0)
+    (service.parts.settings.files[0] / "bought.csv").write_text("\n".join(rows) + "\n")
+    body = {"name": "bought", "title": "Bought", "file": "bought.csv", "person": "user"}
+    body |= {"columns": ["item"], "filters": {"price": "number"}, "epsilon": 20, "sql": True}  # type: ignore[dict-item]
+    assert service.call("olga", "POST", "/api/datasets", body).status_code == 201
+    service.parts.datasets.allow("bought", "ann", {"epsilon": 20.0})
+    return service
+
+
+BOUGHT = "/api/v1/datasets/bought"
+LINES = {"column": "item", "k": 1, "epsilon": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("measure", "first", "lead_in"),
+    [
+        ({"of": "rows", "max_per_item": ["3"]}, "jam", "rows"),
+        ({"of": "rows"}, "jam", "times the bound"),
+        ({"of": "rows", "max_per_item": ["3"], "max_total": "4"}, "jam", "rows"),
+        (
+            {"of": "sum", "column": "price", "unit": "0.1", "max_per_item": ["90.5"]},
+            "rye",
+            "of price",
+        ),
+    ],
+)
+def test_rows_and_sums_are_previewed_paid_for_and_answered(
+    bought: Here, measure: dict[str, object], first: str, lead_in: str
+) -> None:
+    """The preview's cost is the charge, and what one person adds is on the receipt."""
+    asked = LINES | {"measure": measure}
+    plan = bought.call("ann", "POST", f"{BOUGHT}/plan", asked).json()
+    assert (plan["fits"], plan["lead_in"]) == (True, lead_in)
+    assert f"{plan['lead']:,} {lead_in}" in plan["buys"]
+    job = bought.answered("ann", f"{BOUGHT}/ask", asked)
+    assert job["answer"]["items"] == [first]
+    assert job["measure"]["of"] == measure["of"]
+    assert "Clipped" in dict(job["answer"]["receipt"])
+    question = Asked.from_text(Asked("item", 1, 1.0, ranked_by=RankedBy("price")).to_text())
+    assert question.ranked_by == RankedBy("price")
+    dataset = bought.parts.datasets.get("bought")
+    by = RankedBy.from_dict(job["measure"]).measure
+    seen = outlook(1, 1.0, dataset.delta_of(1.0), measure=by)
+    worst = Flexible.of(epsilon=20, delta=1e-6).worst(Price(seen.loss))
+    cost = {k: v for k, v in job["answer"]["charge"]["cost"].items() if v != "0"}
+    assert {k: str(v) for k, v in worst.items() if v} == cost
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ({"measure": {"of": "sum", "column": "user"}}, "cannot be summed; choose from: price"),
+        ({"measure": {"of": "sum"}}, "A sum names its column"),
+        ({"measure": {"of": "rows", "unit": "0.1"}}, "Rows have no unit"),
+        ({"measure": {"of": "rows", "max_per_item": ["0"]}}, "must be a whole multiple"),
+        ({"measure": {"of": "rows"}, "counts": True}, "without counts"),
+        ({"measure": {"of": "rows"}, "k": "all"}, "need a number k"),
+    ],
+)
+def test_what_cannot_be_ranked_by_is_refused_for_nothing(
+    bought: Here, more: dict[str, object], says: str
+) -> None:
+    for address in ("plan", "ask"):
+        refused = bought.call("ann", "POST", f"{BOUGHT}/{address}", LINES | more)
+        assert (refused.status_code, says in refused.json()["message"]) == (400, True)
+    private = {"column": "place", "k": 1, "measure": {"of": "rows"}}
+    fixed = bought.call("bob", "POST", "/api/datasets/metered/ask", private)
+    assert "At a fixed price max_per_item is one number" in fixed.json()["message"]
+
+
+def test_the_page_and_sql_rank_by_rows_too(bought: Here) -> None:
+    page = bought.call("ann", "GET", "/datasets/bought").text
+    assert '<option value="sum:price">sum of price</option>' in page
+    query = "SELECT item, COUNT(*) AS n FROM t GROUP BY item ORDER BY n DESC LIMIT 1"
+    query = f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(max_rows_per_item = 3) {query[7:]}"
+    job = bought.answered("ann", f"{BOUGHT}/sql", {"query": query, "epsilon": 1.0})
+    assert (job["answer"]["items"], job["measure"]["max_per_item"]) == (["jam"], ["3"])

@@ -93,7 +93,6 @@ def test_an_owner_of_one_data_set_decides_about_it_alone(service: Here, eve: str
         assert refused.status_code == 403
     given = service.call("olga", "PUT", f"{roles.format('events')}/{eve}", {"role": "owner"})
     assert given.status_code == 200
-    service.parts.accounts._recent.clear()
     assert service.call(eve, "POST", "/api/v1/datasets/events/allowances", share).status_code == 200
     assert service.call(eve, "POST", "/api/v1/datasets/visits/allowances", share).status_code == 403
     assert service.call(eve, "POST", "/api/v1/datasets/visits/close").status_code == 403
@@ -110,7 +109,6 @@ def test_an_owner_of_one_data_set_decides_about_it_alone(service: Here, eve: str
     off = service.call(eve, "POST", "/api/v1/in-doubt/nothing/write-off")
     assert off.status_code == 404
     assert service.call(eve, "DELETE", f"{roles.format('events')}/{eve}").status_code == 200
-    service.parts.accounts._recent.clear()
     assert service.call(eve, "GET", "/owner").status_code == 403
 
 
@@ -122,7 +120,6 @@ def test_a_viewer_sees_all_answers_and_asks_nothing(service: Here, eve: str) -> 
     assert service.call(eve, "GET", seen).status_code == 404
     assert service.call(eve, "GET", "/api/v1/answers?dataset=events").json() == []
     service.parts.roles.give("events", eve, "viewer")
-    service.parts.accounts._recent.clear()
     assert service.call(eve, "GET", seen).json()["state"] == "answered"
     assert service.call(eve, "GET", f"/answers/{answer}").status_code == 200
     assert service.call(eve, "GET", f"/answers/{answer}/download.csv").status_code == 200

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import operator
 from dataclasses import dataclass, replace
-from typing import Literal, SupportsIndex
+from typing import Literal, Protocol, SupportsIndex
 
 from topsecret.accounting.weak_privacy import refuse_void
 from topsecret.errors import InvalidParameter
@@ -36,6 +36,21 @@ CHOOSE: Choose = "private"
 when its rule changes, so that answers from before there was a choice are found."""
 
 
+class Measured(Protocol):
+    """A measure, as a source clips it."""
+
+    @property
+    def sensitivity(self) -> int: ...  # noqa: D102
+    @property
+    def per_unit(self) -> int: ...  # noqa: D102
+    @property
+    def noun(self) -> str: ...  # noqa: D102
+    @property
+    def bounds(self) -> tuple[int, ...]: ...  # noqa: D102
+    @property
+    def total(self) -> int: ...  # noqa: D102
+
+
 @dataclass(frozen=True, slots=True)
 class Scores:
     """What items are ranked by where it is not persons: whole units that a person adds up to."""
@@ -50,6 +65,28 @@ class Scores:
     """The sensitivities of which a private choice takes one; none where it is fixed."""
     total: int = 0
     """The length of the vector that one person adds, at most; 0 where it is not bounded."""
+
+    @classmethod
+    def of(cls, measure: Measured) -> Scores:
+        """The public numbers of a measure."""
+        given = measure.sensitivity, measure.per_unit, measure.noun
+        return cls(*given, measure.bounds, measure.total)
+
+    def in_words(self, lead: int) -> str:
+        """A multiple of what one person adds at most to one item, in wholes, rounded up.
+
+        >>> Scores(750, 100, "of price").in_words(21)
+        '158 of price'
+        >>> Scores(50, 1, "rows", (5, 50)).in_words(21)
+        '21 times the bound'
+        """
+        if self.bounds:
+            return f"{lead:,} times the bound"
+        return f"{self.wholes(lead):,} {self.noun}"
+
+    def wholes(self, lead: int) -> int:
+        """A multiple of what one person adds at most to one item, in wholes, rounded up."""
+        return -(-lead * self.sensitivity // self.per_unit)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from topsecret.cli.app import app
+from topsecret.cli.measure_options import (
+    MaxPerItemOption,
+    MaxTotalOption,
+    MeasureOption,
+    SumOption,
+    UnitOption,
+    bound_asked,
+    measure_asked,
+)
 
 if TYPE_CHECKING:
     from topsecret.planning.plan_result import Plan
@@ -50,6 +59,11 @@ def plan(
             show_default="private",
         ),
     ] = None,
+    measure: MeasureOption = "persons",
+    sum_of: SumOption = None,
+    unit: UnitOption = "1",
+    max_per_item: MaxPerItemOption = None,
+    max_total: MaxTotalOption = None,
     shape: Annotated[
         str | None, typer.Option(help="Simulate recall on an example.", metavar="zipf:EXPONENT")
     ] = None,
@@ -70,6 +84,12 @@ def plan(
     topsecret plan -k 50 --epsilon 0.4 --delta 0 --domain-size 100000
 
     topsecret plan -k 20 --epsilon 0.5 --shape zipf:1.1 --items 10000 --persons 100000
+
+    topsecret plan -k 10 --epsilon 1 --measure rows --max-per-item 3
+
+    topsecret plan -k 10 --epsilon 1 --measure rows --shape zipf:1.1 --events 50
+
+    With --measure rows and a shape, but without --max-per-item, a bound is proposed.
     """
     from topsecret.cli.length import length
     from topsecret.cli.progress import progress
@@ -91,6 +111,9 @@ def plan(
             ordered=ordered,
             fill=fill,
             choose=choose,
+            measure=measure_asked(measure, sum_of, unit),
+            max_per_item=bound_asked(max_per_item),
+            max_total=max_total,
             shape=example,
             runs=runs,
             progress=told,

@@ -15,6 +15,7 @@ from topsecret.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from topsecret.ledger.store import Store
+    from topsecret.service.settings import Settings
 
 service = typer.Typer(no_args_is_help=True, help="Look after a service.")
 app.add_typer(service, name="service")
@@ -43,15 +44,19 @@ def _service() -> None:
     """Look after a service."""
 
 
+def _settings(home: Path | None, database: str) -> Settings:
+    from topsecret.service.settings import Settings, default_home
+
+    return Settings(home=(home or default_home()).absolute(), database=database)
+
+
 @contextmanager
-def _opened(home: Path | None, database: str) -> Iterator[Store]:
+def _opened(settings: Settings) -> Iterator[Store]:
     """The records of a service that is there."""
     from topsecret.ledger.store import Store
     from topsecret.service import schema
-    from topsecret.service.settings import Settings, default_home
 
-    settings = Settings(home=(home or default_home()).absolute(), database=database)
-    if not database and not Path(settings.place).exists():
+    if not settings.database and not Path(settings.place).exists():
         raise InvalidParameter(f"there is no service in {settings.home}; name its --home")
     store = Store(settings.place)
     try:
@@ -76,9 +81,13 @@ def reset_owner(
     from topsecret.service.audit import Trail
     from topsecret.service.auth.accounts import Accounts
     from topsecret.service.auth.credentials import new_password
+    from topsecret.service.auth.recognised import Recognised
 
-    with _opened(home, database) as store:
-        accounts = Accounts(store)
+    settings = _settings(home, database)
+    with _opened(settings) as store:
+        # The file belongs to the service: where it is not yet, nothing is served from here.
+        file = settings.mark_file
+        accounts = Accounts(store, Recognised(file if file.exists() else None))
         owners = accounts.owners()
         if not owners:
             raise InvalidParameter("this service has no owner; topsecret serve prints a link")
@@ -100,7 +109,7 @@ def audit(home: HomeOption = None, database: DatabaseOption = "") -> None:
     """
     from topsecret.service.audit import Trail, faults, shown
 
-    with _opened(home, database) as store:
+    with _opened(_settings(home, database)) as store:
         trail = Trail(store)
         for entry in trail.all():
             typer.echo(json.dumps(shown(entry)))

@@ -16,8 +16,11 @@ from topsecret.exact.rounding import Number
 from topsecret.planning.shape import PublicCounts, Shape, Zipf
 
 if TYPE_CHECKING:
+    from decimal import Decimal
+
     from topsecret.planning.plan_result import Plan
     from topsecret.planning.simulation import Progress
+    from topsecret.sources.measures import Amount, BoundLike, MeasureLike
 
 __all__ = ["Zipf", "plan"]
 
@@ -37,6 +40,10 @@ def plan(
     needed_lead: int | None = None,
     shape: Zipf | None = None,
     public_counts: Sequence[int] | None = None,
+    measure: MeasureLike = "persons",
+    max_per_item: BoundLike | None = None,
+    max_total: Amount | None = None,
+    public_amounts: Sequence[Sequence[int | float | Decimal]] | None = None,
     runs: int = 50,
     progress: Progress | None = None,
 ) -> Plan:
@@ -49,6 +56,11 @@ def plan(
     ``shape`` (or ``public_counts``, counts that are public already) is an example on which the
     expected recall is simulated.
 
+    ``measure``, ``max_per_item`` and ``max_total`` are those of ``top_k``: leads and noise are then
+    in rows, or in what is summed. Without a bound one is proposed from an example: the rows of the
+    ``shape``, or ``public_amounts``, which are lists of what each person adds to an item, one list
+    for each item.
+
     *Guarantee.* A plan is made of the numbers given here. There is no way to give it a private
     source, so it costs nothing and may be shown to anyone.
     """
@@ -59,6 +71,8 @@ def plan(
         raise InvalidParameter("give either epsilon=1.0, say, or needed_lead=200, say")
     if shape is not None and public_counts is not None:
         raise InvalidParameter("give either shape=… or public_counts=…, not both")
+    if public_amounts is not None and (shape is not None or public_counts is not None):
+        raise InvalidParameter("give public_amounts=… alone, without another example")
     question = Question.of(
         k=k,
         epsilon=1.0 if epsilon is None else epsilon,
@@ -71,6 +85,24 @@ def plan(
         choose=choose,
         at_least=at_least,
     )
+    if measure != "persons" or max_per_item is not None or max_total is not None:
+        from topsecret.planning.measured_plan import measured_plan
+
+        if public_counts is not None:
+            raise InvalidParameter(
+                "public_counts are of persons; give public_amounts=[[…], …], what each person adds"
+            )
+        return measured_plan(
+            question,
+            (measure, max_per_item, max_total),
+            shape=shape,
+            public_amounts=public_amounts,
+            needed_lead=needed_lead,
+            runs=runs,
+            progress=progress,
+        )
+    if public_amounts is not None:
+        raise InvalidParameter("public_amounts are for measure='rows' or Sum(…); add measure")
     example: Shape | None = shape
     if public_counts is not None:
         example = PublicCounts.of(public_counts)

@@ -20,6 +20,8 @@ from functools import singledispatch
 from topsecret.exact.rounding import exact
 from topsecret.mechanisms import (
     CanonicalSet,
+    ChosenBound,
+    ClippedSums,
     FixedThreshold,
     GumbelTopK,
     LimitedDomain,
@@ -150,6 +152,26 @@ def _(mechanism: TestedTopK, lead: int, k: int, others: int) -> Chances:
 def _(mechanism: TestedOrWeighted, lead: int, k: int, others: int) -> Chances:
     """Those of its picks: a lead over rank k̄ + 1 says nothing about weighted persons."""
     return of(mechanism.branches.tested, lead, k, others)
+
+
+@of.register
+def _(mechanism: ChosenBound, lead: int, k: int, others: int) -> Chances:
+    """Those of its list, in multiples of the bound that is chosen."""
+    first = mechanism.options[0]
+    return of(
+        first, lead * (mechanism.bounds[0] if isinstance(first, GumbelTopK) else 1), k, others
+    )
+
+
+@of.register
+def _(mechanism: ClippedSums, lead: int, k: int, others: int) -> Chances:
+    """Above the threshold, in multiples of the bound on one item; or above all public others."""
+    sigma, threshold = float(mechanism.sigma), mechanism.threshold
+    units = lead * mechanism.most
+    if threshold is not None:
+        one = races.normal_below((units - float(threshold)) / sigma)
+        return Chances(one, one**k)
+    return _both(k, lambda number: races.gaussian(units / sigma, others, number))
 
 
 @of.register

@@ -1,4 +1,8 @@
-"""The lead that an item needs: the fewest persons more than the rest that make naming it likely."""
+"""The lead that an item needs: the fewest persons more than the rest that make naming it likely.
+
+Where items are ranked by rows or sums, a lead is in multiples of what one person adds at most: in
+these units everything but the weights of ``max_total`` is as with persons.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from topsecret.calibration import PUBLIC_DOMAIN, Prepared, Question, prepare
-from topsecret.mechanisms import TestedOrWeighted, TestedTopK
+from topsecret.mechanisms import ChosenBound, Mechanism, TestedOrWeighted, TestedTopK
 from topsecret.planning import chances
 from topsecret.planning.tested import answer_chance, last_chance
 
@@ -36,10 +40,9 @@ def needed(name: str, question: Question) -> Leads:
     >>> needed("limited-domain", Question.of(k=1, epsilon=1.0))
     Leads(one=21, every=21, any_answer=None)
     """
+    question = _in_bounds(question)
     prepared = prepare(name, question)
-    mechanism = prepared.mechanism
-    if isinstance(mechanism, TestedOrWeighted):
-        mechanism = mechanism.branches.tested
+    mechanism = _picks(prepared.mechanism)
     return Leads(
         needed_by_one(name, question),
         smallest(lambda lead: chance(prepared, lead).every),
@@ -52,12 +55,26 @@ def needed(name: str, question: Question) -> Leads:
 @lru_cache(maxsize=256)
 def needed_by_one(name: str, question: Question) -> int | None:
     """The first of the leads alone: all that a choice among mechanisms or a preview looks at."""
+    question = _in_bounds(question)
     prepared = prepare(name, question)
-    mechanism = prepared.mechanism
+    mechanism = _picks(prepared.mechanism)
     if isinstance(mechanism, TestedTopK):  # the other scene takes most of the time
         k = question.length
         return smallest(lambda lead: last_chance(mechanism.schedule, mechanism.slots, lead, k))
     return smallest(lambda lead: chance(prepared, lead).one)
+
+
+def _in_bounds(question: Question) -> Question:
+    """The question about persons that needs the same leads, in multiples of the bound."""
+    fixed = not question.bounds and not question.total
+    return question.ranked_by(None) if fixed else question
+
+
+def _picks(mechanism: Mechanism) -> Mechanism:
+    """What draws the list, behind a private choice."""
+    if isinstance(mechanism, TestedOrWeighted):
+        return mechanism.branches.tested
+    return mechanism.options[0] if isinstance(mechanism, ChosenBound) else mechanism
 
 
 def chance(prepared: Prepared, lead: int) -> chances.Chances:

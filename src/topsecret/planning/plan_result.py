@@ -9,7 +9,8 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from topsecret.calibration import Prepared, Question, prepare
-from topsecret.exact.rounding import rounded_up
+from topsecret.calibration.question import Scores
+from topsecret.exact.rounding import exact, rounded_up, up
 from topsecret.planning.leads import LIKELY, Leads, needed
 from topsecret.planning.rule import Recommendation
 from topsecret.planning.simulation import Recall
@@ -55,14 +56,14 @@ class Option:
             prepared.answer,
             prepared.nothing,
             prepared.named_when,
-            prepared.scale,
-            leads.one,
-            leads.every,
+            _scale(prepared),
+            _wholes(prepared.question, leads.one),
+            _wholes(prepared.question, leads.every),
             prepared.over_rank,
             prepared.mechanism.loss.epsilon(delta),
             prepared.mechanism.loss.bound_used(delta),
             dict(prepared.parameters),
-            leads.any_answer,
+            _wholes(prepared.question, leads.any_answer),
         )
 
 
@@ -90,6 +91,16 @@ class Plan:
     """The example shape in words."""
     runs: int = 0
     recalls: tuple[Recall, ...] = ()
+    proposed: str = ""
+    """How a bound on one person was found on the example, in words; empty where it was given."""
+
+    @property
+    def noun(self) -> str:
+        """What leads are of, after their number: persons, rows, of price, times the bound."""
+        scores = self.question.scores
+        if scores is None:
+            return "persons"
+        return "times the bound" if scores.bounds else scores.noun
 
     @property
     def recommended(self) -> str:
@@ -110,6 +121,8 @@ class Plan:
         without = f"delta = {q.delta:g}" if q.delta else "no delta"
         parts = [f"Plan for {what} at epsilon = {q.epsilon:g}, {without}"]
         parts.append(f"k_bar = {q.k_bar}")
+        if q.scores is not None:
+            parts.append(_ranked_by(q.scores))
         if q.max_items is not None:
             parts.append(f"at most {q.max_items} items per person")
         if q.domain_size is None:
@@ -125,9 +138,11 @@ class Plan:
         if self.needed_lead is not None:
             found.append(
                 f"The smallest epsilon (two digits) at which an item with {self.needed_lead} "
-                f"persons more than the rest is named with {LIKELY:.0%} probability: "
+                f"{self.noun} more than the rest is named with {LIKELY:.0%} probability: "
                 f"{self.epsilon:g}."
             )
+        if self.proposed:
+            found.append(self.proposed)
         best = self[self.recommended]
         found.append(f"Recommended: {self.recommended}; {self.recommendation.why}")
         found.append(f"It answers {best.answer}. An empty place {best.nothing}.")
@@ -137,15 +152,15 @@ class Plan:
                 found.append("Leads are those that its picks need; its weights need none.")
             found.append(
                 f"The answer is empty with at most {1 - LIKELY:.0%} probability when {k} items "
-                f"lead rank {rank} by {best.lead_for_any} persons each, and has all {k} with "
+                f"lead rank {rank} by {best.lead_for_any} {self.noun} each, and has all {k} with "
                 f"{LIKELY:.0%} when they lead it by {_lead(best.needed_lead_all)}; in between a "
                 "shorter list is likely."
             )
         if self.recommended == "tested":
-            found.append(GEOMETRIES)
+            found.append(GEOMETRIES if self.question.scores is None else MEASURED_GEOMETRIES)
         if self.question.max_items is not None:
             found.append(_cap(self.question.max_items, self.recommended))
-        found.append(LEGEND)
+        found.append(LEGEND if self.question.scores is None else MEASURED_LEGEND)
         return tuple(found)
 
     @property
@@ -176,6 +191,7 @@ class Plan:
         return (
             "As a budget for many questions (metered by zCDP, half of delta kept for failures) it "
             f"holds, at a noise of {shown}."
+            + ("" if self.question.scores is None else " Scales are multiples of the bound.")
         )
 
     def __getitem__(self, name: str) -> Option:
@@ -232,6 +248,7 @@ class Plan:
             "shape": self.shape or None,
             "runs": self.runs,
             "recalls": [asdict(row) for row in self.recalls],
+            **({"proposed": self.proposed} if self.proposed else {}),
         }
 
     def to_json(self, *, indent: int | None = 2) -> str:
@@ -281,6 +298,43 @@ GEOMETRIES = (
     "choose='public' the data are asked which it is, for a twentieth of the budget "
     "(tested-or-weighted)."
 )
+
+
+MEASURED_LEGEND = (
+    "Lead: how far ahead of the rest, in rows, in what is summed, or in multiples of a bound that "
+    "is chosen privately, the last item of the top k must be to be named with "
+    f"{LIKELY:.0%} probability, after clipping; of all: what k level items need to be named "
+    "together; over: the first rank of the rest that counts. The rest are taken as tied, the "
+    "hardest case for a lead. Noise: its scale, in the same. All of it is proportional to the "
+    "bound."
+)
+
+MEASURED_GEOMETRIES = (
+    "Picks pay for a person who adds the whole bound to every item. Where people add to few items, "
+    "max_total, a bound on all that one person adds, needs less."
+)
+
+
+def _ranked_by(scores: Scores) -> str:
+    what = "rows" if scores.noun == "rows" else f"sum {scores.noun}"
+    if scores.bounds:
+        return f"by {what}, the bound on one person chosen privately out of {len(scores.bounds)}"
+    of_all = f", {scores.total / scores.per_unit:g} in all" if scores.total else ""
+    bound = f"{scores.sensitivity / scores.per_unit:g}"
+    return f"by {what}, at most {bound} of one person for one item{of_all}"
+
+
+def _wholes(question: Question, lead: int | None) -> int | None:
+    """A lead in rows or in what is summed; as it is where the bound is not known yet."""
+    scores = question.scores
+    return lead if lead is None or scores is None or scores.bounds else scores.wholes(lead)
+
+
+def _scale(prepared: Prepared) -> float:
+    scores = prepared.question.scores
+    if scores is None or scores.bounds:
+        return prepared.scale
+    return up(exact(prepared.scale) * scores.sensitivity / scores.per_unit)
 
 
 def _cap(most: int, name: str) -> str:

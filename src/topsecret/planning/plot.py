@@ -29,7 +29,7 @@ def figure(plan: Plan) -> Figure:
     colours = ["#dd8452" if name == plan.recommended else "#4c72b0" for name in names]
     bars = axes[0].barh(names, [option.needed_lead or 0 for option in options], color=colours)
     axes[0].bar_label(bars, padding=3)
-    axes[0].set_xlabel(f"persons more than the rest, for {LIKELY:.0%} probability")
+    axes[0].set_xlabel(f"{plan.noun} more than the rest, for {LIKELY:.0%} probability")
     axes[0].set_title("needed lead")
     if plan.recalls:
         recalls = [row.name for row in plan.recalls]

@@ -41,10 +41,14 @@ def simulate(
     *,
     runs: int,
     items_each: int = 1,
+    scores: Sequence[int] | None = None,
     bits: BitSource | None = None,
     progress: Progress | None = None,
 ) -> tuple[Recall, ...]:
-    """The recall of each mechanism on these public counts, most common first."""
+    """The recall of each mechanism on these public counts, most common first.
+
+    With ``scores`` the mechanisms rank by those, place by place, and the counts are the truth.
+    """
     if isinstance(runs, bool) or not isinstance(runs, int) or runs < 2:
         raise InvalidParameter(f"runs={runs!r} must be a whole number of at least 2")
     if question.domain_size is not None and len(counts) > question.domain_size:
@@ -56,16 +60,17 @@ def simulate(
     found = []
     for turn, name in enumerate(names):
         prepared = prepare(name, question)
-        histogram = _histogram(prepared, counts, items_each)
-        scores, lengths = [], []
+        seen = counts if scores is None else scores
+        histogram = _histogram(prepared, seen, items_each)
+        found_shares, lengths = [], []
         for run in range(runs):
             if progress is not None:
                 progress(f"simulating {name}", turn * runs + run, total)
             chosen = prepared.mechanism.select(histogram, SystemBits() if bits is None else bits)
             lengths.append(len(chosen.items))
-            scores.append(_score(question, chosen.items, counts))
-        mean = math.fsum(scores) / runs
-        spread = math.fsum((score - mean) ** 2 for score in scores) / (runs - 1)
+            found_shares.append(_score(question, chosen.items, counts))
+        mean = math.fsum(found_shares) / runs
+        spread = math.fsum((share - mean) ** 2 for share in found_shares) / (runs - 1)
         empty, full = lengths.count(0) / runs, 1 if isinstance(question.k, str) else question.k
         shorter = sum(0 < length < full for length in lengths) / runs
         error = math.sqrt(spread / runs)
@@ -88,7 +93,8 @@ def _histogram(prepared: Prepared, counts: Sequence[int], items_each: int) -> Hi
         return Histogram.of(observed, domain).beside(weights, table)
     if size is not None and (prepared.name in PUBLIC_DOMAIN or prepared.name == "stable-fixed-k"):
         return Histogram.of(observed, domain=range(size))
-    return Histogram.leading(list(observed.items())[: prepared.rows], limit=prepared.rows)
+    ranked = sorted(observed.items(), key=lambda pair: (-pair[1], pair[0]))
+    return Histogram.leading(ranked[: prepared.rows], limit=prepared.rows)
 
 
 def _score(question: Question, items: Sequence[object], counts: Sequence[int]) -> float:

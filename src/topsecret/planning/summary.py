@@ -14,6 +14,7 @@ from topsecret.accounting import Loss
 from topsecret.calibration import Prepared, Question, prepare, prepare_at
 from topsecret.calibration.calibrated import calibrated
 from topsecret.calibration.counts import CountsBudget
+from topsecret.calibration.question import Measured, Scores
 from topsecret.planning.leads import chance, needed_by_one, smallest
 from topsecret.planning.rule import recommend
 
@@ -34,6 +35,8 @@ class Summary:
     loss: Loss
     epsilon: float
     """What is proven."""
+    lead_in: str = "people"
+    """What the lead counts."""
 
 
 def outlook(
@@ -44,11 +47,10 @@ def outlook(
     *,
     counts: bool = False,
     at_least: int | None = None,
+    measure: Measured | None = None,
 ) -> Summary:
     """For a question that brings its own (ε, δ), of which noisy counts may take a part."""
-    question = Question.of(
-        k=k, epsilon=epsilon, delta=delta, max_items=max_items, at_least=at_least
-    )
+    question = _question(k, epsilon, delta, max_items, at_least, measure)
     if counts:  # as in ``answer``: counts come with picks
         question = question.choosing("public")
     name = recommend(question).name
@@ -67,14 +69,30 @@ def outlook_at(
     price: float,
     share: float,
     max_items: int | None = None,
+    measure: Measured | None = None,
 ) -> Summary:
     """For a question at a price per pick and a threshold delta that are fixed already."""
-    question = Question.of(k=k, epsilon=epsilon, delta=delta, max_items=max_items)
+    question = _question(k, epsilon, delta, max_items, None, measure)
     return _outlook(prepare_at("limited-domain", question, price, share), None)
 
 
+def _question(
+    k: int | Literal["auto", "all"],
+    epsilon: float,
+    delta: float,
+    max_items: int | None,
+    at_least: int | None,
+    measure: Measured | None,
+) -> Question:
+    asked = Question.of(k=k, epsilon=epsilon, delta=delta, max_items=max_items, at_least=at_least)
+    return asked if measure is None else asked.ranked_by(Scores.of(measure))
+
+
 def _outlook(prepared: Prepared, lead: int | None) -> Summary:
-    loss = prepared.mechanism.loss
+    loss, scores, lead_in = prepared.mechanism.loss, prepared.question.scores, "people"
+    if scores is not None:
+        lead_in = "times the bound" if scores.bounds else scores.noun
+        lead = lead if lead is None or scores.bounds else scores.wholes(lead)
     return Summary(
         prepared.name,
         prepared.answer,
@@ -83,4 +101,5 @@ def _outlook(prepared: Prepared, lead: int | None) -> Summary:
         prepared.over_rank,
         loss,
         loss.epsilon(prepared.question.delta),
+        lead_in,
     )

@@ -248,8 +248,7 @@ class Question:
         if ranked is not None:
             bounds = ranked.bounds
             total = ranked.total
-            scores = Scores(ranked.sensitivity, ranked.per_unit, ranked.noun, bounds, total)
-            numbers = numbers.ranked_by(scores)
+            numbers = numbers.ranked_by(Scores.of(ranked))
             if (bounds or total) and groups is not None and groups.disjoint:
                 raise InvalidParameter(
                     "disjoint=True is not offered with max_total, nor where max_per_item is chosen "

@@ -30,6 +30,7 @@ from topsecret.service.jobs.queue import no_such_answer, not_now
 from topsecret.service.middleware import API
 from topsecret.service.preview import Preview, preview
 from topsecret.service.problems import RESPONSES, Problem
+from topsecret.service.ranked_by import RankedBy, check_sum
 from topsecret.service.state import Parts, blocking, parts
 
 api = APIRouter(prefix=API, responses=RESPONSES)
@@ -39,13 +40,11 @@ Asker = Annotated[User, Depends(asker)]
 Changer = Annotated[User, Depends(changer)]
 
 
-# First: routes are tried in their order, and this one is asked by everybody who waits.
+# First: routes are tried in their order, and this one is asked by everybody who waits. Whoever was
+# recognised a moment ago gets a stored answer without it (service.stored_answers).
 @api.get("/answers/{answer}", response_model=shapes.AnswerShape, tags=["answers"])
 async def get_answer(request: Request, person: Reader, answer: shapes.Identity) -> Response:
     """A question and, once it has one, its answer."""
-    remembered = parts(request).remembered.get(answer)
-    if remembered is not None and (remembered[0] == person.name or person.sees(remembered[1])):
-        return Response(remembered[2], media_type="application/json")
     job = await found(request, person, answer)
     return _json(job.to_dict() | ({"cause": job.cause} if person.manages(job.dataset) else {}))
 
@@ -185,7 +184,17 @@ def asked_of(question: shapes.QuestionShape) -> Asked:
     """The question as a value."""
     where = tuple((one.column, one.verb, one.value) for one in question.where)
     wanted = (question.column, question.k, question.epsilon)
-    return Asked(*wanted, where, question.counts, question.at_least)
+    by = None if question.measure is None else _ranked_by(question.measure)
+    return Asked(*wanted, where, question.counts, question.at_least, None, by)
+
+
+def _ranked_by(measure: shapes.MeasureShape) -> RankedBy:
+    if (measure.of == "sum") != (measure.column is not None):
+        raise Problem(400, "invalid", "A sum names its column, and rows have none.")
+    if measure.of == "rows" and measure.unit != "1":
+        raise Problem(400, "invalid", "Rows have no unit; leave it out.")
+    bounds = tuple(measure.max_per_item)
+    return RankedBy(measure.column, measure.unit, bounds, measure.max_total)
 
 
 async def previewed(service: Parts, name: str, dataset: str, asked: Asked) -> Preview:
@@ -196,7 +205,7 @@ async def previewed(service: Parts, name: str, dataset: str, asked: Asked) -> Pr
     account = await blocking(partial(service.datasets.account, dataset))
     share = await blocking(partial(service.datasets.allowance, dataset, name))
     assert share is not None  # checked above
-    numbers = (asked.k, asked.epsilon, asked.counts, asked.at_least)
+    numbers = (asked.k, asked.epsilon, asked.counts, asked.at_least, asked.ranked_by)
     make = partial(preview, known, account, share, *numbers)
     return await blocking(make, service.planning)
 
@@ -261,6 +270,18 @@ def _checked(service: Parts, name: str, dataset: str, asked: Asked) -> Dataset:
     if known.state is not None:
         raise Problem(409, known.state, not_now(known.state))
     conditions(asked.where, known.filters)
+    by = asked.ranked_by
+    if by is not None:
+        if asked.query is None:
+            check_sum(by, known.filters)
+        if isinstance(asked.k, str) or asked.counts or asked.at_least is not None:
+            words = "Rows and sums need a number k, without counts and at_least."
+            raise Problem(400, "invalid", words)
+        if by.measure.bounds and metered(service, dataset):
+            words = "At a fixed price max_per_item is one number that you choose."
+            raise Problem(400, "invalid", words)
+        if by.measure.total and metered(service, dataset):
+            raise Problem(400, "invalid", "At a fixed price max_total is not offered.")
     if asked.counts and (asked.k == "all" or asked.at_least is not None):
         raise Problem(400, "invalid", "With all safe values come lower bounds: leave counts out.")
     if asked.k == "auto" and asked.at_least is not None:

@@ -31,6 +31,7 @@ from topsecret.service.logs import configure, log
 from topsecret.service.middleware import API, Edge
 from topsecret.service.settings import Settings
 from topsecret.service.state import Parts, blocking
+from topsecret.service.stored_answers import StoredAnswers
 from topsecret.service.web.account_pages import account_pages
 from topsecret.service.web.analyst_pages import pages
 from topsecret.service.web.life_pages import life_pages
@@ -80,6 +81,7 @@ def create_app(settings: Settings) -> FastAPI:
         told = {"entry": entry, "status": status}
         await blocking(partial(parts.audit.note, who, "refused", told))
 
+    app.add_middleware(StoredAnswers, parts=parts)
     app.add_middleware(
         Edge,
         metrics=parts.metrics,

@@ -17,6 +17,7 @@ from sqlalchemy import delete, select, update
 from topsecret.errors import InvalidParameter
 from topsecret.ledger import Ledger
 from topsecret.ledger.store import Store
+from topsecret.service.auth.recognised import Recognised
 from topsecret.service.datasets import Datasets, NewDataset, check_columns, check_title
 from topsecret.service.schema import DATASETS, JOBS, ROLES
 
@@ -47,7 +48,10 @@ class Changes:
 class Life:
     """Changes to registered data sets. Every method may block."""
 
-    def __init__(self, store: Store, ledger: Ledger, datasets: Datasets) -> None:
+    def __init__(
+        self, store: Store, ledger: Ledger, datasets: Datasets, recognised: Recognised
+    ) -> None:
+        self._recognised = recognised
         self._store, self._ledger, self._datasets = store, ledger, datasets
 
     def edit(self, name: str, changes: Changes) -> None:
@@ -111,6 +115,7 @@ class Life:
                 raise InvalidParameter("something was asked of this data set; retire it instead")
             connection.execute(delete(ROLES).where(ROLES.c.dataset == name))
             connection.execute(delete(DATASETS).where(DATASETS.c.name == name))
+        self._recognised.forget()
 
 
 def _version(text: str, table: str | None) -> str | None:

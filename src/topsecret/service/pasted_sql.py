@@ -17,6 +17,7 @@ from topsecret.results.release import Release
 from topsecret.service.jobs.job import Asked
 from topsecret.service.preview import LARGEST_K
 from topsecret.service.problems import Problem
+from topsecret.service.ranked_by import RankedBy
 from topsecret.sources.relations.open_query import open_query
 from topsecret.sources.relations.privacy_file import PrivacyFile
 
@@ -41,7 +42,10 @@ def asked_in_sql(datasets: Datasets, dataset: Dataset, query: str, epsilon: floa
     counts = found.counts and found.k != "all"
     least = found.at_least if found.k == "all" else None
     item = ", ".join(opened.titles)[:200]
-    return Asked(item, found.k, epsilon, (), counts, least, query)
+    by = None
+    if found.bound is not None and found.measure != "persons":
+        by = RankedBy(opened.amount or None, found.bound.unit, (found.bound.most,))
+    return Asked(item, found.k, epsilon, (), counts, least, query, by)
 
 
 def answered_in_sql(
@@ -73,8 +77,6 @@ def _opened(datasets: Datasets, dataset: Dataset, query: str) -> tuple[QuerySour
     words = ""
     if found.by is not None:
         words = "A list for each group is not answered here; ask for one list."
-    elif found.measure != "persons":
-        words = "Rows and sums are not answered here; rank by COUNT(DISTINCT …) of persons."
     elif found.epsilon is not None or found.delta is not None:
         words = "Epsilon stands beside the query here, and delta is the owner's; leave them out."
     elif isinstance(found.k, int) and found.k > LARGEST_K:

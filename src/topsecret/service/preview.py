@@ -12,6 +12,7 @@ from topsecret.exact.rounding import down, rounded_up
 from topsecret.ledger import Account, Allowance, Flexible, Metered, Price
 from topsecret.planning.summary import Summary, outlook, outlook_at
 from topsecret.service.datasets import Dataset
+from topsecret.service.ranked_by import RankedBy
 
 LARGEST_K = 100
 EPSILONS = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0)
@@ -30,6 +31,8 @@ class Preview:
     mechanism: str
     lead: int | None
     """How many persons an item must be ahead to be named with 95% probability."""
+    lead_in: str
+    """What the lead counts: people, or where it is not persons that are ranked by, rows, say."""
     fits: bool
     cost: float
     """The share of the analyst's whole allowance that it may take, 0 to 1 and more."""
@@ -55,10 +58,12 @@ def preview(
     epsilon: float | None,
     counts: bool = False,
     at_least: int | None = None,
+    ranked_by: RankedBy | None = None,
 ) -> Preview:
     """The preview of one question."""
     budget = account.budget
-    seen = _seen(budget, k, epsilon, dataset.delta_of(epsilon), dataset.cap, counts, at_least)
+    public = (dataset.delta_of(epsilon), dataset.cap, counts, at_least, ranked_by)
+    seen = _seen(budget, k, epsilon, *public)
     if isinstance(budget, Metered):
         worst = {"picks": Fraction(0 if isinstance(k, str) else k), "queries": Fraction(1)}
     else:
@@ -74,6 +79,7 @@ def preview(
         epsilon,
         seen.name,
         seen.lead,
+        seen.lead_in,
         fits,
         float(cost),
         float(remaining),
@@ -94,18 +100,26 @@ def _seen(
     cap: int | None,
     counts: bool,
     at_least: int | None,
+    ranked_by: RankedBy | None,
 ) -> Summary:
+    measure = None if ranked_by is None else ranked_by.measure
     if isinstance(budget, Metered):
         assert k != "all"  # refused before
         whole = down(budget.epsilon), down(budget.delta)
-        return outlook_at(k, *whole, down(budget.price), down(budget.query_delta), cap)
+        return outlook_at(k, *whole, down(budget.price), down(budget.query_delta), cap, measure)
     price = 1.0 if epsilon is None else epsilon
-    return outlook(k, price, delta, cap, counts=counts, at_least=at_least)
+    return outlook(k, price, delta, cap, counts=counts, at_least=at_least, measure=measure)
 
 
 def _buys(seen: Summary) -> str:
     if seen.lead is None:
         return f"An item is named when {seen.named_when}."
+    if seen.lead_in != "people":
+        over = f" more than the item of rank {seen.over_rank:,}" if seen.over_rank else ""
+        return (
+            f"An item with {seen.lead:,} {seen.lead_in}{over} is named with 95% probability, "
+            "counted after clipping."
+        )
     if seen.over_rank == 0:
         return f"An item that {seen.lead:,} people have is named with 95% probability."
     if seen.over_rank is None:

@@ -91,6 +91,11 @@ class Settings:
         """Where it is noted how far the ledger is."""
         return self.witness or self.home / "witness.json"
 
+    @property
+    def mark_file(self) -> Path:
+        """Where the processes of this service tell each other that somebody's rights changed."""
+        return self.home / "rights.mark"
+
     def to_json(self) -> str:
         """The settings as text for a worker's environment."""
         record = asdict(self)

@@ -12,6 +12,7 @@ from topsecret.service.auth.roles import DatasetRole
 from topsecret.service.dataset_life import State
 from topsecret.service.filters import Kind, Verb
 from topsecret.service.preview import LARGEST_K
+from topsecret.sources.measures import MOST_BOUNDS
 
 DATASET = r"^[a-z0-9][a-z0-9_-]{0,39}$"
 NAME = r"^[a-z0-9][a-z0-9._-]{0,39}$"
@@ -30,6 +31,7 @@ PageLength = Annotated[int, Query(ge=1, le=1000, description="At most so many.")
 Epsilon = Annotated[float, Field(ge=0.001, le=20, allow_inf_nan=False)]
 Delta = Annotated[float, Field(ge=1e-12, le=0.01, allow_inf_nan=False)]
 Count = Annotated[int, Field(strict=True, ge=1, le=1_000_000)]
+Bound = Annotated[str, Field(pattern=r"^(private|[0-9]{1,10}(\.[0-9]{1,6})?)$")]
 
 
 class Strict(BaseModel):
@@ -46,6 +48,28 @@ class FilterShape(Strict):
     value: str = Field(min_length=1, max_length=500, description="As text; commas for one of.")
 
 
+class MeasureShape(Strict):
+    """What to rank by instead of persons, and how much of it one person may add."""
+
+    of: Literal["rows", "sum"]
+    column: str | None = Field(
+        default=None, min_length=1, max_length=200, description="The column that is summed."
+    )
+    unit: Literal["1", "0.1", "0.01", "0.001", "0.0001", "0.00001", "0.000001"] = Field(
+        default="1", description="What the values of a sum are rounded to."
+    )
+    max_per_item: list[Bound] = Field(
+        default=["private"],
+        min_length=1,
+        max_length=MOST_BOUNDS,
+        description="The most that one person adds to one value; several, or the word private, "
+        "to have one chosen privately.",
+    )
+    max_total: Bound | None = Field(
+        default=None, description="The root of the sum of squares of all that one person adds."
+    )
+
+
 class QuestionShape(Strict):
     """A question to a data set."""
 
@@ -60,6 +84,9 @@ class QuestionShape(Strict):
     counts: bool = Field(default=False, description="Noisy counts with their intervals, too.")
     at_least: Annotated[int, Field(strict=True, ge=1, le=10**9)] | None = Field(
         default=None, description="Only values that surely have so many persons."
+    )
+    measure: MeasureShape | None = Field(
+        default=None, description="Rank by rows or by a sum instead of by persons."
     )
 
 
@@ -111,6 +138,7 @@ class PreviewShape(BaseModel):
     epsilon: float | None
     mechanism: str
     lead: int | None
+    lead_in: str = Field(description="What the lead counts: people, or rows and so on.")
     fits: bool
     cost: float
     left: float
@@ -140,6 +168,7 @@ class AnswerShape(BaseModel):
     cause: str | None = Field(default=None, description="Why data could not be read; for owners.")
     answer: dict[str, Any] | None
     query: str | None = Field(default=None, description="The SQL, where it was asked in SQL.")
+    measure: MeasureShape | None = Field(default=None, description="None for persons.")
 
 
 class BudgetShape(BaseModel):

@@ -6,7 +6,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from anyio import CapacityLimiter, to_thread
 from starlette.requests import Request
@@ -20,6 +20,7 @@ from topsecret.service.auth.devices import Devices
 from topsecret.service.auth.identities import Identities
 from topsecret.service.auth.openid import OpenId
 from topsecret.service.auth.rate_limits import Limits
+from topsecret.service.auth.recognised import Recognised
 from topsecret.service.auth.roles import Roles
 from topsecret.service.databases import Databases
 from topsecret.service.dataset_life import Life
@@ -38,13 +39,21 @@ T = TypeVar("T")
 MOST_REMEMBERED = 2000
 
 
+class Stored(NamedTuple):
+    """An answer that is final."""
+
+    user: str
+    dataset: str
+    body: bytes
+
+
 @dataclass(slots=True)
 class Remembered:
     """Answers that are final, as bytes: whoever asks again is served without the store."""
 
-    _answers: OrderedDict[str, tuple[str, str, bytes]] = field(default_factory=OrderedDict)
+    _answers: OrderedDict[str, Stored] = field(default_factory=OrderedDict)
 
-    def get(self, identity: str) -> tuple[str, str, bytes] | None:
+    def get(self, identity: str) -> Stored | None:
         """Whose answer it is, about which data set, and the answer."""
         return self._answers.get(identity)
 
@@ -54,7 +63,7 @@ class Remembered:
 
     def put(self, identity: str, user: str, dataset: str, body: bytes) -> None:
         """Remember an answer that will not change."""
-        self._answers[identity] = user, dataset, body
+        self._answers[identity] = Stored(user, dataset, body)
         while len(self._answers) > MOST_REMEMBERED:
             self._answers.popitem(last=False)
 
@@ -67,13 +76,14 @@ class Parts:
         self.store = Store(settings.place)
         schema.create(self.store)
         self.ledger = Ledger(settings.place)
-        self.accounts = Accounts(self.store)
-        self.devices, self.roles = Devices(self.store), Roles(self.store)
+        self.accounts = Accounts(self.store, Recognised(settings.mark_file))
+        self.devices = Devices(self.store)
+        self.roles = Roles(self.store, self.accounts.recognised)
         self.audit = Trail(self.store)
         self.identities, self.openid = Identities(self.store), _provider(settings)
         databases = Databases(settings.sources)
         self.datasets = Datasets(self.store, self.ledger, settings.files, databases)
-        self.life = Life(self.store, self.ledger, self.datasets)
+        self.life = Life(self.store, self.ledger, self.datasets, self.accounts.recognised)
         turns = Turns(settings.engines, settings.tick, settings.limit)
         self.jobs = Jobs(self.store, self.ledger, self.datasets, turns)
         self.jobs.failed = lambda **what: log("question failed", **what)

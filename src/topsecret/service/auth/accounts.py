@@ -12,11 +12,10 @@ from topsecret.errors import InvalidParameter, Taken
 from topsecret.ledger.store import Store
 from topsecret.service.auth import credentials
 from topsecret.service.auth.people import SCOPES, Key, Role, Scope, Session, User
+from topsecret.service.auth.recognised import Recognised
 from topsecret.service.schema import IDENTITIES, KEYS, NOTES, ROLES, SESSIONS, USERS
 
 SESSION_SECONDS = 12 * 3600.0
-RECENT = 5.0
-"""Seconds for which a session or key that was found valid is believed without looking again."""
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
 _SET_UP = "set-up token"
@@ -27,9 +26,9 @@ _SHOWN = 16
 class Accounts:
     """Accounts in the service's store. Every method may block: call it from a thread."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, recognised: Recognised | None = None) -> None:
         self._store = store
-        self._recent: dict[bytes, tuple[User, float]] = {}
+        self.recognised = recognised or Recognised()
         self._verified: dict[bytes, str] = {}
 
     # The first run
@@ -97,7 +96,7 @@ class Accounts:
             if changed.rowcount != 1:
                 raise InvalidParameter(f"there is no account {name!r}")
             _end_all(connection, name)
-        self._recent.clear()
+        self.recognised.forget()
 
     def deactivate(self, name: str) -> None:
         """Delete what an account had: password, sessions, keys, roles. One owner remains.
@@ -118,7 +117,7 @@ class Accounts:
             connection.execute(delete(KEYS).where(KEYS.c.user == name))
             connection.execute(delete(ROLES).where(ROLES.c.user == name))
             connection.execute(delete(IDENTITIES).where(IDENTITIES.c.user == name))
-        self._recent.clear()
+        self.recognised.forget()
 
     # Sessions
 
@@ -168,7 +167,7 @@ class Accounts:
         one = func.substr(SESSIONS.c.hash, 1, _SHOWN) == identity
         with self._store.writing() as connection:
             done = connection.execute(delete(SESSIONS).where(SESSIONS.c.user == name, one))
-        self._recent.clear()
+        self.recognised.forget()
         return done.rowcount > 0
 
     def log_out(self, token: str) -> None:
@@ -177,15 +176,11 @@ class Accounts:
             connection.execute(
                 delete(SESSIONS).where(SESSIONS.c.hash == credentials.hash_token(token))
             )
-        self._recent.clear()
-
-    def recent(self, secret: str) -> User | None:
-        """Whom this process recognised by the secret a moment ago, without blocking."""
-        found = self._recent.get(credentials.fingerprint(secret))
-        return found[0] if found is not None and found[1] > time.monotonic() else None
+        self.recognised.forget()
 
     def by_session(self, token: str) -> User | None:
         """Whose session it is."""
+        mark = self.recognised.mark
         with self._store.reading() as connection:
             query = (
                 select(USERS)
@@ -198,7 +193,9 @@ class Accounts:
             )
             row = connection.execute(query).mappings().one_or_none()
             roles = () if row is None else _roles(connection, row["name"])
-        return None if row is None else self._remember(token, replace(_user(row), roles=roles))
+        if row is None:
+            return None
+        return self.recognised.remember(token, replace(_user(row), roles=roles), mark)
 
     # Machines
 
@@ -250,7 +247,7 @@ class Accounts:
                 made = select(KEYS.c.id).where(KEYS.c.parent.in_(ended), KEYS.c.revoked == 0)
                 ended = set(connection.execute(made).scalars())
                 connection.execute(update(KEYS).where(KEYS.c.id.in_(ended)).values(revoked=1))
-        self._recent.clear()
+        self.recognised.forget()
         return done.rowcount == 1
 
     def verified(self, key: str) -> bool:
@@ -259,6 +256,7 @@ class Accounts:
 
     def by_key(self, key: str) -> User | None:
         """Whose key it is."""
+        mark = self.recognised.mark
         identity, secret = credentials.parse_key(key)
         with self._store.reading() as connection:
             query = (
@@ -280,13 +278,7 @@ class Accounts:
         self._verified[credentials.fingerprint(key)] = row["hash"]
         scope: Scope = row["scope"] or "all"
         who = User(row["name"], row["role"], scope, identity, row["expires"], roles=roles)
-        return self._remember(key, who)
-
-    def _remember(self, secret: str, user: User) -> User:
-        if len(self._recent) > 10_000:
-            self._recent.clear()
-        self._recent[credentials.fingerprint(secret)] = user, time.monotonic() + RECENT
-        return user
+        return self.recognised.remember(key, who, mark)
 
 
 def _stands() -> tuple[ColumnElement[bool], ...]:

@@ -24,23 +24,30 @@ DEVICE = "topsecret_device"
 CSRF_HEADER = "x-csrf-token"
 FIRST_PASSWORD = "first_password"
 SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
+READING: tuple[Scope, ...] = ("all", "read", "ask")
+"""The scopes of keys that may read."""
+
+
+def presented(request: Request) -> tuple[str, bool]:
+    """The secret that a request comes with, or nothing, and whether it is a key."""
+    given = request.headers.get("authorization")
+    if given is None:
+        return request.cookies.get(SESSION) or "", False
+    scheme, _, key = given.partition(" ")
+    return key if scheme.lower() == "bearer" else "", True
 
 
 async def known(request: Request) -> User | None:
     """The account behind a request, if there is one."""
-    service = parts(request)
-    given = request.headers.get("authorization")
-    if given is not None:
-        scheme, _, key = given.partition(" ")
-        if scheme.lower() != "bearer" or not key:
-            return None
-        return service.accounts.recent(key) or await _by_key(request, service, key)
-    token = request.cookies.get(SESSION)
-    if not token:
+    accounts = parts(request).accounts
+    secret, is_key = presented(request)
+    if not secret:
         return None
-    return service.accounts.recent(token) or await blocking(
-        lambda: service.accounts.by_session(token)
-    )
+    if found := accounts.recognised.by(secret):
+        return found
+    if is_key:
+        return await _by_key(request, parts(request), secret)
+    return await blocking(lambda: accounts.by_session(secret))
 
 
 async def newcomer(request: Request) -> User:
@@ -55,7 +62,7 @@ async def user(request: Request) -> User:
 
 async def reader(request: Request) -> User:
     """The account behind a request that changes nothing."""
-    return await _scoped(request, ("read", "ask"))
+    return await _scoped(request, READING)
 
 
 async def asker(request: Request) -> User:

@@ -13,6 +13,7 @@ from sqlalchemy import ColumnElement, delete, select
 
 from topsecret.errors import InvalidParameter
 from topsecret.ledger.store import Store
+from topsecret.service.auth.recognised import Recognised
 from topsecret.service.schema import ROLES, USERS
 
 DatasetRole = Literal["owner", "viewer"]
@@ -29,8 +30,8 @@ class Member:
 class Roles:
     """The roles in the service's store. Every method may block."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, store: Store, recognised: Recognised) -> None:
+        self._store, self._recognised = store, recognised
 
     def members(self, dataset: str) -> list[Member]:
         """Everybody with a role in the data set."""
@@ -46,11 +47,14 @@ class Roles:
                 raise InvalidParameter(f"there is no account {user!r}")
             connection.execute(delete(ROLES).where(*_one(dataset, user)))
             connection.execute(ROLES.insert().values(dataset=dataset, user=user, role=role))
+        self._recognised.forget()
 
     def take(self, dataset: str, user: str) -> bool:
         """Take a role away; False when there was none."""
         with self._store.writing() as connection:
-            return connection.execute(delete(ROLES).where(*_one(dataset, user))).rowcount == 1
+            taken = connection.execute(delete(ROLES).where(*_one(dataset, user))).rowcount == 1
+        self._recognised.forget()
+        return taken
 
 
 def _one(dataset: str, user: str) -> tuple[ColumnElement[bool], ...]:

@@ -9,6 +9,7 @@ from datetime import datetime
 from topsecret.results.release import Release
 from topsecret.service.filters import Filter, in_words
 from topsecret.service.preview import Length
+from topsecret.service.ranked_by import RankedBy
 
 WORKING, ANSWERED, REFUSED, FAILED, IN_DOUBT = (
     "working",
@@ -32,6 +33,8 @@ class Asked:
     at_least: int | None = None
     query: str | None = None
     """The SQL, of a question that was asked in SQL; the rest says what it asks."""
+    ranked_by: RankedBy | None = None
+    """Rows or a sum; None for persons."""
 
     @property
     def words(self) -> str:
@@ -39,7 +42,8 @@ class Asked:
         named = {"auto": "Most common values", "all": "All safe values"}
         what = named[self.k] if isinstance(self.k, str) else f"Top {self.k}"
         many = "" if self.at_least is None else f" with at least {self.at_least:,} persons"
-        return f"{what} of {self.column}{many}{in_words(self.where)}"
+        by = "" if self.ranked_by is None else self.ranked_by.words
+        return f"{what} of {self.column}{many}{in_words(self.where)}{by}"
 
     def to_text(self) -> str:
         """As it is stored; what version 0.1 could ask is written as it wrote it."""
@@ -47,6 +51,7 @@ class Asked:
         more |= {"counts": True} if self.counts else {}
         more |= {} if self.at_least is None else {"at_least": self.at_least}
         more |= {} if self.query is None else {"query": self.query}
+        more |= {} if self.ranked_by is None else {"measure": self.ranked_by.to_dict()}
         return json.dumps([self.column, self.k, self.epsilon, *([more] if more else [])])
 
     @classmethod
@@ -56,7 +61,8 @@ class Asked:
         extra = more[0] if more else {}
         where = tuple((one[0], one[1], one[2]) for one in extra.get("where", ()))
         more = (extra.get("counts", False), extra.get("at_least"), extra.get("query"))
-        return cls(column, k, epsilon, where, *more)
+        by = RankedBy.from_dict(extra["measure"]) if "measure" in extra else None
+        return cls(column, k, epsilon, where, *more, by)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +84,7 @@ class Job:
 
     def to_dict(self) -> dict[str, object]:
         """As plain values that JSON can hold."""
+        by = self.asked.ranked_by
         return {
             "id": self.id,
             "dataset": self.dataset,
@@ -94,6 +101,7 @@ class Job:
             "message": self.message,
             "answer": None if self.release is None else public(self.release),
             **({} if self.asked.query is None else {"query": self.asked.query}),
+            **({} if by is None else {"measure": by.to_dict()}),
         }
 
 

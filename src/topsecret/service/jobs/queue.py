@@ -252,6 +252,7 @@ class Jobs:
             more: dict[str, Any] = {"max_items": dataset.cap, "table": table}
             more |= {"where": conditions(asked.where, dataset.filters), "counts": asked.counts}
             more |= {"at_least": asked.at_least}
+            more |= {} if asked.ranked_by is None else asked.ranked_by.keywords
             if dataset.version is not None:
                 more["version"] = dataset.version
             if asked.epsilon is not None:

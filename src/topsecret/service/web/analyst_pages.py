@@ -19,8 +19,10 @@ from topsecret.service.filters import VERBS, Filter
 from topsecret.service.jobs.job import Asked
 from topsecret.service.preview import EPSILONS, LARGEST_K, Length
 from topsecret.service.problems import Problem
+from topsecret.service.ranked_by import RankedBy
 from topsecret.service.state import Parts, blocking, parts
 from topsecret.service.web.rendering import expert, lines, percent_left, plain, render
+from topsecret.sources.measures import PRIVATE
 
 pages = APIRouter(include_in_schema=False)
 PAGE = 50
@@ -58,12 +60,16 @@ async def ask(
     length: Annotated[Literal["k", "auto", "all"], Form()] = "k",
     counts: Annotated[str, Form(max_length=10)] = "",
     step: Annotated[int | None, Form(ge=0, lt=len(EPSILONS))] = None,
+    by: Annotated[str, Form(max_length=210)] = "persons",
+    bound: Annotated[str, Form(max_length=200)] = PRIVATE,
+    unit: Annotated[str, Form(max_length=10)] = "1",
 ) -> Response:
     """Ask; the answer's page shows the progress."""
     many: Length = k if length == "k" else length
     epsilon = None if step is None else EPSILONS[step]
     where = _filters(await request.form())
-    question = Asked(column, many, epsilon, where, bool(counts))
+    ranked_by = _ranked_by(by, bound, unit)
+    question = Asked(column, many, epsilon, where, bool(counts), ranked_by=ranked_by)
     job, _ = await asked(request, person.name, dataset, question, request_id)
     return RedirectResponse(f"/answers/{job.id}", 303)
 
@@ -159,6 +165,15 @@ async def docs(request: Request) -> Response:
                 }
             )
     return render(request, "docs.html", person, groups=groups)
+
+
+def _ranked_by(by: str, bound: str, unit: str) -> RankedBy | None:
+    """What the form asks to rank by: persons, rows or sum:COLUMN."""
+    if by == "persons":
+        return None
+    bounds = tuple(part.strip() for part in bound.split(",") if part.strip()) or (PRIVATE,)
+    column = by.removeprefix("sum:") if by.startswith("sum:") else None
+    return RankedBy(column, unit if column is not None else "1", bounds)
 
 
 def _filters(form: FormData) -> tuple[Filter, ...]:

@@ -10,11 +10,21 @@
   let wanted = "";
   let timer = 0;
 
+  const bounds = () => field("bound").value.split(",").map((part) => part.trim()).filter(Boolean);
+
   const question = (step) => {
     const length = field("length") === null ? "k" : field("length").value;
     const asked = { column: field("column").value, k: length === "k" ? Number(field("k").value) : length };
     if (epsilons.length) asked.epsilon = epsilons[step];
     if (field("counts") !== null && field("counts").checked) asked.counts = true;
+    const by = field("by").value;
+    if (by !== "persons") {
+      asked.measure = { of: by === "rows" ? "rows" : "sum", max_per_item: bounds() };
+      if (by !== "rows") {
+        asked.measure.column = by.slice("sum:".length);
+        asked.measure.unit = field("unit").value;
+      }
+    }
     const where = [];
     for (const line of form.querySelectorAll("[data-filter]")) {
       const column = line.dataset.filter;
@@ -49,6 +59,7 @@
     const lead = show("lead");
     lead.hidden = plan.lead === null;
     if (plan.lead !== null) lead.querySelector("b").textContent = plan.lead.toLocaleString("en");
+    show("lead_in").textContent = plan.lead_in;
     const left = 100 * plan.left;
     const cost = Math.min(100 * plan.cost, left);
     panel.querySelector(".cost").hidden = false;
@@ -90,8 +101,15 @@
 
   const changed = () => {
     const length = field("length");
-    if (length !== null) field("k").disabled = length.value !== "k";
-    if (length !== null) field("counts").disabled = length.value === "all";
+    const persons = field("by").value === "persons";
+    field("bound").disabled = persons;
+    field("unit").disabled = persons || field("by").value === "rows";
+    if (length !== null) {
+      length.disabled = !persons;
+      if (!persons) length.value = "k";
+      field("k").disabled = length.value !== "k";
+      field("counts").disabled = length.value === "all" || !persons;
+    }
     if (field("counts") !== null && field("counts").disabled) field("counts").checked = false;
     if (epsilons.length) {
       const epsilon = epsilons[Number(field("step").value)];
