@@ -26,6 +26,7 @@ ROWS: list[Row] = [
     *[("ann", "park", 3)] * 4,
     ("ann", "pier", 8),
     ("bob", "park", 2),
+    ("bob", "park", -7),
     ("bob", "pier", None),
     ("bob", "zoo", -7),
     ("cy", "zoo", 0),
