@@ -96,7 +96,7 @@ def statement(session: Session, query: CountQuery) -> exp.Select:
     if query.home is None:
         return ranking(events, query, schema, dialect)
     counts = counts_by_group(events, query, schema, dialect, once=session.once)
-    return leading_by_group(counts.subquery(), query, dialect)
+    return leading_by_group(counts.subquery(copy=False), query, dialect)
 
 
 def leading_counts(engine: Engine, query: CountQuery) -> LeadingCounts:

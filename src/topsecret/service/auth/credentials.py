@@ -21,7 +21,12 @@ _PASSWORDS = PasswordHasher(time_cost=3, memory_cost=65536, parallelism=1)
 _KEYS = PasswordHasher(time_cost=1, memory_cost=8192, parallelism=1)
 _AT_ONCE = BoundedSemaphore(2)  # hashing is heavy on purpose: log-ins must not fill the memory
 
-_NOBODY = _PASSWORDS.hash(secrets.token_urlsafe())
+# Of a random password that was thrown away, with the same work; to hash one here would make every
+# start of a service wait.
+_NOBODY = (
+    "$argon2id$v=19$m=65536,t=3,p=1$L7TRULgEQ8Hy7OP/28ElsQ"
+    "$bovC2RkhkKMaoHPwbeQUPBfGLWwDfoYFqUfzhjl2IIM"
+)
 _NO_KEY = _KEYS.hash(secrets.token_urlsafe())
 _PROCESS = secrets.token_bytes(32)
 

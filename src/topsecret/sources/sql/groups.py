@@ -112,9 +112,11 @@ def persons_by_group(
     home = column("home", "everybody")
     kept: Any = per_person(_at_home(query), query, ["home"])
     pairs = derived(kept, "pairs")
-    everybody = exp.select(column("home", "pairs"), column("person", "pairs")).distinct()
-    counts: Any = exp.select(home, named(exp.Count(this=exp.Star()), "persons"))
-    counts = counts.from_(derived(everybody.from_(pairs), "everybody")).group_by(home.copy())
+    shown = [column(name, "pairs") for name in ("home", "person")]
+    everybody = exp.select(*shown, copy=False).distinct(copy=False).from_(pairs, copy=False)
+    counts: Any = exp.select(home, named(exp.Count(this=exp.Star()), "persons"), copy=False)
+    counts = counts.from_(derived(everybody, "everybody"), copy=False)
+    counts = counts.group_by(home.copy(), copy=False)
     return _with_homes(counts, events, query, schema, dialect, members, once)
 
 
@@ -124,11 +126,12 @@ def _at_home(query: CountQuery) -> exp.Select:
     same = exp.and_(
         exp.EQ(this=column("person", "read"), expression=column("person", "homes")),
         exp.EQ(this=column("home", "read"), expression=column("chosen", "homes")),
+        copy=False,
     )
     return (
-        exp.select(*(column(name, "read") for name in names))
-        .from_(_table("read"))
-        .join(_table("homes"), on=same)
+        exp.select(*(column(name, "read") for name in names), copy=False)
+        .from_(_table("read"), copy=False)
+        .join(_table("homes"), on=same, copy=False)
     )
 
 
@@ -146,12 +149,13 @@ def _with_homes(
     home = named(_home(query, schema, dialect), "home")
     kept = event_rows(events, query, schema, dialect, [home])
     among = Condition(query.home.column, "in", query.home.groups)
-    kept = kept.where(*holds((among,), schema, dialect))
+    kept = kept.where(*holds((among,), schema, dialect), copy=False)
     if members is not None:
         kept = members_only(kept, item_names(query), members, ["home", *_amounts(query)])
     materialized = True if dialect in MATERIALIZED else None
-    counts = counts.with_(_name("read"), as_=once(kept), materialized=materialized)
-    return counts.with_(_name("homes"), as_=_homes(query, schema, dialect))
+    read, homes = once(kept), _homes(query, schema, dialect)
+    counts = counts.with_(_name("read"), as_=read, materialized=materialized, copy=False)
+    return counts.with_(_name("homes"), as_=homes, copy=False)
 
 
 def _amounts(query: CountQuery) -> list[str]:
@@ -167,12 +171,12 @@ def leading_by_group(counts: exp.Expression, query: CountQuery, dialect: str) ->
         partition_by=[values[0].copy()],
         order=exp.Order(expressions=ranking(values[-1].copy(), values[1:-1], dialect)),
     )
-    placed = exp.select(*values, named(place, "place")).from_(
-        exp.alias_(counts, "counts", table=True, quoted=True)
+    placed = exp.select(*values, named(place, "place"), copy=False).from_(
+        exp.alias_(counts, "counts", table=True, quoted=True), copy=False
     )
     last = exp.LTE(this=column("place", "placed"), expression=exp.Literal.number(query.rows))
-    shown = exp.select(*(column(name, "placed") for name in names))
-    leading = shown.from_(derived(placed, "placed")).where(last)
+    shown = exp.select(*(column(name, "placed") for name in names), copy=False)
+    leading = shown.from_(derived(placed, "placed"), copy=False).where(last, copy=False)
     ordered = [ascending(column(name, "placed"), dialect) for name in ("home", "place")]
     leading.set("order", exp.Order(expressions=ordered))
     return leading
@@ -180,34 +184,38 @@ def leading_by_group(counts: exp.Expression, query: CountQuery, dialect: str) ->
 
 def _homes(query: CountQuery, schema: Schema, dialect: str) -> exp.Select:
     """Each person with the number of their one group."""
-    everybody = exp.select(column("person", "read")).distinct().from_(_table("read"))
+    everybody = exp.select(column("person", "read"), copy=False).distinct(copy=False)
+    everybody = everybody.from_(_table("read"), copy=False)
     hashed = digest(message(query, schema, dialect, [], ":home:"), dialect)
     person = column("person", "pairs")
-    digits = exp.select(person, named(hashed, "digits")).from_(derived(everybody, "pairs"))
+    digits = exp.select(person, named(hashed, "digits"), copy=False).from_(
+        derived(everybody, "pairs"), copy=False
+    )
     first = exp.Sub(this=_drawn(1), expression=_number(16**3 + 16**2 + 16))
     numbers = exp.select(
-        column("person", "hashed"), named(first, "factor"), named(_drawn(5), "shift")
-    ).from_(derived(digits, "hashed"))
+        column("person", "hashed"), named(first, "factor"), named(_drawn(5), "shift"), copy=False
+    ).from_(derived(digits, "hashed"), copy=False)
     home = column("home", "read")
     product = exp.Mul(this=column("factor", "drawn"), expression=home)
     order = exp.Mod(
-        this=exp.paren(exp.Add(this=product, expression=column("shift", "drawn"))),
+        this=exp.paren(exp.Add(this=product, expression=column("shift", "drawn")), copy=False),
         expression=_number(PRIME),
     )
     # The least, with the group's number behind it.
     least = exp.Min(
         this=exp.Add(
-            this=exp.Mul(this=exp.paren(order), expression=_number(PRIME)), expression=home.copy()
+            this=exp.Mul(this=exp.paren(order, copy=False), expression=_number(PRIME)),
+            expression=home.copy(),
         )
     )
     who = column("person", "read")
     same = exp.EQ(this=who.copy(), expression=column("person", "drawn"))
     chosen = exp.Mod(this=least, expression=_number(PRIME))
     return (
-        exp.select(who, named(chosen, "chosen"))
-        .from_(_table("read"))
-        .join(derived(numbers, "drawn"), on=same)
-        .group_by(who.copy())
+        exp.select(who, named(chosen, "chosen"), copy=False)
+        .from_(_table("read"), copy=False)
+        .join(derived(numbers, "drawn"), on=same, copy=False)
+        .group_by(who.copy(), copy=False)
     )
 
 
@@ -224,7 +232,7 @@ def _drawn(start: int) -> exp.Expression:
         part = exp.Mul(this=whole(value), expression=_number(16 ** (3 - place)))
         total = part if total is None else exp.Add(this=total, expression=part)
     assert total is not None
-    return exp.paren(total)
+    return exp.paren(total, copy=False)
 
 
 def _home(query: CountQuery, schema: Schema, dialect: str) -> exp.Expression:
@@ -266,7 +274,7 @@ def _cases(
 
 def whole(value: exp.Expression) -> exp.Expression:
     """A whole number of 64 bits: products of two of 32 would be too large."""
-    return exp.cast(value, exp.DataType.Type.BIGINT)
+    return exp.cast(value, exp.DataType.Type.BIGINT, copy=False)
 
 
 def _number(value: int) -> Any:
