@@ -41,7 +41,7 @@ FRACTIONS = (2.675, 0.285, 0.005, 1e-9, 12.3, 4.999, 4.995, -0.01, 0.29)
 
 def units(value: Any, measure: Measure) -> int:
     """What a row adds, by the documented rule."""
-    if value is None or not math.isfinite(value) or not value > 0:
+    if value is None or not Decimal(value).is_finite() or not value > 0:
         return 0
     bound = Decimal(measure.bound)
     if isinstance(value, Decimal):
