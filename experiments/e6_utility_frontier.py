@@ -272,7 +272,9 @@ def _write(names, sizes, epsilons, cells, runs) -> str:  # type: ignore[no-untyp
         "zCDP by ρ + 2√(ρ ln 1/δ) (gumbel, pruned; stable-fixed-k with half of δ for its "
         "failures). One-shot noise and top-stable have one accountant. `limited-domain-laplace` "
         "needs a cap on the items of one person, which these counts do not have; `stable` chooses "
-        "k itself and is the subject of E2b.",
+        "k itself and is the subject of E2b. `weighted` and the private choice between it and "
+        "`tested`, the default from four items on, need to know who has what: they are the "
+        "subject of [E11](e11-geometries.md).",
         "Counts of Goodreads, Goodbooks, News shares, AOL prefixes and the binned histograms are "
         "taken as if each person counted once per item; whether they did cannot be seen from "
         "counts. "

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from topsecret.mechanisms import WeightedHistogram
 from topsecret.mechanisms.nested_test import own_variances, spreads
 from topsecret.mechanisms.tested_schedule import UNIT, Length, Schedule, length_scores
 
@@ -26,6 +27,8 @@ class Seen:
     """How many of the named items belong to the true top k."""
     named: NDArray[np.int64]
     k: int
+    lengths: NDArray[np.int64]
+    """The length that `TestedTopK` drew; 0 for the others."""
 
     @property
     def recall(self) -> float:
@@ -55,12 +58,12 @@ def simulate(
     scores = np.array(length_scores(schedule, leads[leads > 0].tolist())) / UNIT
     scores = float(schedule.choice) / 2 * scores
     least = max(1, int(counts[k - 1]) - rest if len(counts) >= k else 1)
-    right, named = np.zeros(runs, dtype=np.int64), np.zeros(runs, dtype=np.int64)
+    right, named, lengths = (np.zeros(runs, dtype=np.int64) for _ in range(3))
     for run in range(runs):
         length = schedule.lengths[int(np.argmax(scores + _gumbel(len(scores), rng)))]
         kept = answer(length, leads, rng)
-        right[run], named[run] = (kept >= least).sum(), len(kept)
-    return Seen(right, named, k)
+        right[run], named[run], lengths[run] = (kept >= least).sum(), len(kept), length.size
+    return Seen(right, named, k, lengths)
 
 
 def simulate_limited(
@@ -84,7 +87,38 @@ def simulate_limited(
         if len(ahead) > k:
             ahead = ahead[np.argpartition(-noisy[ahead], k - 1)[:k]]
         right[run], named[run] = (leads[ahead] >= least).sum(), len(ahead)
-    return Seen(right, named, k)
+    return Seen(right, named, k, np.zeros_like(named))
+
+
+def simulate_weighted(
+    release: WeightedHistogram,
+    sums: Reals,
+    counts: Counts,
+    k: int,
+    runs: int,
+    rng: np.random.Generator,
+) -> Seen:
+    """The same for `WeightedHistogram`, of items with these sums of weights and these counts."""
+    least = max(1, int(np.sort(counts)[::-1][k - 1]) if len(counts) >= k else 1)
+    right, named = np.zeros(runs, dtype=np.int64), np.zeros(runs, dtype=np.int64)
+    for run in range(runs):
+        values = sums + float(release.sigma) * rng.standard_normal(len(sums))
+        ahead = np.flatnonzero(values > float(release.threshold or 0))
+        if len(ahead) > k:
+            ahead = ahead[np.argpartition(-values[ahead], k - 1)[:k]]
+        right[run], named[run] = (counts[ahead] >= least).sum(), len(ahead)
+    return Seen(right, named, k, np.zeros_like(named))
+
+
+def either(first: Seen, second: Seen, chance: float, rng: np.random.Generator) -> Seen:
+    """Run by run the answer of the second with this chance, else that of the first."""
+    drawn = rng.random(len(first.named)) < chance
+    return Seen(
+        np.where(drawn, second.right, first.right),
+        np.where(drawn, second.named, first.named),
+        first.k,
+        np.where(drawn, second.lengths, first.lengths),
+    )
 
 
 def answer(length: Length, leads: Counts, rng: np.random.Generator) -> Counts:

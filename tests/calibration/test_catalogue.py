@@ -6,6 +6,7 @@ from topsecret.calibration import NAMES, PUBLIC_DOMAIN, Question, applicable, pr
 from topsecret.counts.histogram import Histogram
 from topsecret.errors import DomainRequired, InvalidParameter
 from topsecret.mechanisms import Mechanism
+from topsecret.mechanisms.selection import Selection
 
 QUESTIONS = [
     Question.of(k=3, epsilon=1.0, max_items=2, domain_size=50),
@@ -98,6 +99,20 @@ def test_clear_leaders_are_named_in_words_too(name: str) -> None:
     assert prepared.told(answer).startswith("has all 2 items asked for")
     assert prepared.named_when
     assert prepared.nothing
+
+
+@pytest.mark.parametrize("branch", ["tested", "weighted"])
+def test_an_empty_answer_says_what_to_ask_instead(branch: str) -> None:
+    nothing = Selection((), False, chosen=2, branch=branch)
+    for name, k in (("limited-domain", 3), ("tested", 5), ("tested-or-weighted", 5)):
+        told = prepare(name, Question.of(k=k, epsilon=1)).told(nothing)
+        assert told.startswith("is empty. ")
+        assert "ask for fewer items, spend more epsilon, or ask for k='all'" in told
+    told = prepare("limited-domain", Question.of(k=1, epsilon=1)).told(nothing)
+    assert "spend more epsilon, or ask for k='all'" in told
+    assert "fewer" not in told
+    named_when = prepare("tested-or-weighted", Question.of(k=5, epsilon=1)).named_when
+    assert "a shorter list is likely, and an empty one if no item is " in named_when
 
 
 def test_a_smaller_threshold_comes_with_a_cap() -> None:

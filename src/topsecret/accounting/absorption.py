@@ -59,8 +59,9 @@ def absorbed(runs: Iterable[Run], mu_squared: Number = 0) -> Fraction | None:
     mu = _scaled_up(root_up(after), scale)
     for n, epsilon in reversed(steps):
         least, gain = _gain(epsilon, scale)
+        mu = max(mu, least)  # once: mu grows
         for _ in range(n):
-            mu = _absorb(mu, least, gain)
+            mu -= -gain // mu
     return Fraction(mu, 1 << scale) ** 2
 
 
@@ -79,7 +80,7 @@ def absorbed_after(count: int, epsilon: Number, mu: Number) -> tuple[Fraction, .
     least, gain = _gain(price, scale)
     found = [max(least, _scaled_up(exact(mu, "mu"), scale))]
     for _ in range(count):
-        found.append(_absorb(found[-1], least, gain))
+        found.append(found[-1] - (-gain // found[-1]))
     return tuple(Fraction(value, 1 << scale) for value in reversed(found))
 
 
@@ -120,9 +121,8 @@ def _search(steps: list[tuple[int, float]], after: float, limit: float) -> float
         mu = math.sqrt(after)
         for n, unit in steps:
             square = (price * unit) ** 2
-            gain, least = (1 + square / 20) * square / 8, price * unit / 2
+            gain, mu = (1 + square / 20) * square / 8, max(mu, price * unit / 2)
             for _ in range(n):
-                mu = max(mu, least)
                 mu += gain / mu
         # The excess over ``after`` is nearly a power of the price, a little above the second.
         here = math.log(price), math.log(mu * mu - after)
@@ -193,14 +193,11 @@ def _cell_supremum(
     return (constant - 2 * (a * b * top).sqrt()) / (growth - 1)
 
 
-def _absorb(mu: int, least: int, gain: int) -> int:
-    """One step on integers, in units of 2^-scale, rounded up: mu ← mu + gain/mu."""
-    mu = max(mu, least)
-    return mu - (-gain // mu)
-
-
 def _gain(epsilon: Fraction, scale: int) -> tuple[int, int]:
-    """epsilon/2 and (1 + epsilon²/20)·epsilon²/8, scaled and rounded up."""
+    """epsilon/2 and (1 + epsilon²/20)·epsilon²/8, scaled and rounded up.
+
+    A step is mu ← mu + gain/mu on integers, in units of 2^-scale, rounded up: mu − (−gain // mu).
+    """
     square = epsilon * epsilon
     return (
         _scaled_up(epsilon / 2, scale),

@@ -21,9 +21,9 @@ from functools import lru_cache
 from flint import arb
 
 from topsecret.accounting.absorption import absorbed
-from topsecret.accounting.profile import Profile, maximum
+from topsecret.accounting.profile import Profile, gaussian_profile, maximum
 from topsecret.accounting.tested import TestedSteps, choice_spacing, half_decade_of, reach_of
-from topsecret.exact.rounding import Number, ball
+from topsecret.exact.rounding import Number, ball, root_up
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,5 +60,10 @@ def _profile(steps: ChosenSteps, half_decade: int) -> Profile:
     reach = reach_of(float(steps.rho()), half_decade)
     spacing = choice_spacing(steps.choice, reach)
     delta = 1.001 * 10.0 ** (half_decade / 2)  # inside the half decade
-    profiles = [option.profile(delta).on_grid(spacing, reach) for option in steps.options]
+    profiles = [
+        option.profile(delta).on_grid(spacing, reach)
+        if option.branches
+        else gaussian_profile(root_up(option.mu_squared), spacing, reach)
+        for option in steps.options
+    ]
     return maximum(profiles).after_pick(steps.choice)

@@ -27,7 +27,7 @@ WIDEST_SPACING = Fraction(1, 2)  # the error bounds below use e^h - 1 <= 0.65
 TOGETHER = 8192  # how many numbers fit into a turn of the loop over cells: those of a fast cache
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class StepConstants:
     """Exponentials of one pick on one grid, each within a relative 2^-52 of the truth."""
 
@@ -35,8 +35,8 @@ class StepConstants:
     growth: float  # E = e^epsilon
     growth_minus_one: float  # e^epsilon - 1
     width: float  # r = e^h - 1
-    powers: tuple[float, ...]  # e^(c h) for c = 1 .. cells
-    roots: tuple[float, ...]  # e^(c h / 2) for c = 1 .. cells
+    powers: Floats  # e^(c h) for c = 1 .. cells, as a column
+    roots: Floats  # e^(c h / 2) for c = 1 .. cells, as a column
 
 
 def step_constants(spacing: Fraction, cells: int) -> StepConstants:
@@ -48,8 +48,8 @@ def step_constants(spacing: Fraction, cells: int) -> StepConstants:
             growth=powers[cells - 1],
             growth_minus_one=_close((ball(spacing) * cells).expm1()),
             width=_close(ball(spacing).expm1()),
-            powers=powers[:cells],
-            roots=roots[:cells],
+            powers=np.array(powers[:cells])[:, None],
+            roots=np.array(roots[:cells])[:, None],
         )
 
 
@@ -137,8 +137,7 @@ def pick_step(values: Floats, constants: StepConstants, mirror: Floats) -> Float
     size = len(values)
     best = np.zeros(size)
     inverse = 1.0 / r
-    roots = np.array(constants.roots)[:, None]
-    shares = (np.array(constants.powers) / constants.growth_minus_one)[:, None]
+    roots, shares = constants.roots, constants.powers / constants.growth_minus_one
     # Several cells at a time where the grid is short: a call costs more than its arithmetic there.
     together = max(1, TOGETHER // size)
     for first in range(0, cells, together):

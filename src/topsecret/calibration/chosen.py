@@ -19,7 +19,7 @@ def tested_or_weighted(question: Question) -> Prepared:
     mechanism = TestedOrWeighted(k, question.epsilon, question.delta, depth, weights_of(question))
     branches = mechanism.branches
     schedule, weights = branches.tested.schedule, mechanism.weights
-    longest = schedule.lengths[0]
+    longest, shortest = schedule.lengths[0], schedule.lengths[-1]
     threshold = about(up(branches.threshold))
     return Prepared(
         "tested-or-weighted",
@@ -41,9 +41,10 @@ def tested_or_weighted(question: Question) -> Prepared:
         "it passes the rule of one of two methods; a twentieth of the budget chose, with noise, "
         "which. Tested as a whole: the list passes half of the time when its last item is "
         f"{about(even_lead(longest))} people ahead of the item ranked {depth + 1}, and 98% of the "
-        f"time at {about(likely_lead(longest))}. Weighted: the item's weighted people and noise "
-        f"of {about(up(branches.weighted.sigma))} exceed {threshold}; people with up to "
-        f"{weights.full_items} items count in full for each, those with n items about "
+        f"time at {about(likely_lead(longest))}. With less, a shorter list is likely, and an empty "
+        f"one if no item is {about(even_lead(shortest))} ahead. Weighted: the item's weighted "
+        f"people and noise of {about(up(branches.weighted.sigma))} exceed {threshold}; people with "
+        f"up to {weights.full_items} items count in full for each, those with n items about "
         f"√({weights.full_items}/n) for each, and at most {weights.most_items} items of a person "
         "count",
         f"up to {k} items in order, by the method that was chosen",

@@ -138,10 +138,22 @@ def list_ended(question: Question, selection: Selection) -> str:
     k = question.length
     if len(selection.items) == k:
         return f"has all {_items(k)} asked for."
+    if not selection.items:
+        return (
+            "is empty. The items were too close together to be named safely, or noise made them "
+            f"look so: {_advice(question)}."
+        )
     return (
         f"ended early, with {len(selection.items)} of {_items(k)}: "
         "the next ones were too close together to be named safely."
     )
+
+
+def _advice(question: Question) -> str:
+    """What to ask instead; there are no fewer items than one."""
+    if question.domain_size is not None:
+        return "ask for fewer items or spend more epsilon"
+    return EMPTY_ADVICE if question.length > 1 else EMPTY_ADVICE.split(", ", 1)[1]
 
 
 def list_tested(question: Question, selection: Selection) -> str:
@@ -154,7 +166,7 @@ def list_tested(question: Question, selection: Selection) -> str:
         return (
             f"is empty. Of {_items(k)} asked for {chosen}, and neither it "
             "nor a shorter part of it passed the test; this happens by chance, too. The counts "
-            f"are close together at this budget: {EMPTY_ADVICE}."
+            f"are close together at this budget: {_advice(question)}."
         )
     if named == tried:
         return f"is shorter than asked for: of {_items(k)} {chosen}. All {named} passed."
@@ -172,6 +184,11 @@ def list_weighted(question: Question, selection: Selection) -> str:
         return f"holds all items that can be named safely{which}: {named:,}."
     if named == question.length:
         return f"has all {_items(named)} asked for."
+    if named == 0 and surely is None:
+        return (
+            "is empty. No item has enough weighted people to be named safely at this budget: "
+            f"{_advice(question)}."
+        )
     return (
         f"has {named} of {_items(question.length)}: the others "
         "have too few weighted people to be named safely."

@@ -260,15 +260,15 @@ def planned(
     target = Target(epsilon, budget, choice, mu_squared + behind)
     lengths = []
     for size in wanted:
-        test = _test(size, mu_squared, failure, constants)
+        test = _test(len(list_sizes(size, constants)), mu_squared, failure)
         price = pricing(length_at(size, Fraction(1), test, constants).branch, target)
         lengths.append(_length(k, size, price, test, constants))
     return Schedule(tuple(lengths), choice, mu_squared, failure)
 
 
-def _test(size: int, mu_squared: Fraction, failure: Fraction, constants: Constants) -> NestedTest:
+@lru_cache(maxsize=256)
+def _test(lists: int, mu_squared: Fraction, failure: Fraction) -> NestedTest:
     """σ = √κ/μ and z = Φ⁻¹(1 − failure/J), both rounded up."""
-    lists = len(list_sizes(size, constants))
     with precision(128):
         quantile = Fraction(up(_quantile(failure / lists)))
     return NestedTest(lists, root_up(spread_cost(lists) / mu_squared), quantile)

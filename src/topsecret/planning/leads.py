@@ -57,9 +57,7 @@ def needed_by_one(name: str, question: Question) -> int | None:
     """The first of the leads alone: all that a choice among mechanisms or a preview looks at."""
     question = _in_bounds(question)
     prepared = prepare(name, question)
-    mechanism = prepared.mechanism
-    if not isinstance(mechanism, TestedOrWeighted):
-        mechanism = _picks(mechanism)
+    mechanism = _picks(prepared.mechanism)
     if isinstance(mechanism, TestedTopK):  # the other scene takes most of the time
         k = question.length
         return smallest(lambda lead: last_chance(mechanism.schedule, mechanism.slots, lead, k))
