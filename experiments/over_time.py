@@ -23,6 +23,8 @@ from experiments.report import draw, markdown, write_page, write_table
 from experiments.trials import Mean, Progress, quiet
 from topsecret.calibration.series import UNIT, SeriesNumbers
 from topsecret.counts.histogram import Histogram
+from topsecret.counts.weights import Weights
+from topsecret.mechanisms.tested_or_weighted import TestedOrWeighted
 from topsecret.noise.bits import ReplayableBits
 from topsecret.questions.answer import Plan, planned
 from topsecret.questions.question import Question
@@ -64,6 +66,12 @@ SETS: dict[str, Callable[[], Pairs]] = {
 }
 
 
+def _ranks(persons: Ints) -> Ints:
+    """0, 1, 2, … within each run of equal persons."""
+    first = np.flatnonzero(np.diff(persons, prepend=-1))
+    return np.arange(len(persons)) - np.repeat(first, np.diff(np.append(first, len(persons))))
+
+
 @dataclass(frozen=True, slots=True)
 class Case:
     """One row of the table, and what was found for it before: independent, schedule, series."""
@@ -103,6 +111,8 @@ class Trial:
         self.labels = int(items.max()) + 1
         self.when = self.random.integers(0, case.periods, len(items))
         self.counts = self._added(np.ones(len(items), dtype=bool)).cumsum(axis=1)
+        self.mixed = self.random.permutation(len(items))
+        """Which of a person's items are kept where not all are: here at random, not by a hash."""
 
     def _added(self, kept: NDArray[np.bool_]) -> Ints:
         """Labels by periods: how many pairs each period brings."""
@@ -122,18 +132,30 @@ class Trial:
         rows = plan.each.rows
         order = np.lexsort((np.arange(self.labels), -counts))[:rows]
         ranked = [(int(item), int(counts[item])) for item in order if counts[item] > 0]
+        observed = Histogram.leading(ranked, limit=rows)
         mechanism = plan.each.selection.mechanism
-        chosen = mechanism.select(Histogram.leading(ranked, limit=rows), self.bits)
+        if isinstance(mechanism, TestedOrWeighted):
+            observed = observed.beside(mechanism.weights, self._sums(mechanism.weights, period))
+        chosen = mechanism.select(observed, self.bits)
         return [int(item) for item in chosen.items if isinstance(item, int)]
+
+    def _sums(self, weights: Weights, period: int) -> Histogram:
+        """The weighted persons of each item so far."""
+        seen = self.mixed[self.when[self.mixed] < period]
+        order = seen[np.argsort(self.persons[seen], kind="stable")]
+        kept = order[_ranks(self.persons[order]) < weights.most_items]
+        held = np.bincount(self.persons[kept])
+        table = np.array((0, *weights.table))
+        each = table[held[self.persons[kept]]]
+        sums = np.bincount(self.items[kept], weights=each, minlength=self.labels)  # below 2⁵³
+        present = np.flatnonzero(sums)
+        return Histogram.of(dict(zip(present.tolist(), map(int, sums[present]), strict=True)))
 
     def series(self, numbers: SeriesNumbers, periods: list[int]) -> list[list[int]]:
         """The lists of a series after these periods."""
         order = np.lexsort((self.random.random(len(self.items)), self.when, self.persons))
-        first = np.flatnonzero(np.diff(self.persons[order], prepend=-1))
-        lengths = np.diff(np.append(first, len(order)))
-        rank = np.arange(len(order)) - np.repeat(first, lengths)
         kept = np.zeros(len(order), dtype=bool)
-        kept[order[rank < numbers.max_counts]] = True
+        kept[order[_ranks(self.persons[order]) < numbers.max_counts]] = True
         sums = self._added(kept).cumsum(axis=1)
         a = np.array([float(one.mid()) for one in numbers.coefficients()])
         root = np.array([np.concatenate([np.zeros(s), a[: len(a) - s]]) for s in range(len(a))])
@@ -180,7 +202,7 @@ def run(
 ) -> str:
     """Run all cases and write the table, the picture and the page."""
     runs = repetitions or (2 if smoke else RUNS)
-    cases = (Case("BMS1", 4, 3),) if smoke else CASES
+    cases = (Case("BMS1", 4, 5),) if smoke else CASES
     rows: list[list[Any]] = []
     for done, case in enumerate(cases):
         progress(f"E12 {case.name}", done, len(cases))

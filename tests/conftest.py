@@ -11,8 +11,47 @@ from spark import spark
 
 __all__ = ["postgres_server", "postgres_url", "spark"]
 
-ONE_PROCESS = {"test_packaging"}
-"""Files whose tests share what takes long to make."""
+LONG = (
+    "spark",
+    "browser",
+    "service",
+    "test_packaging",
+    "test_tutorials",
+    "test_docs",
+    "experiments",
+    "typing",
+    "relations",
+)
+"""Files, and folders of them, that take longest; they begin first, so that none is left alone."""
+
+
+def shared(nodeid: str) -> str:
+    """Which tests share a process, and with it what they make and what is cached for them.
+
+    All tests on Spark share its cluster, all in a browser one service and Chromium. Otherwise a
+    class of tests or the rest of a file.
+    """
+    file, name = PurePath(nodeid.split("::")[0]), nodeid.split("[")[0]
+    for one in ("spark", "browser"):
+        if file.name.startswith("test_") and one in name.removeprefix(str(file.parent)):
+            return one
+    return name.rpartition("::")[0] or name
+
+
+def rank(nodeid: str) -> int:
+    """The place in ``LONG`` of what a test belongs to."""
+    scope = shared(nodeid)
+    file = PurePath(scope.split("::")[0])
+    names = (scope, file.stem, *file.parts)
+    return next((place for place, long in enumerate(LONG) if long in names), len(LONG))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes long comes first; whoever needs Spark is where its cluster is."""
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()) and shared(item.nodeid) != "spark":
+            raise pytest.UsageError(f"{item.nodeid} needs 'spark' in its name: it shares a cluster")
+    items.sort(key=lambda item: rank(item.nodeid))
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -23,20 +62,15 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """With ``-n``, all tests on Spark go to one process and share its cluster, and all in a browser
-    to one that shares a service; so do the tests of a file that share a service or the wheel.
-    Others go anywhere.
+    """With ``-n``, tests that share a process (``shared``) go to one, in the order above.
 
-    By file and not by ``xdist_group``, which groups nothing with pytest 9.2 (pytest-xdist #1386).
+    By name and not by ``xdist_group``, which groups nothing with pytest 9.2 (pytest-xdist #1386).
     """
     from xdist.scheduler import LoadScopeScheduling
 
     class Together(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            file = PurePath(nodeid.split("::")[0])
-            for shared in ("spark", "browser"):
-                if file.name.startswith("test_") and shared in file.stem:
-                    return shared
-            return str(file) if "service" in file.parts or file.stem in ONE_PROCESS else nodeid
+            return shared(nodeid)
 
+    config.option.loadscopereorder = False
     return Together(config, log) if config.getvalue("dist") == "load" else None

@@ -100,7 +100,8 @@ MAY_USE: dict[str, set[str]] = {
     # Python's database interface over pasted SQL.
     "dbapi": {"errors", "questions", "results", ""},
     "__main__": {"cli"},
-    "client": {"errors"},  # it asks a service over HTTP, and nothing here
+    # It asks a service over HTTP, and nothing here but what a weak budget is.
+    "client": {"errors", "accounting.weak_privacy"},
     "": {"client", "counts", "mechanisms.selection", "planning", "questions", "sources.file_form"},
 }
 ONLY_IN = {

@@ -63,7 +63,7 @@ def _receipt(text: str) -> list[str]:
     """The words of a receipt, without those that tell what was drawn."""
     shown = text.split("Receipt")[1].split("Made")[0]
     return re.sub(
-        r"  The list .*?(?=  Missing)|  At least .*?(?=  Mechanism)", "", shown, flags=re.S
+        r"  The list .*?(?=  Missing)|  Named when .*?(?=  Mechanism)", "", shown, flags=re.S
     ).split()
 
 

@@ -13,6 +13,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from packaging.specifiers import SpecifierSet
 
 from pages import PAGES, ROOT, commands
 
@@ -126,6 +127,18 @@ def test_everything_that_is_asked_for_is_locked() -> None:
     form = re.compile(r'([\w.-]+)==[\w.]+(?: ; python_version (?:<|>=) "3\.\d+")?')
     assert all(form.fullmatch(line) for line in pinned)
     assert wanted <= {line.split("==")[0].lower().replace("_", "-") for line in pinned}
+
+
+def test_what_is_locked_installs_on_debian_12() -> None:
+    """Its Python is 3.11.2, and a package may ask for a later 3.11."""
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pinned = {line.split("==")[0] for line in lines if "==" in line and ";" not in line}
+    asked = {}
+    for one in importlib.metadata.distributions():
+        if one.metadata["Name"] in pinned:
+            asked[one.metadata["Name"]] = one.metadata.get("Requires-Python") or ""
+    assert len(asked) > 100
+    assert [name for name, range_ in asked.items() if "3.11.2" not in SpecifierSet(range_)] == []
 
 
 @pytest.mark.parametrize("name", ["duckdb", "python-flint", "sqlalchemy", "sqlglot"])

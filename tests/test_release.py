@@ -42,10 +42,15 @@ Receipt
   Compared with  the same data with one person more or one person less: the
                  guarantee limits how much that can change the answer.
   Guarantee      epsilon = 0.9999 and delta = 1e-06: no one person makes any
-                 answer more than 2.72 times as likely, or as unlikely
-                 (e^epsilon), except for a failure of probability at most 1e-06
-                 (delta), 1 in 1,000,000. This is about privacy; it does not say
-                 how accurate the list is.
+                 outcome more than 2.72 times as likely, or as unlikely
+                 (e^epsilon), plus a probability of at most 1e-06 (delta, 1 in
+                 1,000,000). Who guesses from the answer whether a person is in
+                 the data, at even odds before, is right at most 73.2% of the
+                 time. This is about privacy; it does not say how accurate the
+                 list is.
+  Not covered    what is true of many people at once; the rows themselves, where
+                 they are kept; what other answers about the same people add.
+                 This receipt may be shown with the list.
   The list       ended early, with 2 of 3 items: the next ones were too close
                  together to be named safely. Noise took part in the choice:
                  where items are nearly level, the wrong one may come first or
@@ -55,7 +60,11 @@ Receipt
                  others first. Missing never means that nobody has it.
   Named when     its noisy count beats a noisy threshold.
   Mechanism      named 'limited-domain' (k_bar=60, epsilon_per_pick=0.25,
-                 threshold_delta=5e-07); epsilon: optimal bound.
+                 threshold_delta=5e-07); epsilon is added up by the optimal
+                 bound.
+  Budget         not recorded: every answer about the same people, this question
+                 asked again included, adds its epsilon and its delta. A ledger
+                 adds them up.
   Made           2024-05-01 12:00:00 UTC by topsecret 0.1.
 """
 

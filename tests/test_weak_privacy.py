@@ -12,7 +12,7 @@ import pytest
 
 import topsecret
 from command import run
-from topsecret import Schedule, Series, sql, top_k, top_k_by
+from topsecret import Schedule, Series, plan, sql, top_k, top_k_by
 from topsecret.errors import InvalidParameter, WeakPrivacy
 from topsecret.ledger import Flexible, Ledger, Metered
 from topsecret.pate import Aggregator, StableLabels
@@ -74,6 +74,7 @@ WAYS: dict[str, Callable[[Path, Budget], Any]] = {
     "strength": lambda _, budget: strength(games(), **budget),
     "spectral": lambda _, budget: spectral(games(), k=1, teleport=0.3, **budget),
     "Aggregator": lambda _, budget: Aggregator(RULE, queries=1, **budget),
+    "plan": lambda _, budget: plan(k=1, **budget),
     "Flexible": lambda _, budget: Flexible.of(**budget),
     "Metered": lambda _, budget: Metered.of(queries=1, picks=1, **budget),
 }
@@ -144,6 +145,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "sql": ("sql", TEXT, "--source", "events.csv", "--person", "user"),
     "rank": ("rank", "games.csv", "--winner", "winner", "--loser", "loser"),
     "pate": ("pate", "votes.npz"),
+    "plan": ("plan", "-k", "1"),
     "schedule plan": ("schedule", "plan", *BY_WEEK[2:]),
     "schedule start": ("schedule", "start", "events.csv", *EVENTS, *BY_WEEK, *PAYS),
     "series start": ("series", "start", "events.csv", *EVENTS, *BY_WEEK, *PAYS),

@@ -173,7 +173,10 @@ class Service:
         if job["answer"] is None:
             kind = BudgetExceeded if job["error"] == "budget_exceeded" else ServiceError
             raise kind(str(job["message"]))
-        return _answer(job)
+        answer = _answer(job)
+        # What the owner has fixed; an epsilon of the caller's was looked at before it was asked.
+        _warn_if_weak(answer.epsilon if epsilon is None else 0, answer.delta)
+        return answer
 
     def _call(self, method: str, path: str, body: Mapping[str, object] | None = None) -> Any:
         from urllib.error import HTTPError  # here: importing topsecret must stay quick
@@ -245,12 +248,19 @@ def _question(
         conditions.append({"column": column, "verb": _VERBS[operator], "value": ", ".join(listed)})
     asked: dict[str, object] = {"column": item, "k": k}
     if epsilon is not None:
+        _warn_if_weak(epsilon, 0)
         asked["epsilon"] = epsilon
     if at_least is not None:
         asked["at_least"] = at_least
     return (
         asked | ({"where": conditions} if conditions else {}) | ({"counts": True} if counts else {})
     )
+
+
+def _warn_if_weak(epsilon: float, delta: float) -> None:
+    from topsecret.accounting.weak_privacy import warn_if_weak
+
+    warn_if_weak(epsilon, delta)
 
 
 def _measure(

@@ -22,7 +22,8 @@
     └── VerificationFailed (AssertionError) a mechanism breaks its own claim
 
 A message says what was given, the rule and the fix. It is built from public parameters alone:
-nothing that a person's data can influence appears in it or decides that it is raised.
+nothing that a person's data can influence appears in it. That a question failed at all may depend
+on a row only where the error is no `DataIndependentFailure`: then a budget stays charged.
 
 There is one warning, ``WeakPrivacy`` (UserWarning), of a budget that protects little.
 """

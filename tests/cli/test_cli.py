@@ -69,8 +69,8 @@ MISTAKES = [
     (
         ["top", "EVENTS", "--item", "plce", "--person", "user", "--epsilon", "1"],
         "events.csv has no column 'plce'; its first line must name the columns; "
-        "look at it with: head -n 1 (another delimiter: --delimiter ';'; no such line: "
-        "--header user,place)",
+        "look at it with: head -n 1 events.csv (another delimiter than ',': --delimiter ';'; no "
+        "such line: --header user,place)",
     ),
     (["top", "EVENTS", "--item", "place"], "Missing option '--person'. (see topsecret top --help)"),
     (
@@ -163,8 +163,8 @@ def test_demo_writes_answers_and_says_what_next(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert (folder / "checkins.csv").exists()
     assert "Central Station" in done.stdout
-    assert "by number of rows, at epsilon" in done.stdout
-    assert "the bound was chosen privately" in done.stdout
+    assert "by number of rows, each person's part bounded, at epsilon" in done.stdout
+    assert "the data chose the bound, with noise" in done.stdout
     assert "each person adds at most 200 of 'minutes' to one item" in done.stdout
     command = done.stdout.splitlines()[-1]
     assert f"topsecret top '{folder}/checkins.csv' --item place --person user" in command

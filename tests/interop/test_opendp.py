@@ -9,7 +9,13 @@ import pytest
 from topsecret import Histogram
 from topsecret.errors import InvalidParameter
 from topsecret.interop.opendp import approximate_measurement, zcdp_measurement
-from topsecret.mechanisms import GumbelTopK, LimitedDomain, LimitedDomainLaplace, StableTopK
+from topsecret.mechanisms import (
+    ClippedSums,
+    GumbelTopK,
+    LimitedDomain,
+    LimitedDomainLaplace,
+    StableTopK,
+)
 
 dp.enable_features("contrib", "honest-but-curious")
 GUMBEL = GumbelTopK(k=2, scale=2)
@@ -98,6 +104,11 @@ REFUSED = [
             delta=1e-6,
         ),
         "max_items=3 is no distance between vectors of size=4; use a mechanism without a cap",
+    ),
+    (
+        lambda: zcdp_measurement(ClippedSums(2, 1.0, 1e-6, 1, 1, 1, domain="public"), size=4),
+        "ClippedSums holds only where all that one person adds is scaled down to a total, "
+        "together, which no distance between vectors of counts says; use another mechanism",
     ),
 ]
 

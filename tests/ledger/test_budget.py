@@ -105,6 +105,10 @@ def test_the_advice_of_a_flexible_budget_fits_and_is_nearly_the_largest() -> Non
     assert budget.advice(no_delta, PriceAtEpsilon(0.9, price_at)) == (
         "no epsilon fits at this delta; lower delta or k"
     )
+    third = {**left, "delta": Fraction(1, 3 * 10**8)}
+    assert budget.advice(third, PriceAtEpsilon(0.9, price_at)) == (
+        "no epsilon fits at this delta; pass one that is at least 4 times smaller"
+    )
 
 
 # Random adaptive sequences: each query depends on the answers so far and on what is left.

@@ -133,7 +133,11 @@ def test_a_query_that_does_not_fit_reads_nothing(ledger: Ledger) -> None:
         ({"dataset": "f"}, "epsilon is missing; 1 is a common choice"),
         ({"dataset": None}, "a ledger needs the name of a data set; pass dataset='...'"),
         ({"ledger": None}, "dataset='m' needs a ledger; pass ledger=Ledger()"),
-        ({"dataset": "none"}, "data set 'none' has no budget; open one with topsecret budget open"),
+        (
+            {"dataset": "none"},
+            "data set 'none' has no budget; open one with topsecret budget open "
+            "none --person COLUMN --epsilon 1, say",
+        ),
         ({"person": "row"}, "the budget of data set 'm' protects persons identified by 'user'"),
         ({"analyst": ""}, "analyst='' must be a printable text of 1 to 200 characters"),
     ],

@@ -1,17 +1,23 @@
 """Mechanisms and sources that the package does not know: what they say, and what is believed."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from topsecret import calibration, top_k
+from topsecret import calibration, mechanisms, top_k
 from topsecret.calibration import Entry, unknown_domain
 from topsecret.errors import DomainRequired, InvalidParameter
 from topsecret.ledger import Flexible, Ledger, Metered
-from topsecret.mechanisms import GumbelTopK, LaplaceRanking, LimitedDomain, OneshotExponential
+from topsecret.mechanisms import (
+    ClippedSums,
+    GumbelTopK,
+    LaplaceRanking,
+    LimitedDomain,
+    OneshotExponential,
+)
 from topsecret.sources import CountQuery, LeadingCounts, open_source
 from topsecret.sources.sql.dialects import check_dialect
 
@@ -65,6 +71,7 @@ def test_an_object_that_costs_more_than_the_budget_is_refused() -> None:
         (GumbelTopK(k=2, scale=9, sensitivity=0.99), {}, "by less than 1"),
         (OneshotExponential(k=2, epsilon=1, sensitivity=0.5), {}, "by less than 1"),
         (LaplaceRanking(k=2, epsilon=1), {}, "is for adjacency='replace'"),
+        (ClippedSums(2, 1.0, 1e-6, 1, 1, 1), {}, "only where all that one person adds is scaled"),
     ],
 )
 def test_an_object_that_does_not_fit_is_refused(
@@ -73,6 +80,22 @@ def test_an_object_that_does_not_fit_is_refused(
     with pytest.raises(InvalidParameter) as caught:
         top_k(Counted(), mechanism=mechanism, **ASKED | changes)
     assert message in str(caught.value)
+
+
+def test_what_each_mechanism_rests_on_is_known_to_the_check() -> None:
+    """A field with a new name may bound what a person adds: judge it, or declare a precondition."""
+    checked = {"k", "k_bar", "adjacency", "max_items", "sensitivity", "smallest", "fill"}
+    counted_so = {"weights", "options", "bounds"}  # of other counts nothing is drawn
+    harmless = {
+        *("epsilon", "delta", "epsilon_per_pick", "epsilon_refine", "rho", "scale", "failure"),
+        *("strict", "domain", "at_least", "lengths", "behind", "max_k_bar", "ranks", "closeness"),
+        *("regulariser", "selection", "test", "quantile", "rank", "target", "handicap"),
+    }
+    for name in mechanisms.__all__:
+        made = getattr(mechanisms, name)
+        if is_dataclass(made) and hasattr(made, "select") and not hasattr(made, "precondition"):
+            found = {field.name for field in fields(made)}
+            assert found <= checked | counted_so | harmless, name
 
 
 def test_an_object_for_capped_persons_fits_where_the_source_caps() -> None:

@@ -66,7 +66,9 @@ def test_every_mechanism_is_in_units_of_the_bound(events: Path, more: dict[str, 
 
 def test_the_receipt_says_how_it_is_clipped_and_never_how_much(events: Path) -> None:
     release = top_k(events, **ASKED, **COINS)
-    assert release.title == "Top 2 of 'place' in events.csv, by sum of 'price'"
+    assert release.title == (
+        "Top 2 of 'place' in events.csv, by sum of 'price', each person's part bounded"
+    )
     receipt = dict(release.receipt)
     assert receipt["Clipped"] == (
         "each person adds at most 7.5 of 'price' to one item; every value is rounded to the "
@@ -96,7 +98,7 @@ def test_the_bound_may_be_chosen_privately(events: Path, tmp_path: Path) -> None
     receipt = dict(release.receipt)
     assert receipt["Clipped"] == (
         f"at most {bound} rows of each person count for one item; how much that changed is not "
-        "told; the bound was chosen privately."
+        "told; the data chose the bound, with noise, within the same guarantee."
     )
     assert "out of 10 public ones, for a twentieth of the budget" in receipt["Named when"]
     assert from_record(json.loads(json.dumps(to_record(release)))) == release

@@ -46,8 +46,10 @@ def test_a_pure_mechanism_answers(visits, mechanism):
     assert json.loads(release.to_json())["delta"] == 0
     guarantee = dict(release.receipt)["Guarantee"]
     assert guarantee == (
-        f"epsilon = {release.epsilon:g}, without a delta: no one person makes any answer more "
-        "than 7.39 times as likely, or as unlikely (e^epsilon). This is about privacy; it does not "
+        f"epsilon = {release.epsilon:g}, without a delta: no one person makes any outcome "
+        "more than 7.39 times as likely, or as unlikely (e^epsilon). Who guesses from the answer "
+        "whether a person is in the data, at even odds before, is right at most 88.1% of the time. "
+        "This is about privacy; it does not "
         "say how accurate the list is."
     )
 
@@ -69,7 +71,7 @@ def test_a_short_set_says_so_and_a_filled_one_marks_what_is_random(visits):
     assert not short.complete
     assert short.filled == 0
     assert short.ending == (
-        f"names {short.chosen} of 40 items: the size {short.chosen} was chosen privately as what "
+        f"names {short.chosen} of 40 items: the size {short.chosen} was chosen with noise as what "
         "the counts can support."
     )
     filled = ask(visits, k=40, epsilon=0.05, fill=True)

@@ -1,11 +1,13 @@
 """A service asked from Python: calls like the library's, errors in the service's words."""
 
+import warnings
+
 import pytest
 from serving import Here, write_events
 
 import topsecret
 from topsecret.client import Service
-from topsecret.errors import BudgetExceeded, InvalidParameter, ServiceError
+from topsecret.errors import BudgetExceeded, InvalidParameter, ServiceError, WeakPrivacy
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +36,26 @@ def test_a_question_is_asked_as_of_the_library(ann: Service) -> None:
     again = ann.top_k("mine", **asked, request_id="monday", counts=True)  # type: ignore[arg-type]
     assert again == answer
     assert ann.budget("mine").state == "open"
+
+
+def test_a_weak_budget_is_warned_of(service: Here, ann: Service) -> None:
+    with pytest.warns(WeakPrivacy, match="epsilon = 19 is above 10") as seen:
+        ann.plan("mine", item="place", k=1, epsilon=19.0)
+    assert [one.filename for one in seen] == [__file__]
+    before = ann.budget("mine")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", WeakPrivacy)
+        with pytest.raises(WeakPrivacy):  # before anything is asked, so that it costs nothing
+            ann.top_k("mine", item="place", k=1, epsilon=11.0)
+    assert ann.budget("mine") == before
+    body = {"name": "weak", "title": "W", "file": "mine.csv", "person": "user", "epsilon": 4}
+    body |= {"columns": ["place"], "delta": 0.01}
+    assert service.call("olga", "POST", "/api/datasets", body).status_code == 201
+    service.parts.datasets.allow("weak", "ann", {"epsilon": 4.0})
+    with pytest.warns(WeakPrivacy, match="delta = [0-9.]+ is above 0.001") as seen:
+        answer = ann.top_k("weak", item="place", k=1, epsilon=2.4)
+    assert answer.delta > 1e-3
+    assert __file__ in [one.filename for one in seen]  # the service is in this process, too
 
 
 def test_refusals_are_errors_with_the_services_words(ann: Service) -> None:

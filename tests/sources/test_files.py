@@ -138,9 +138,10 @@ def test_a_missing_column_lists_no_text(tmp_path: Path, name: str, content: str)
     """The first line may be a person's row: whoever guesses a value in it is told nothing."""
     error = failure(save(tmp_path / name, content))
     assert isinstance(error, UnknownColumn)
+    tab = "'\\t'" if name == "e.tsv" else "','"
     assert str(error) == (
-        f"{name} has no column 'place'; its first line must name the columns; "
-        "look at it with: head -n 1 (another delimiter: --delimiter ';'; no such line: "
+        f"{name} has no column 'place'; its first line must name the columns; look at it with: "
+        f"head -n 1 {name} (another delimiter than {tab}: --delimiter ';'; no such line: "
         "--header user,place)"
     )
 
@@ -155,8 +156,8 @@ def test_a_file_without_header_does_not_show_its_first_row(tmp_path: Path) -> No
     path = save(tmp_path / "e.csv", "ann,CANARY\n")
     assert str(failure(path)) == (
         "e.csv has no column 'place'; "
-        "its first line must name the columns; look at it with: head -n 1 (another delimiter: "
-        "--delimiter ';'; no such line: --header user,place)"
+        "its first line must name the columns; look at it with: head -n 1 e.csv (another "
+        "delimiter than ',': --delimiter ';'; no such line: --header user,place)"
     )
 
 

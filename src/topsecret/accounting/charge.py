@@ -64,8 +64,9 @@ class Charge:
 
 
 def in_words(amounts: Mapping[str, Fraction]) -> str:
-    """What was spent, rounded up."""
-    return " and ".join(described(name, value, needed=True) for name, value in amounts.items())
+    """What was spent, rounded up, without what took nothing."""
+    spent = {name: value for name, value in amounts.items() if value} or amounts
+    return " and ".join(described(name, value, needed=True) for name, value in spent.items())
 
 
 def described(name: str, value: Fraction, *, needed: bool) -> str:

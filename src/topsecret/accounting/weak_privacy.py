@@ -44,8 +44,14 @@ def check_strength(epsilon: Number, delta: Number) -> None:
     if epsilon <= LARGEST_EPSILON and delta <= LARGEST_DELTA:
         return
     refuse_void(delta)
+    warn_if_weak(epsilon, delta)
+
+
+def warn_if_weak(epsilon: Number, delta: Number) -> None:
+    """Warn, at the caller's own line, of a weak (ε, δ), and refuse nothing."""
     weak = weakness(up(exact(epsilon)), up(exact(delta)))
-    warnings.warn(str(weak), WeakPrivacy, stacklevel=_depth_of_caller())
+    if weak is not None:
+        warnings.warn(weak, WeakPrivacy, stacklevel=_depth_of_caller())
 
 
 def _depth_of_caller() -> int:

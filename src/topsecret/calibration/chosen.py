@@ -9,6 +9,7 @@ from topsecret.calibration.weighted import weights_of
 from topsecret.calibration.words import about
 from topsecret.exact.rounding import up
 from topsecret.mechanisms import TestedOrWeighted
+from topsecret.mechanisms.tested_or_weighted import TESTED, WEIGHTED
 from topsecret.mechanisms.tested_schedule import default_k_bar
 
 
@@ -21,6 +22,18 @@ def tested_or_weighted(question: Question) -> Prepared:
     schedule, weights = branches.tested.schedule, mechanism.weights
     longest, shortest = schedule.lengths[0], schedule.lengths[-1]
     threshold = about(up(branches.threshold))
+    rules = {
+        TESTED: "the item is among the largest by noisy counts, and the whole list passes a noisy "
+        f"test: half of the time when its last item is {about(even_lead(longest))} people ahead of "
+        f"the item ranked {depth + 1} (0 people where there are fewer items), and 98% of the time "
+        f"at {about(likely_lead(longest))}. With less, a shorter list is likely, and an empty one "
+        f"if no item is {about(even_lead(shortest))} ahead",
+        WEIGHTED: "the item's weighted people and noise of "
+        f"{about(up(branches.weighted.sigma))} exceed {threshold}; people with up to "
+        f"{weights.full_items} items count in full for each, those with n items about "
+        f"√({weights.full_items}/n) for each, and at most {weights.most_items} items of a person "
+        "count",
+    }
     return Prepared(
         "tested-or-weighted",
         question,
@@ -38,18 +51,12 @@ def tested_or_weighted(question: Question) -> Prepared:
             "threshold": up(branches.threshold),
         },
         up(1 / longest.price),
-        "it passes the rule of one of two methods; a twentieth of the budget chose, with noise, "
-        "which. Tested as a whole: the list passes half of the time when its last item is "
-        f"{about(even_lead(longest))} people ahead of the item ranked {depth + 1}, and 98% of the "
-        f"time at {about(likely_lead(longest))}. With less, a shorter list is likely, and an empty "
-        f"one if no item is {about(even_lead(shortest))} ahead. Weighted: the item's weighted "
-        f"people and noise of {about(up(branches.weighted.sigma))} exceed {threshold}; people with "
-        f"up to {weights.full_items} items count in full for each, those with n items about "
-        f"√({weights.full_items}/n) for each, and at most {weights.most_items} items of a person "
-        "count",
+        "the item passes the rule of one of two methods; a twentieth of the budget chooses, with "
+        f"noise, which. Tested as a whole: {rules[TESTED]}. Weighted: {rules[WEIGHTED]}",
         f"up to {k} items in order, by the method that was chosen",
         f"stands for items that cannot be named safely by the rule that was chosen; {EMPTY_ADVICE}",
         list_chosen,
         depth + 1,
         depth,
+        rules,
     )

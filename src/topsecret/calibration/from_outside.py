@@ -88,8 +88,13 @@ def _check_neighbours(mechanism: Any, question: Question) -> None:
     A mechanism says by ``adjacency``, ``max_items`` and ``sensitivity`` for which changes of the
     counts its loss is proven (``topsecret verify`` tries exactly those). Here one person more or
     less moves each count by at most one (rows and sums by their bound), as many counts as the cap
-    that the source applies.
+    that the source applies. Whatever else it rests on it says as ``precondition``, and is refused.
     """
+    if said := getattr(mechanism, "precondition", ""):
+        raise InvalidParameter(
+            f"the loss of {type(mechanism).__name__} holds only where {said}; leave mechanism out "
+            "and pass max_total=…, which sees to it"
+        )
     adjacency = getattr(mechanism, "adjacency", "add-remove")
     if adjacency != "add-remove":
         raise InvalidParameter(

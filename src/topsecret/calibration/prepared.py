@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from topsecret.accounting import Loss
@@ -23,6 +23,10 @@ EMPTY_ADVICE = (
     "is safe to name; max_items or a public domain helps, too, if there is one"
 )
 """What to ask instead after an empty list."""
+
+CHOSEN = (
+    "Of two methods the data chose one, with noise, so that the choice gives nobody away either:"
+)
 
 Telling = Callable[[Question, Selection], str]
 """How an answer ended, as a sentence that goes on after "The list"."""
@@ -49,11 +53,17 @@ class Prepared:
     """The rank of the item that a lead is measured against; None for the next item after a drop."""
     k_bar: int | None = None
     """How many leading items are looked at, where that is not the question's ``k_bar``."""
+    rules: Mapping[str, str] = field(default_factory=dict)
+    """The rule of each branch, where a choice takes one of several."""
 
     @property
     def rows(self) -> int:
         """How many leading counts the mechanism may look at: k̄ and the next."""
         return (self.question.k_bar if self.k_bar is None else self.k_bar) + 1
+
+    def rule(self, branch: str | None) -> str:
+        """By which rule an item of this branch was named, in words."""
+        return self.rules.get(branch or "", self.named_when)
 
     def told(self, selection: Selection) -> str:
         """How this answer ended: a function of the answer and public numbers."""
@@ -199,12 +209,12 @@ def list_weighted(question: Question, selection: Selection) -> str:
 
 
 def list_chosen(question: Question, selection: Selection) -> str:
-    """For lists by one of two mechanisms, which of them was chosen privately."""
+    """For lists by one of two mechanisms, which of them was chosen."""
     if selection.branch == "weighted":
         ending = list_weighted(question, selection)
-        return f"{ending} Of two methods, a private choice took the weighted one."
+        return f"{ending} {CHOSEN} the one by weighted people."
     ending = list_tested(question, selection)
-    return f"{ending} Of two methods, a private choice took the one that tests the whole list."
+    return f"{ending} {CHOSEN} the one that tests the whole list."
 
 
 def set_ended(question: Question, selection: Selection) -> str:
@@ -220,7 +230,7 @@ def set_of_private_size(question: Question, selection: Selection) -> str:
     k, drawn = question.length, selection.chosen
     if drawn == k:
         return f"has all {_items(k)} asked for, drawn at once."
-    chosen = f"the size {drawn} was chosen privately as what the counts can support"
+    chosen = f"the size {drawn} was chosen with noise as what the counts can support"
     if question.fill:
         return (
             f"has {k} items, of which the first {drawn} were drawn from the data: {chosen}. The "
@@ -235,7 +245,7 @@ def list_of_private_length(question: Question, selection: Selection) -> str:
     if named == k:
         return f"has all {_items(k)} asked for."
     return (
-        f"names {named} of {_items(k)}: that length was chosen privately as what the counts can "
+        f"names {named} of {_items(k)}: that length was chosen with noise as what the counts can "
         "support."
     )
 

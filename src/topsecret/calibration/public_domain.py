@@ -113,7 +113,7 @@ def canonical_set(question: Question) -> Prepared:
         mechanism,
         {"domain_size": question.domain_size, "scale": scale, **filling},
         scale,
-        f"it is in the set that was drawn as a whole among all sets of its size of the "
+        f"the item is in the set that was drawn as a whole among all sets of its size of the "
         f"{question.domain_size} items of the public domain: {about(scale)} people more for its "
         "last item make a set e times as likely",
         f"a set of up to {k} items, without order, its size chosen privately{rest}",

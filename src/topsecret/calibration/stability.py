@@ -40,9 +40,9 @@ def stable_at(question: Question, rho: float, failing: float) -> Prepared:
         mechanism,
         {"k_bar": question.k_bar, "rho": rho, "test_failure": failing},
         up(mechanism.tester.scale),
-        f"it stands above the widest drop among the leading {question.k_bar + 1} counts, found "
-        f"with noise, and that drop passes a noisy test; one of {even} people passes half of the "
-        "time",
+        f"the item stands above the widest drop among the leading {question.k_bar + 1} counts, "
+        f"found with noise, and that drop passes a noisy test; one of {even} people passes "
+        "half of the time",
         f"a set of up to {question.k_bar} items, without order, or nothing",
         "stands for the whole set: no drop in the counts was wide enough",
         set_stable,
@@ -76,8 +76,8 @@ def stable_fixed_k(question: Question) -> Prepared:
             "closeness": _CLOSENESS,
         },
         up(mechanism.stable.tester.scale),
-        f"it stands above a wide drop in the counts near rank {k}, which passes a noisy test, "
-        f"or noisy picks name it ({names})",
+        f"the item stands above a wide drop in the counts near rank {k}, which passes a noisy "
+        f"test, or noisy picks name it ({names})",
         f"a set of up to {k} items, without order",
         "stands for the items that are too close together",
         set_ended,

@@ -152,9 +152,9 @@ def tested_before(question: Question, mu_squared: Number) -> Prepared:
             **unit_of(question),
         },
         up(1 / longest.price),
-        "it is among the largest by noisy counts, and the list passes a noisy test of how far its "
-        f"last item is ahead of the item ranked {depth + 1}. A list of {k} passes half of the time "
-        f"at {amount(question, even_lead(longest))} ahead and 98% of the time at "
+        "the item is among the largest by noisy counts, and the list passes a noisy test of how "
+        f"far its last item is ahead of the item ranked {depth + 1}. A list of {k} passes half of "
+        f"the time at {amount(question, even_lead(longest))} ahead and 98% of the time at "
         f"{scaled(question, likely_lead(longest))}. With less, a shorter list is likely: the "
         "shortest that is tried passes half of the time at "
         f"{scaled(question, even_lead(shortest))} and 98% at "
@@ -198,7 +198,7 @@ def fixed_threshold(question: Question) -> Prepared:
         FixedThreshold(k, price, share),
         {"epsilon_per_pick": price, "threshold_delta": share},
         up(1 / exact(price)),
-        f"it is among the true top {k} and its noisy count exceeds that of rank {k + 1} by "
+        f"the item is among the true top {k} and its noisy count exceeds that of rank {k + 1} by "
         f"{ahead} people (1 + ln(1 / (2 threshold_delta)) / epsilon_per_pick)",
         f"a set of up to {k} items, without order",
         _STANDS_FOR_REST,

@@ -42,6 +42,10 @@ def demo(
     minutes: Keywords = {**asked, "measure": Sum("minutes"), "max_per_item": 200}
     for question in (visits, minutes):
         _brief(top_k(path, **question))
+    typer.echo(
+        "\nThese three are about the same people and add up: together at most epsilon = 3 and "
+        "delta = 3e-06."
+    )
     words = [*_program(), "top", str(path), "--item", "place", "--person", "user"]
     typer.echo("\nTry next, more places for less budget, and see the list end early:")
     typer.echo(f"  {shlex.join([*words, '-k', '80', '--epsilon', '0.2'])}")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from topsecret.cli.app import app
+from topsecret.cli.app import WeakPrivacyOption, app
 from topsecret.cli.measure_options import (
     MaxPerItemOption,
     MaxTotalOption,
@@ -71,6 +71,7 @@ def plan(
     persons: Annotated[int, typer.Option(help="Persons of the example.")] = 100_000,
     events: Annotated[int, typer.Option(help="Events per person of the example.")] = 10,
     runs: Annotated[int, typer.Option(help="Simulated runs per mechanism.")] = 50,
+    accept_weak_privacy: WeakPrivacyOption = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
 ) -> None:
     """Show what a budget will buy before anything is spent.

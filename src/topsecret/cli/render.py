@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from topsecret.cli.terminal import terminal
-from topsecret.results.export import printable
+from topsecret.results.export import printable, unnamed
 from topsecret.results.release import Release
 
 NARROW = 60
@@ -56,9 +56,7 @@ def _ranking(release: Release) -> RenderableType:
             cells.append(Text(f"{release.at_least[place]:,}"))
         table.add_row(*cells)
     if not release.complete:
-        table.add_row(
-            Text("–"), Text("the rest is too close together to be named", style="dim italic")
-        )
+        table.add_row(Text("–"), Text(unnamed(release.items), style="dim italic"))
     return Padding(table, (0, 0, 0, 2))
 
 

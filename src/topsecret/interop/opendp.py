@@ -114,6 +114,11 @@ def _measurement(
 def _check_size(mechanism: Mechanism, size: int) -> None:
     if isinstance(size, bool) or not isinstance(size, int) or size < 1:
         raise InvalidParameter(f"size={size!r} must be a whole number, 1 or more")
+    if said := getattr(mechanism, "precondition", ""):
+        raise InvalidParameter(
+            f"{type(mechanism).__name__} holds only where {said}, which no distance between "
+            "vectors of counts says; use another mechanism"
+        )
     cap = getattr(mechanism, "max_items", None)
     if cap is not None and cap < size:
         raise InvalidParameter(

@@ -292,9 +292,14 @@ class Flexible:
         best = 0.0 if bargain is None else self._largest(left, bargain)
         if best > 0:
             return f"the largest epsilon that fits is {rounded_down(best, 3)}"
-        if left.get("rho", Fraction(0)) > 0:
+        if left.get("rho", Fraction(0)) <= 0:
+            return "nothing more fits"
+        if bargain is None or left.get("delta", Fraction(0)) <= 0:
             return "no epsilon fits at this delta; lower delta or k"
-        return "nothing more fits"
+        # Failures are a share of the question's delta.
+        failures = self.worst(bargain.price_at(bargain.epsilon))["delta"]
+        times = max(2, math.ceil(failures / left["delta"]))
+        return f"no epsilon fits at this delta; pass one that is at least {times} times smaller"
 
     def _largest(self, left: Amounts, bargain: PriceAtEpsilon) -> float:
         """ρ grows about as ε²: a few steps of that rule end just below what is left."""

@@ -140,7 +140,8 @@ def amounts(text: str) -> Amounts:
 def unknown(name: str) -> InvalidParameter:
     """The error for a data set without a budget."""
     return InvalidParameter(
-        f"data set {name!r} has no budget; open one with topsecret budget open {name}"
+        f"data set {name!r} has no budget; open one with "
+        f"topsecret budget open {name} --person COLUMN --epsilon 1, say"
     )
 
 

@@ -31,7 +31,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from flint import arb
@@ -65,6 +65,9 @@ class ClippedSums:
 
     Guarantee: (epsilon, delta)-DP under add-remove.
     """
+
+    precondition: ClassVar[str] = "all that one person adds is scaled down to a total, together"
+    """What the source must see to, beside adjacency, a cap and a sensitivity."""
 
     k: int
     epsilon: Number

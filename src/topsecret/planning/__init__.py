@@ -64,6 +64,7 @@ def plan(
     *Guarantee.* A plan is made of the numbers given here. There is no way to give it a private
     source, so it costs nothing and may be shown to anyone.
     """
+    from topsecret.accounting.weak_privacy import check_strength
     from topsecret.calibration import Question
     from topsecret.planning.make_plan import make_plan, tried
 
@@ -85,6 +86,7 @@ def plan(
         choose=choose,
         at_least=at_least,
     )
+    check_strength(question.epsilon, question.delta)  # one that is looked for is at most 10
     if measure != "persons" or max_per_item is not None or max_total is not None:
         from topsecret.planning.measured_plan import measured_plan
 

@@ -362,7 +362,7 @@ def _release(
         parameters = {**parameters, "max_per_item": measure.bound}
     clipping = "" if measure is None else measure.clipping
     if measure != counted.measure:
-        clipping += "; the bound was chosen privately"
+        clipping += "; the data chose the bound, with noise, within the same guarantee"
     release = Release(
         items=drawn.items,
         complete=drawn.complete,
@@ -373,7 +373,7 @@ def _release(
         mechanism=each.selection.name,
         parameters=parameters,
         bound=each.bound,
-        threshold=each.selection.named_when,
+        threshold=each.selection.rule(drawn.branch),
         unit=question.unit,
         source=source.name,
         item=question.item,

@@ -73,12 +73,12 @@ def top_k(
     items count less, or with ``weighting="cap"`` fully for ``max_items`` of them. What is told then
     beside each item is a lower bound for its persons, not a count.
 
-    ``k_bar`` is how many leading items may be looked at, ``20 * k`` by default. ``k="auto"`` names
-    as many items as the counts set apart clearly, as a set. ``mechanism="auto"`` follows the
-    public rule of ``plan``, which looks at the numbers given here. From four items of an unknown
-    domain on, that is ``tested-or-weighted``: a twentieth of the budget asks the data whether picks
-    or weighted persons suit them, and the receipt says which was chosen. ``choose="public"`` never
-    asks the data.
+    ``k_bar`` is how many leading items may be looked at, by default by a rule that knows k alone.
+    ``k="auto"`` names as many items as the counts set apart clearly, as a set. ``mechanism="auto"``
+    follows the public rule of ``plan``, which looks at the numbers given here. From four items of
+    an unknown domain on, that is ``tested-or-weighted``: a twentieth of the budget asks the data
+    whether picks or weighted persons suit them, and the receipt says which was chosen.
+    ``choose="public"`` never asks the data.
 
     ``delta=0`` with a ``domain`` answers without any probability of failure: as a set of a private
     size where that finds more, as a list where ``ordered=True`` asks for one. ``fill=True``

@@ -79,8 +79,8 @@ class Ranking:
              "protected at b times epsilon."),
             ("Public", f"who met whom and how often, as declared by the caller: {self.schedule}."),
             ("Guarantee", f"epsilon = {shown(self.epsilon)} and delta = {shown(self.delta)}: had "
-             "one comparison ended otherwise, no ranking would be more than e^epsilon times as "
-             "likely, except for a failure of probability delta."),
+             "one comparison ended otherwise, no set of rankings would be more than e^epsilon "
+             "times as likely, plus delta."),
             *weak_lines(self.epsilon, self.delta),
             ("Order", "best first." if self.ordered else "the set has no order."),
             ("Method", f"{self.method} ({listed})."),

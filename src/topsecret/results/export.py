@@ -52,6 +52,12 @@ def plain(item: Hashable) -> Any:
     return item if isinstance(item, str | int | float | None) else str(item)
 
 
+def unnamed(items: Sequence[object]) -> str:
+    """What stands where an item could not be named."""
+    rest = "the rest is too close together" if items else "no item stands out enough"
+    return f"{rest} to be named"
+
+
 def ranked(items: Sequence[Hashable], *, ordered: bool, filled: int = 0) -> list[tuple[str, str]]:
     """The items with their ranks, as text that is safe on a terminal; ``?`` for random ones."""
     drawn = len(items) - filled

@@ -11,7 +11,7 @@ from typing import Any
 from topsecret.accounting.weak_privacy import weak_sentence
 from topsecret.results import frames
 from topsecret.results.export import csv_text, json_text, printable
-from topsecret.results.guarantee import without_or_with
+from topsecret.results.receipt import without_or_with
 from topsecret.results.release import Release
 
 Group = str | int | bool

@@ -15,13 +15,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from topsecret.accounting.charge import Charge
 from topsecret.accounting.privacy_unit import PrivacyUnit
-from topsecret.accounting.weak_privacy import weak_lines
 from topsecret.errors import InvalidParameter
-from topsecret.exact.rounding import rounded_up
 from topsecret.results import export, frames
 from topsecret.results.export import Public, plain, printable
-from topsecret.results.guarantee import LIMITED, guarantee, order_in_words
 from topsecret.results.intervals import Intervals, smoothed
+from topsecret.results.receipt import receipt_lines
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -104,7 +102,8 @@ class Release:
         where = "".join(f", where {part}" for part in (self.group, self.where) if part)
         usual = self.measure or "number of distinct persons"
         by = usual if self.weighted is None else "weighted persons"
-        return f"{top} of {self.item!r} in {self.source}{where}, by {by}"
+        part = ", each person's part bounded" if self.clipping else ""
+        return f"{top} of {self.item!r} in {self.source}{where}, by {by}{part}"
 
     @property
     def ending(self) -> str:
@@ -112,7 +111,7 @@ class Release:
         if self.told or isinstance(self.k, str):
             return self.told
         if self.complete:
-            return f"has all {self.k} {_items(self.k)} asked for."
+            return f"has all {self.k} {'item' if self.k == 1 else 'items'} asked for."
         return (
             f"ended early, with {len(self.items)} of {self.k} items: "
             "the next ones were too close together to be named safely."
@@ -121,23 +120,7 @@ class Release:
     @property
     def receipt(self) -> tuple[tuple[str, str], ...]:
         """The receipt as pairs of a label and a text in plain words."""
-        parameters = ", ".join(
-            f"{name}={rounded_up(value) if isinstance(value, float) else value}"
-            for name, value in self.parameters.items()
-        )
-        return (
-            ("Protected", f"{self.unit.protected}."),
-            ("Compared with", f"{self.unit.neighbours}: {LIMITED}."),
-            ("Guarantee", guarantee(self.epsilon, self.delta)),
-            *weak_lines(self.epsilon, self.delta),
-            ("The list", self.ending + order_in_words(self.ordered, bool(self.items))),
-            ("Missing items", f"{self._missing} Missing never means that nobody has it."),
-            ("Named when", f"{self.threshold}."),
-            *self._conditions,
-            ("Mechanism", f"named {self.mechanism!r} ({parameters}); epsilon: {self.bound} bound."),
-            *([("Budget", f"{self.charge}.")] if self.charge else []),
-            ("Made", f"{self.time:%Y-%m-%d %H:%M:%S} UTC by topsecret {self.version}."),
-        )
+        return receipt_lines(self)
 
     def interval(self, place: int) -> tuple[int, int]:
         """Between which counts the item at ``place`` lies with 95% probability."""
@@ -192,66 +175,6 @@ class Release:
         return self.intervals
 
     @property
-    def _missing(self) -> str:
-        if self.domain:
-            rest = "has more, or as little and was" if self.least else "is rare, or common and"
-            return (
-                f"all items of the public domain could be named; one that is not listed {rest} "
-                "unlucky with the noise."
-            )
-        return (
-            "an item that is not listed may be rare; it may have too few people to be named "
-            "safely; or it is common, and the noise put others first."
-        )
-
-    @property
-    def _conditions(self) -> list[tuple[str, str]]:
-        """What was counted and how, where it was not simply everything."""
-        lines = []
-        if self.domain:
-            lines.append(("Public domain", f"{self.domain}; no other item could be named."))
-        if self.unit.max_items is not None:
-            lines.append(
-                (
-                    "Cap",
-                    f"at most {self.unit.max_items} {_items(self.unit.max_items)} of each person "
-                    "were counted, chosen with a secret key.",
-                )
-            )
-        lines += [("Clipped", f"{self.clipping}.")] if self.clipping else []
-        lines += [("Assumes", f"{said}.") for said in self.assumes]
-        if self.counts is not None:
-            together = "" if self.intervals is None else self.intervals.together
-            lines.append(
-                (
-                    "Counts",
-                    f"of distinct people, with noise: each true count lies within "
-                    f"{self.half_width} of the one shown with 95% probability{together}.",
-                )
-            )
-            if self.ordered and self.intervals is not None and len(self.counts) > 1:
-                lines.append(("Order", self.intervals.order_in_words(self.counts)))
-        if self.persons is not None and self.intervals is not None:
-            width = self.intervals.persons_half_width()
-            lines.append(
-                (
-                    "Persons",
-                    f"{self.persons:,} in all, within {width} with 95% probability; it came with "
-                    "the counts at no cost.",
-                )
-            )
-        if self.at_least is not None:
-            lines.append(
-                (
-                    "At least",
-                    "so many distinct people have each item: all numbers of the list hold "
-                    "together with 95% probability. They come from weighted persons, of which "
-                    "those with many items count less, and are no estimates of the counts.",
-                )
-            )
-        return lines
-
-    @property
     def filled(self) -> int:
         """How many of the last items were filled in at random, without looking at the data."""
         if not self.parameters.get("fill") or self.chosen is None:
@@ -275,7 +198,7 @@ class Release:
             for (rank, item), count in zip(self.ranked(), noisy, strict=True)
         ]
         if not self.complete:
-            lines.append(f"{'–':>5}  (the rest is too close together to be named)")
+            lines.append(f"{'–':>5}  ({export.unnamed(self.items)})")
         return export.with_receipt(lines, self.receipt)
 
     def __repr__(self) -> str:
@@ -394,7 +317,3 @@ class Release:
 
 def _unpickled(values: dict[str, Any]) -> Release:
     return Release(**values | {"parameters": MappingProxyType(values["parameters"])})
-
-
-def _items(number: int) -> str:
-    return "item" if number == 1 else "items"

@@ -138,8 +138,8 @@ def _protects(epsilon: float) -> str:
         return "At this setting the guarantee is too weak to mean much."
     factor = rounded_up(math.nextafter(math.exp(epsilon), math.inf), 3)
     return (
-        f"Nobody's presence in the data makes any answer more than {factor} times as likely "
-        "or as unlikely."
+        f"Nobody's presence in the data makes any outcome more than {factor} times as likely "
+        "or as unlikely, leaving delta aside."
     )
 
 

@@ -17,6 +17,7 @@ import io
 import json
 import os
 import re
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -311,9 +312,11 @@ def _offer(file: EventFile, columns: Sequence[str]) -> str:
     # The first line of a text file may be a person's row: of a CSV without header, of JSON lines
     # always. Whoever guesses a value in it would be told the rest, so it is never shown.
     if file.format != "Parquet":
+        other = "','" if file.delimiter == ";" else "';'"
         return (
-            "its first line must name the columns; look at it with: head -n 1 (another delimiter: "
-            "--delimiter ';'; no such line: --header user,place)"
+            "its first line must name the columns; look at it with: head -n 1 "
+            f"{shlex.quote(file.path.name)} (another delimiter than {file.delimiter!r}: "
+            f"--delimiter {other}; no such line: --header user,place)"
         )
     shown = ", ".join(columns[:40]) + (", …" if len(columns) > 40 else "")
     return f"choose from: {shown}"

@@ -1,0 +1,181 @@
+"""The receipt of an answer: what it guarantees and what it means, in plain words.
+
+>>> without_or_with(1.0, 0.0)
+'epsilon = 1, without a delta'
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from topsecret.accounting.privacy_unit import Adjacency
+from topsecret.accounting.weak_privacy import weak_lines
+from topsecret.exact.rounding import rounded_up
+
+if TYPE_CHECKING:
+    from topsecret.results.release import Release
+
+Lines = tuple[tuple[str, str], ...]
+
+LIMITED = "the guarantee limits how much that can change the answer"
+TOSS: dict[Adjacency, str] = {
+    "add-remove": "whether a person is in the data",
+    "replace": "which of two sets of rows a person has",
+}
+"""What somebody may hold for a coin toss before they see the answer, between two neighbours."""
+
+
+def receipt_lines(release: Release) -> Lines:
+    """Labels and texts. All of it is public: a receipt may be shown with its list."""
+    parameters = ", ".join(
+        f"{name}={rounded_up(value) if isinstance(value, float) else value}"
+        for name, value in release.parameters.items()
+    )
+    epsilon, delta, unit = release.epsilon, release.delta, release.unit
+    order = order_in_words(release.ordered, bool(release.items))
+    return (
+        ("Protected", f"{unit.protected}."),
+        ("Compared with", f"{unit.neighbours}: {LIMITED}."),
+        ("Guarantee", guarantee(epsilon, delta, unit.adjacency)),
+        *weak_lines(epsilon, delta),
+        (
+            "Not covered",
+            "what is true of many people at once; the rows themselves, where they are kept; what "
+            "other answers about the same people add. This receipt may be shown with the list.",
+        ),
+        ("The list", release.ending + order),
+        ("Missing items", f"{_missing(release)} Missing never means that nobody has it."),
+        ("Named when", f"{release.threshold}."),
+        *_conditions(release),
+        (
+            "Mechanism",
+            f"named {release.mechanism!r} ({parameters}); epsilon is added up by the "
+            f"{release.bound} bound.",
+        ),
+        ("Budget", UNRECORDED if release.charge is None else f"{release.charge}."),
+        ("Made", f"{release.time:%Y-%m-%d %H:%M:%S} UTC by topsecret {release.version}."),
+    )
+
+
+UNRECORDED = (
+    "not recorded: every answer about the same people, this question asked again included, adds "
+    "its epsilon and its delta. A ledger adds them up."
+)
+
+
+def without_or_with(epsilon: float, delta: float) -> str:
+    """The two numbers of a guarantee in words; one where there is no delta."""
+    if delta == 0:
+        return f"epsilon = {rounded_up(epsilon)}, without a delta"
+    return f"epsilon = {rounded_up(epsilon)} and delta = {rounded_up(delta)}"
+
+
+def guarantee(epsilon: float, delta: float, adjacency: Adjacency) -> str:
+    """What the two numbers mean for one person."""
+    factor = (
+        rounded_up(math.nextafter(math.exp(epsilon), math.inf), 3) if epsilon < 20 else "e^epsilon"
+    )
+    added = (
+        f", plus a probability of at most {rounded_up(delta)} (delta, 1 in {_one_in(delta):,})"
+        if delta
+        else ""
+    )
+    return (
+        f"{without_or_with(epsilon, delta)}: no one person makes any outcome more than {factor} "
+        f"times as likely, or as unlikely (e^epsilon){added}.{_guess(epsilon, delta, adjacency)} "
+        "This is about privacy; it does not say how accurate the list is."
+    )
+
+
+def _guess(epsilon: float, delta: float, adjacency: Adjacency) -> str:
+    """How often the best guess between two neighbours is right: (e^ε + δ)/(1 + e^ε) at most.
+
+    P ≤ e^ε·Q + δ for every set of answers and its complement bounds a test's two errors by
+    e^ε·α + β ≥ 1 − δ and α + e^ε·β ≥ 1 − δ; add them (Kairouz, Oh and Viswanath 2015).
+    """
+    likely = math.exp(-epsilon)
+    right = 100 * (1 + delta * likely) / (1 + likely)
+    if adjacency not in TOSS or right > 99.8:
+        return ""
+    shown = rounded_up(right * (1 + 1e-12), 3)  # the float's error is far below
+    return (
+        f" Who guesses from the answer {TOSS[adjacency]}, at even odds before, is right at most "
+        f"{shown}% of the time."
+    )
+
+
+def _one_in(delta: float) -> int:
+    """The largest n of two digits and zeros with delta <= 1/n."""
+    n = int(1 / Fraction(delta))
+    return int(str(n)[:2].ljust(len(str(n)), "0"))
+
+
+def order_in_words(ordered: bool, any_items: bool) -> str:
+    """What the order of a list is worth, as sentences after the one about its end."""
+    if not ordered:
+        return " Its order means nothing."
+    noisy = "Noise took part in the choice: where items are nearly level, the wrong one may come"
+    return f" {noisy} first or be listed at all." if any_items else ""
+
+
+def _missing(release: Release) -> str:
+    if release.domain:
+        rest = "has more, or as little and was" if release.least else "is rare, or common and"
+        return (
+            f"all items of the public domain could be named; one that is not listed {rest} "
+            "unlucky with the noise."
+        )
+    return (
+        "an item that is not listed may be rare; it may have too few people to be named "
+        "safely; or it is common, and the noise put others first."
+    )
+
+
+def _conditions(release: Release) -> list[tuple[str, str]]:
+    """What was counted and how, where it was not simply everything."""
+    lines = []
+    if release.domain:
+        lines.append(("Public domain", f"{release.domain}; no other item could be named."))
+    if release.unit.max_items is not None:
+        items = "item" if release.unit.max_items == 1 else "items"
+        lines.append(
+            (
+                "Cap",
+                f"at most {release.unit.max_items} {items} of each person "
+                "were counted, chosen with a secret key.",
+            )
+        )
+    lines += [("Clipped", f"{release.clipping}.")] if release.clipping else []
+    lines += [("Assumes", f"{said}.") for said in release.assumes]
+    if release.counts is not None:
+        together = "" if release.intervals is None else release.intervals.together
+        lines.append(
+            (
+                "Counts",
+                f"of distinct people, with noise: each true count lies within "
+                f"{release.half_width} of the one shown with 95% probability{together}.",
+            )
+        )
+        if release.ordered and release.intervals is not None and len(release.counts) > 1:
+            lines.append(("Order", release.intervals.order_in_words(release.counts)))
+    if release.persons is not None and release.intervals is not None:
+        width = release.intervals.persons_half_width()
+        lines.append(
+            (
+                "Persons",
+                f"{release.persons:,} in all, within {width} with 95% probability; it came with "
+                "the counts at no cost.",
+            )
+        )
+    if release.at_least:
+        lines.append(
+            (
+                "At least",
+                "so many distinct people have each item: all numbers of the list hold "
+                "together with 95% probability. They come from weighted persons, of which "
+                "those with many items count less, and are no estimates of the counts.",
+            )
+        )
+    return lines
