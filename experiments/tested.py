@@ -218,8 +218,8 @@ def verdict(cells: Cells, runs: int) -> str:
         f"same {len(persons)} sets.",
         "*Why cells miss*, beside what is said above: picks have a twentieth less of the budget "
         "here. Which of the two is drawn is noise where few items can be named by either: at ε = "
-        ".1 weights name hardly anything on BrightKite and Online retail and are drawn all the same; "
-        "at k = 1000 picks are drawn more often than at k = 500 where weights name more.",
+        ".1 weights name hardly anything on BrightKite and Online retail and are drawn all the "
+        "same; at k = 1000 picks are drawn more often than at k = 500 where weights name more.",
         *_wishes(cells, persons, runs, CHOSEN),
         "![Recall and empty answers](tested-top-k.svg)",
     ]
