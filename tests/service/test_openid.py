@@ -36,23 +36,30 @@ def visiting(service: Here) -> Iterator[httpx.Client]:
         yield client
 
 
-@pytest.fixture(scope="module")
-def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Here]:
+@contextmanager
+def provider() -> Iterator[str]:
+    """The address of a provider that knows everybody."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     issuer = f"http://127.0.0.1:{port}"
     command = [sys.executable, "-W", "ignore", "-m", "oidc_provider_mock", "--port", str(port)]
     silent = subprocess.DEVNULL
-    provider = subprocess.Popen([*command, "-n", "true"], stdout=silent, stderr=silent)
+    process = subprocess.Popen([*command, "-n", "true"], stdout=silent, stderr=silent)
     try:
         _wait(f"{issuer}/.well-known/openid-configuration")
+        yield issuer
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture(scope="module")
+def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Here]:
+    with provider() as issuer:
         options = {"openid_issuer": issuer, "openid_client": CLIENT, "openid_secret": SECRET}
         with here(tmp_path_factory.mktemp("real"), openid_claim="sub", **options) as service:
             yield service
-    finally:
-        provider.kill()
-        provider.wait()
 
 
 def _wait(address: str) -> None:

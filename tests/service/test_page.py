@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shutil
+import ssl
 import stat
 import subprocess
 import sys
@@ -18,13 +19,17 @@ import httpx
 import pytest
 from serving import PASSWORD, PATIENCE, SOURCES, Server, settings
 from sqlalchemy import create_engine, text
+from test_coming_in import form_token
+from test_openid import provider, sign_in
 
 from pages import PAGES, ROOT, blocks
+from topsecret.errors import InvalidParameter
+from topsecret.service.serve import certified
 from topsecret.service.state import Parts
 from topsecret.sources.demo_data import write_checkins
 
 PAGE = PAGES["docs/service.md"]
-STARTING, OPENID, ASKING, IN_SQL, OWNING = blocks("sh", PAGE)
+STARTING, WALK, PEOPLE, OPENID, ASKING, IN_SQL, OWNING = blocks("sh", PAGE)
 (IMAGE,) = blocks("dockerfile", PAGE)
 EXAMPLE = "postgresql://reader@db.example.org/shop"
 KEY, ADDRESS = "tsk_…", "http://127.0.0.1:8000"
@@ -59,7 +64,11 @@ def program(tmp_path: Path) -> Path:
 def steps(block: str) -> list[str]:
     """The commands of a block; what is continued on the next line is one command."""
     joined = block.replace("\\\n", " ")
-    return [step for step in re.split(r"\n(?=curl|export|topsecret|make|pip)|\n\n", joined) if step]
+    return [
+        step
+        for step in re.split(r"\n(?=curl|export|topsecret|make|pip|openssl|\. )|\n\n", joined)
+        if step
+    ]
 
 
 def environment(program: Path) -> dict[str, str]:
@@ -177,8 +186,8 @@ def test_the_ways_to_start_on_the_page_start_it(tmp_path: Path, program: Path, s
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     (installed,) = re.findall(r"topsecret\[([a-z,]+)\]", IMAGE)
     assert set(installed.split(",")) <= set(project["optional-dependencies"])
-    _, sign_in = steps(OPENID)
-    for number, step in enumerate([*steps(STARTING), sign_in, " ".join(entry)]):
+    _, by_provider = steps(OPENID)
+    for number, step in enumerate([*steps(STARTING), by_provider, " ".join(entry)]):
         command = step.split("#")[0].strip()
         if command.startswith("pip"):
             assert "topsecret[service]" in command  # installed by make test, and not again here
@@ -218,3 +227,67 @@ def test_the_ways_to_start_on_the_page_start_it(tmp_path: Path, program: Path, s
         promised = "log in as" if "--demo" in command else "/setup?token="
         assert promised in log.read_text()
     assert started == ["--demo", "--files", "--source", "--openid-issuer", "--host"]
+
+
+def test_the_walk_of_the_page_ends_with_tls_owners_and_openid(
+    tmp_path: Path, program: Path
+) -> None:
+    (tmp_path / "events").mkdir()
+    # A machine that has topsecret needs none of these; the extras are this project's.
+    *before, certificate, secret, serve = steps(WALK)
+    assert [step.split()[0] for step in before] == ["python3", ".", "pip"]
+    more = environment(program) | {"HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path)}
+    shell: dict[str, Any] = {"cwd": tmp_path, "env": more}
+    log = tmp_path / "log"
+    with provider() as issuer, log.open("w") as out:
+        subprocess.run(["bash", "-euc", certificate], check=True, capture_output=True, **shell)
+        serve = serve.replace("/srv/events", str(tmp_path / "events")).replace("8443", "0")
+        serve = serve.replace("https://login.example.org", issuer)
+        command = ["bash", "-euc", f"{secret}\nexec {serve}"]
+        process = subprocess.Popen(command, stdout=out, stderr=out, **shell)
+        try:
+            deadline = time.monotonic() + PATIENCE
+            while "topsecret serves" not in log.read_text():
+                assert time.monotonic() < deadline
+                assert process.poll() is None, log.read_text()
+                time.sleep(0.1)
+            (link,) = re.findall(r"https://\S+/setup\?token=\S+", log.read_text())
+            address = link.partition("/setup")[0]
+            trusted = ssl.create_default_context(cafile=tmp_path / "topsecret.pem")
+            tls = httpx.HTTPTransport(verify=trusted, retries=5)
+            with httpx.Client(base_url=address, transport=tls, timeout=PATIENCE) as web:
+                olga = {"name": "olga", "password": PASSWORD, "again": PASSWORD}
+                page = web.get(link).text
+                olga |= {name: form_token(page, name) for name in ("token", "visit")}
+                assert web.post("/setup", data=olga).headers["location"] == "/owner"
+                assert all(cookie.secure for cookie in web.cookies.jar)
+                page = web.get("/account").text
+                headers = {"x-csrf-token": form_token(page, "csrf")}
+                made = web.post("/api/v1/keys", json={"label": "first"}, headers=headers)
+            for step in steps(PEOPLE)[1:]:
+                export = steps(PEOPLE)[0].replace(KEY, made.json()["key"])
+                export = export.replace("https://topsecret.example.org:8443", address)
+                words = ["bash", "-euc", f"{export}\n{step}"]
+                subprocess.run(words, check=True, capture_output=True, **shell)
+            httpx.put(f"{issuer}/users/f-1", json={"preferred_username": "frida"})
+            with httpx.Client(base_url=address, verify=trusted, timeout=PATIENCE) as web:
+                assert sign_in(web, "f-1", "/owner").headers["location"] == "/owner"
+                assert web.get("/api/v1/me").json() == {"name": "frida", "role": "owner"}
+                known = web.get("/api/v1/analysts").json()
+            assert {one["name"] for one in known if one["role"] == "owner"} == {
+                *("olga", "otto", "frida")
+            }
+        finally:
+            process.terminate()
+            assert process.wait(PATIENCE) == 0
+
+
+def test_a_certificate_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.pem"
+    broken.write_text("not a certificate")
+    with pytest.raises(InvalidParameter, match="belong together"):
+        certified(broken, None)
+    with pytest.raises(InvalidParameter, match="must be PEM files"):
+        certified(broken, broken)
+    with pytest.raises(InvalidParameter, match="must be PEM files"):
+        certified(tmp_path / "missing.pem", broken)

@@ -78,6 +78,16 @@ def serve(
     https: Annotated[
         bool, typer.Option("--https", help="Browsers come by HTTPS, through a proxy.")
     ] = False,
+    certificate: Annotated[
+        Path | None,
+        typer.Option(
+            help="Speak HTTPS with this certificate and those that lead to its issuer (PEM).",
+            metavar="FILE",
+        ),
+    ] = None,
+    certificate_key: Annotated[
+        Path | None, typer.Option(help="The certificate's private key (PEM).", metavar="FILE")
+    ] = None,
     prefix: Annotated[
         str, typer.Option(help="The path under which a proxy serves it.", metavar="/PATH")
     ] = "",
@@ -129,12 +139,13 @@ def serve(
     topsecret serve --demo
     """
     from topsecret.service.databases import ENVIRONMENT, named
-    from topsecret.service.serve import address, bound, prepare, run, share_memory
+    from topsecret.service.serve import address, bound, certified, prepare, run, share_memory
     from topsecret.service.settings import Settings, default_home
 
     for folder in files or ():
         if not folder.is_dir():
             raise InvalidParameter(f"--files {folder} is not a folder; name an existing one")
+    own = certified(certificate, certificate_key)
     settings = Settings(
         home=(home or default_home()).absolute(),
         database=database,
@@ -143,7 +154,7 @@ def serve(
         sources=named(source or (), os.environ.get(ENVIRONMENT, "")),
         tick=tick,
         limit=limit,
-        https=https,
+        https=https or own is not None,
         prefix=prefix.rstrip("/"),
         openid_issuer=openid_issuer,
         openid_client=openid_client,
@@ -153,7 +164,7 @@ def serve(
     )
     share_memory(workers * settings.engines)
     with bound(host, port) as listening:
-        base = address(host, listening, https)
+        base = address(host, listening, settings.https)
         if demo:
             from topsecret.service.demo import trial
 
@@ -161,4 +172,4 @@ def serve(
         else:
             prepare(settings, base, typer.echo)
         typer.echo(f"topsecret serves {base}{settings.prefix} (Ctrl-C ends it)")
-        run(settings, listening, workers)
+        run(settings, listening, workers, own)

@@ -6,10 +6,12 @@ import errno
 import os
 import signal
 import socket
+import ssl
 import sys
 from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 import uvicorn
 from uvicorn.supervisors import Multiprocess
@@ -35,6 +37,13 @@ except ImportError:  # elsewhere than on Unix
 
 Say = Callable[[str], None]
 MOST_FILES = 16384
+
+
+class Certificate(NamedTuple):
+    """What the service shows to whoever comes by HTTPS, as files."""
+
+    chain: Path
+    key: Path
 
 
 def bound(host: str, port: int) -> socket.socket:
@@ -119,7 +128,26 @@ def _open_many_files() -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
-def run(settings: Settings, listening: socket.socket, workers: int) -> None:
+def certified(certificate: Path | None, key: Path | None) -> Certificate | None:
+    """Certificate and key, when they can be used together; None when there are none."""
+    if certificate is None and key is None:
+        return None
+    if certificate is None or key is None:
+        raise InvalidParameter("--certificate and --certificate-key belong together")
+    try:
+        # An empty password instead of a question at the terminal.
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, password="")
+    except OSError:  # SSLError among them
+        raise InvalidParameter(
+            f"--certificate {certificate} and --certificate-key {key} must be PEM files, the key "
+            "without a password, that belong together"
+        ) from None
+    return Certificate(certificate.absolute(), key.absolute())
+
+
+def run(
+    settings: Settings, listening: socket.socket, workers: int, own: Certificate | None = None
+) -> None:
     """Serve until a signal ends it: questions under way finish, or stay in doubt."""
     os.environ[ENVIRONMENT] = settings.to_json()
     configure()
@@ -135,6 +163,8 @@ def run(settings: Settings, listening: socket.socket, workers: int) -> None:
         date_header=True,
         timeout_graceful_shutdown=int(settings.grace) + 5,
         timeout_worker_healthcheck=30,
+        ssl_certfile=None if own is None else own.chain,
+        ssl_keyfile=None if own is None else own.key,
     )
     _open_many_files()
     server = uvicorn.Server(config)

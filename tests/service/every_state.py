@@ -1,0 +1,63 @@
+"""Questions in every state, about names that are long or written from right to left."""
+
+import time
+
+from serving import Server
+from sqlalchemy import update
+
+from topsecret.errors import DataIndependentFailure
+from topsecret.service.datasets import NewDataset
+from topsecret.service.jobs.job import Asked
+from topsecret.service.jobs.queue import failure
+from topsecret.service.schema import JOBS
+from topsecret.service.settings import Settings
+from topsecret.service.state import Parts
+
+LONG = "Llanfairpwllgwyngyllgogerychwyrndrobwllllantysiliogogogoch" * 3
+ITEMS = [
+    LONG,
+    "שוק הכרמל (תל אביב)",
+    "سوق، 12 شارع الحمراء!",
+    "<b>Bread & butter</b>",
+    "👪 café",
+]
+RIGHT_TO_LEFT = "المدينة"
+
+
+def in_every_state(server: Server) -> dict[str, str]:
+    """Questions of ann's about the longest names, one in each state."""
+    files = server.folder / "files"
+    rows = [f"user,{LONG[:150]},{RIGHT_TO_LEFT}"]
+    for rank, item in enumerate([*ITEMS, *(f"Place {number}" for number in range(95))]):
+        rows += [f'u{rank}-{n},"{item}",{n % 2}' for n in range(450 - 3 * rank)]
+    (files / "names.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    parts = Parts(Settings(home=server.folder, files=(files,), tick=0.01))
+    columns, title = (LONG[:150], RIGHT_TO_LEFT), f"{RIGHT_TO_LEFT} (2026): {LONG}"[:100]
+    filters = {RIGHT_TO_LEFT: "text"}
+    new = NewDataset("names", title, "names.csv", "user", columns, None, 9.0, 1e-5, filters=filters)
+    parts.datasets.register(new)
+    parts.datasets.allow("names", "ann", {"epsilon": 9.0})
+    where = ((RIGHT_TO_LEFT, "is", "1"),)
+    (living,) = (line["worker"] for line in server.lines() if line["event"] == "started")
+    found = {}
+    for name, asked in {
+        "hundred": Asked(columns[0], 100, 6.0, counts=True),
+        "nothing": Asked(columns[0], 3, 0.001, where),
+    }.items():
+        job, _ = parts.jobs.ask("ann", "names", asked, name, living)
+        assert parts.jobs.run(job.id) == "answered"
+        found[name] = job.id
+    failed = failure(DataIndependentFailure(f"{LONG}.csv cannot be read"), "", 600)
+    ends = {
+        "working": {"state": "answered", "shown": time.time() + 86400},
+        "failed": failed | {"shown": 0.0},
+        "in-doubt": {"state": "in-doubt", "shown": 0.0, "message": "Cut short. " + LONG},
+    }
+    for name, end in ends.items():
+        job, _ = parts.jobs.ask("ann", "names", asked, name, living)
+        with parts.store.writing() as connection:
+            connection.execute(update(JOBS).where(JOBS.c.id == job.id).values(end))
+        found[name] = job.id
+    parts.ledger.close()
+    parts.store.close()
+    return found
