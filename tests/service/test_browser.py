@@ -272,7 +272,7 @@ def test_an_analyst_asks_with_the_keyboard_and_sees_the_answer(
         page.get_by_role("button", name="Ask").focus()
         page.keyboard.press("Enter")
         page.wait_for_url("**/answers/*")
-        page.get_by_text("Receipt").wait_for()
+        page.get_by_role("heading", name="Receipt").wait_for()
         labels = page.locator(".bars .label").all_inner_texts()
         assert labels == ["Harbour", "Market", "Library", "Castle"]
         assert page.get_by_text("Guarantee", exact=True).is_visible()
@@ -302,7 +302,7 @@ def test_the_data_may_decide_how_many(
         page.get_by_role("button", name="Ask").click()
         # For a tick; a slow machine may come to the page after it (test_time.py stops the clock).
         page.get_by_text("Counting people").or_(page.get_by_text("Receipt")).first.wait_for()
-        page.get_by_text("Receipt").wait_for()
+        page.get_by_role("heading", name="Receipt").wait_for()
         page.get_by_text("As a table").click()
         shoot(page, "answer-auto")
         first = page.locator("#table tbody tr").first
@@ -341,7 +341,7 @@ def test_a_query_is_previewed_and_its_refusal_names_the_clause(
         expect(page.locator("[data-of=takes]")).not_to_have_text("–")
         shoot(page, "ask-sql")
         page.get_by_role("button", name="Ask").click()
-        page.get_by_text("Receipt").wait_for()
+        page.get_by_role("heading", name="Receipt").wait_for()
         assert page.locator(".bars .label").all_inner_texts() == ["red"]
         page.get_by_text("The query").click()
         assert page.locator("pre").inner_text() == query
