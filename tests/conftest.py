@@ -29,13 +29,13 @@ def shared(nodeid: str) -> str:
     """Which tests share a process, and with it what they make and what is cached for them.
 
     All tests on Spark share its cluster, all in a browser one service and Chromium. Otherwise a
-    class of tests or the rest of a file.
+    class of tests or the rest of a file; tests of a soak, which take minutes each, share nothing.
     """
     file, name = PurePath(nodeid.split("::")[0]), nodeid.split("[")[0]
     for one in ("spark", "browser"):
-        if file.name.startswith("test_") and one in name.removeprefix(str(file.parent)):
+        if file.parts[0] == "tests" and one in name.removeprefix(str(file.parent)):
             return one
-    return name.rpartition("::")[0] or name
+    return nodeid if file.stem.endswith("soak") else name.rpartition("::")[0]
 
 
 def rank(nodeid: str) -> int:

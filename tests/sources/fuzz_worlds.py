@@ -1,6 +1,5 @@
 """Engines with hostile settings, views and types, for ``neighbours_fuzz``."""
 
-import itertools
 import json
 import random
 from collections.abc import Callable, Sequence
@@ -37,20 +36,27 @@ class DuckTables:
 
     def __init__(self) -> None:
         self._connection = duckdb.connect()
-        self._numbers = itertools.count()
+        self._connection.execute(f"CREATE TABLE t {COLUMNS.format(text='VARCHAR')}")
+        for place, view in enumerate(VIEWS):
+            self._connection.execute(f"CREATE VIEW v{place} AS {view.format(table='t')}")
 
-    def load(self, rows: Sequence[Row], chance: random.Random) -> Callable[[], Source]:
-        table = f"t{next(self._numbers)}"
+    def load(self, rows: Sequence[Row]) -> Callable[[random.Random], Source]:
         ask = self._connection.execute
-        ask(f"CREATE TABLE {table} {COLUMNS.format(text='VARCHAR')}")
+        ask("DELETE FROM t")
         if rows:
-            self._connection.executemany(f"INSERT INTO {table} VALUES (?, ?, ?, ?)", list(rows))
-        ask(f"CREATE VIEW {table}v AS {chance.choice(VIEWS).format(table=table)}")
-        name = table + chance.choice(["", "v"])
+            columns = [list(values) for values in zip(*rows, strict=True)]
+            ask(
+                "INSERT INTO t SELECT unnest(?), unnest(?), unnest(?), unnest(?::BIGINT[])", columns
+            )
+        return self._source
+
+    def _source(self, chance: random.Random) -> Source:
+        ask = self._connection.execute
+        name = chance.choice(["t", f"v{chance.randrange(len(VIEWS))}"])
         ask(f"SET GLOBAL default_order = '{chance.choice(['ASC', 'DESC'])}'")
         ask(f"SET GLOBAL default_collation = '{chance.choice(['', 'NOCASE'])}'")
         ask(f"SET TimeZone = '{chance.choice(['UTC', 'Asia/Tokyo'])}'")
-        return lambda: OpenConnection(self._connection, name)
+        return OpenConnection(self._connection, name)
 
 
 class Files:
@@ -62,10 +68,9 @@ class Files:
     def __init__(self, folder: Path, suffix: str) -> None:
         self.name = f"{suffix} files"
         self._folder, self._suffix = folder, suffix
-        self._numbers = itertools.count()
 
-    def load(self, rows: Sequence[Row], chance: random.Random) -> Callable[[], Source]:
-        path = self._folder / f"{next(self._numbers)}.{self._suffix}"
+    def load(self, rows: Sequence[Row]) -> Callable[[random.Random], Source]:
+        path = self._folder / f"e.{self._suffix}"
         if self._suffix == "parquet":
             frame = arrow(rows)
             import pyarrow.parquet as files  # type: ignore[import-untyped,unused-ignore]
@@ -81,7 +86,7 @@ class Files:
                 table = csv.writer(file)
                 table.writerow(NAMES)
                 table.writerows([["" if v is None else v for v in row] for row in rows])
-        return lambda: FileSource(path)
+        return lambda _: FileSource(path)
 
 
 def arrow(rows: Sequence[Row]) -> Any:
@@ -100,28 +105,33 @@ class Frames:
     texts = TEXTS
     missing = True
 
-    def load(self, rows: Sequence[Row], chance: random.Random) -> Callable[[], Source]:
-        import pandas
-        import polars
+    def load(self, rows: Sequence[Row]) -> Callable[[random.Random], Source]:
+        return lambda chance: FrameSource(frame_of(rows, chance.choice(FRAMES)))
 
-        kind = chance.choice(["arrow", "polars", "objects", "categories", "declared"])
-        table = arrow(rows)
-        if kind == "arrow":
-            return lambda: FrameSource(table)
-        if kind == "polars":
-            return lambda: FrameSource(polars.from_arrow(table))
-        columns = {name: [row[place] for row in rows] for place, name in enumerate(NAMES)}
-        frame = pandas.DataFrame({k: pandas.Series(v, dtype=object) for k, v in columns.items()})
-        frame["n"] = pandas.array(columns["n"], dtype="Int64")
-        if kind == "categories":
-            frame["place"] = pandas.Categorical(columns["place"])
-            known = sorted({n for n in columns["n"] if n is not None})
-            codes = [known.index(n) if n is not None else -1 for n in columns["n"]]
-            index = pandas.Index(known, dtype="int64")
-            frame["n"] = pandas.Categorical.from_codes(codes, categories=index)
-        if kind == "declared":
-            frame["place"] = frame["place"].astype("string")
-        return lambda: FrameSource(frame)
+
+FRAMES = ("arrow", "polars", "objects", "categories", "declared")
+
+
+def frame_of(rows: Sequence[Row], kind: str) -> Any:
+    import pandas
+    import polars
+
+    if kind == "arrow":
+        return arrow(rows)
+    if kind == "polars":
+        return polars.from_arrow(arrow(rows))
+    columns = {name: [row[place] for row in rows] for place, name in enumerate(NAMES)}
+    frame = pandas.DataFrame({k: pandas.Series(v, dtype=object) for k, v in columns.items()})
+    frame["n"] = pandas.array(columns["n"], dtype="Int64")
+    if kind == "categories":
+        frame["place"] = pandas.Categorical(columns["place"])
+        known = sorted({n for n in columns["n"] if n is not None})
+        codes = [known.index(n) if n is not None else -1 for n in columns["n"]]
+        index = pandas.Index(known, dtype="int64")
+        frame["n"] = pandas.Categorical.from_codes(codes, categories=index)
+    if kind == "declared":
+        frame["place"] = frame["place"].astype("string")
+    return frame
 
 
 class Databases:
@@ -132,22 +142,23 @@ class Databases:
 
     def __init__(self, name: str, engines: Sequence[sqlalchemy.Engine], text: str) -> None:
         self.name = name
-        self._engines, self._text = engines, text
-        self._numbers = itertools.count()
+        self._engines = engines
+        with engines[0].begin() as connection:
+            connection.exec_driver_sql(f"CREATE TABLE t {COLUMNS.format(text=text)}")
+            for place, view in enumerate(VIEWS[:3]):
+                connection.exec_driver_sql(f"CREATE VIEW v{place} AS {view.format(table='t')}")
 
-    def load(self, rows: Sequence[Row], chance: random.Random) -> Callable[[], Source]:
-        table = f"t{next(self._numbers)}"
+    def load(self, rows: Sequence[Row]) -> Callable[[random.Random], Source]:
         with self._engines[0].begin() as connection:
-            made = f"CREATE TABLE {table} {COLUMNS.format(text=self._text)}"
-            connection.exec_driver_sql(made)
-            view = chance.choice(VIEWS[:3]).format(table=table)
-            connection.exec_driver_sql(f"CREATE VIEW {table}v AS {view}")
+            connection.exec_driver_sql("DELETE FROM t")
             if rows:
-                insert = sqlalchemy.text(f"INSERT INTO {table} VALUES (:user, :place, :g, :n)")
+                insert = sqlalchemy.text("INSERT INTO t VALUES (:user, :place, :g, :n)")
                 connection.execute(insert, [dict(zip(NAMES, row, strict=True)) for row in rows])
-        name = table + chance.choice(["", "v"])
-        engine = chance.choice(list(self._engines))
-        return lambda: SqlSource(engine, name)
+        return self._source
+
+    def _source(self, chance: random.Random) -> Source:
+        name = chance.choice(["t", f"v{chance.randrange(3)}"])
+        return SqlSource(chance.choice(list(self._engines)), name)
 
 
 class SparkFrames:
@@ -160,14 +171,13 @@ class SparkFrames:
     def __init__(self, session: Any) -> None:
         self._session = session
 
-    def load(self, rows: Sequence[Row], chance: random.Random) -> Callable[[], Source]:
+    def load(self, rows: Sequence[Row]) -> Callable[[random.Random], Source]:
         from topsecret.sources.engines.spark import SparkSource
 
         schema = "user string, place string, g string, n bigint"
         frame = self._session.createDataFrame(list(rows), schema)
-        if chance.random() < 0.5:
-            frame = frame.union(frame).filter("g IS NULL OR g <> 'nothing'").distinct()
-        return lambda: SparkSource(frame)
+        view = frame.union(frame).filter("g IS NULL OR g <> 'nothing'").distinct()
+        return lambda chance: SparkSource(chance.choice([frame, view]))
 
 
 HOSTILE = (

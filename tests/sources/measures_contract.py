@@ -15,6 +15,7 @@ from contract import SALT, choice_key, ranked
 
 from topsecret.sources import CountQuery, GroupAssignment, Source, Sum, domain_of, measure_of
 from topsecret.sources.domains.counted_domain import counted_domains
+from topsecret.sources.domains.rises import SHIFT, counted_rises
 from topsecret.sources.domains.scores_by_bound import scores_by_bound
 from topsecret.sources.measures import Measure
 from topsecret.sources.session import Engine, leading_counts_of
@@ -26,6 +27,7 @@ ROWS: list[Row] = [
     *[("ann", "park", 3)] * 4,
     ("ann", "pier", 8),
     ("bob", "park", 2),
+    ("bob", "park", -7),
     ("bob", "pier", None),
     ("bob", "zoo", -7),
     ("cy", "zoo", 0),
@@ -39,7 +41,7 @@ FRACTIONS = (2.675, 0.285, 0.005, 1e-9, 12.3, 4.999, 4.995, -0.01, 0.29)
 
 def units(value: Any, measure: Measure) -> int:
     """What a row adds, by the documented rule."""
-    if value is None or not math.isfinite(value) or not value > 0:
+    if value is None or not Decimal(value).is_finite() or not value > 0:
         return 0
     bound = Decimal(measure.bound)
     if isinstance(value, Decimal):
@@ -208,6 +210,32 @@ class Measured(ABC):
         if kind == "decimal":
             return [Decimal(10**27), Decimal(-(10**27)), Decimal("1e-10"), Decimal("999999999.5")]
         return [1.7e308, -1.7e308, 5e-324, math.inf, -math.inf, math.nan, 1e19]
+
+    def test_rises_move_by_one_person_up_or_down_at_most(self) -> None:
+        """The persons of two counts, subtracted by the engine; eve is once in each, at most."""
+        eve = [("eve", "park", 2)] * 3 + [("eve", "pier", 9), ("eve", "zoo", 2), ("eve", "zoo", 9)]
+        domain = domain_of(["park", "pier", "zoo", "mill"])
+        later, earlier = self.periods()
+        found = []
+        for rows in (ROWS, [*ROWS, *eve]):
+            source = self.priced(rows, self.kinds[-1])
+            assert isinstance(source, Engine)
+            queries = [self.query(None, domain=domain, where=where) for where in (later, earlier)]
+            by_hand_now = {"mill": 0} | {
+                item: len({u for u, i, v in rows if u and i == item and v is not None and v > 2})
+                - len({u for u, i, v in rows if u and i == item and v is not None and v <= 2})
+                for item in ("park", "pier", "zoo")
+            }
+            with counted_rises(source, queries) as [rises]:
+                found.append({item: count - SHIFT for item, count in rises.leading(9)})
+                assert sum(items for _, items in rises.counts()) == 4
+            assert found[-1] == by_hand_now
+        moved = {item: found[1][item] - rise for item, rise in found[0].items()}
+        assert moved == {"park": -1, "pier": 1, "zoo": 0, "mill": 0}
+
+    def periods(self) -> tuple[Any, Any]:
+        """Rows above 2, and the others."""
+        return [("price", ">", 2)], [("price", "<=", 2)]
 
     def test_a_public_domain_and_groups_are_measured_the_same(self) -> None:
         measure = measure_of(Sum("price"), 5)

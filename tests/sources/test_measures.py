@@ -70,6 +70,11 @@ class Files(Measured):
         numbers = [Decimal(10**16), Decimal(-(10**16)), Decimal(3)]
         return [*numbers, "ten", "1,5", "NaN", "", "0x10", "1e400"]
 
+    def periods(self) -> tuple[Any, Any]:
+        """All columns are text."""
+        texts = ("3", "5", "8", "9"), ("-7", "0", "1", "2")
+        return [("price", "in", texts[0])], [("price", "in", texts[1])]
+
 
 class TestCsv(Files):
     def priced(self, rows: Sequence[Row], kind: str) -> Source:

@@ -45,30 +45,30 @@ def postgres_world(postgres_url: str) -> Iterator[Any]:
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "jsonl"])
 def test_files(tmp_path: Path, suffix: str) -> None:
     # All columns of text files are text: only parquet is counted by hand.
-    Hunt(worlds.Files(tmp_path, suffix), SEED, suffix == "parquet").run(PAIRS)
+    Hunt(worlds.Files(tmp_path, suffix), SEED, suffix == "parquet").run(PAIRS, 4)
 
 
 def test_duckdb() -> None:
-    Hunt(worlds.DuckTables(), SEED).run(PAIRS)
+    Hunt(worlds.DuckTables(), SEED).run(PAIRS, 4)
 
 
 def test_frames() -> None:
-    Hunt(worlds.Frames(), SEED).run(PAIRS)
+    Hunt(worlds.Frames(), SEED).run(PAIRS, 4)
 
 
 def test_sqlite(tmp_path: Path) -> None:
     world = worlds.sqlite(tmp_path / "s.db")
-    Hunt(world, SEED).run(PAIRS)
+    Hunt(world, SEED).run(PAIRS, 4)
     world._engines[0].dispose()
 
 
 def test_postgresql(postgres_world: Any) -> None:
-    Hunt(postgres_world, SEED).run(PAIRS)
+    Hunt(postgres_world, SEED).run(PAIRS, 4)
 
 
 @pytest.mark.spark
 def test_spark(spark: Any) -> None:
-    Hunt(worlds.SparkFrames(spark), SEED).run(5)
+    Hunt(worlds.SparkFrames(spark), SEED).run(5, 4)
 
 
 # Ten planted breaks: what stood in the code, or could.
@@ -83,9 +83,8 @@ def test_finds_types_from_rows(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class OnlyCategories(worlds.Frames):
-    def load(self, rows: Sequence[Row], chance: Any) -> Callable[[], Source]:
-        chance.choice = lambda _: "categories"
-        return super().load(rows, chance)
+    def load(self, rows: Sequence[Row]) -> Callable[[Any], Source]:
+        return lambda _: duckdb_tables.FrameSource(worlds.frame_of(rows, "categories"))
 
 
 def _one_by_one(session: Any, queries: Any) -> Any:

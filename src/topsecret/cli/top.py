@@ -84,6 +84,10 @@ def top(
         int | None, typer.Option(help="Cut each person down to this many items.")
     ] = None,
     order: OrderOption = "most",
+    rise_from: Annotated[
+        list[str] | None,
+        typer.Option(help="Rank by the rise of persons from these rows to those of --where."),
+    ] = None,
     measure: MeasureOption = "persons",
     sum_column: SumOption = None,
     unit: UnitOption = "1",
@@ -183,6 +187,7 @@ def top(
         "max_per_item": bound_asked(max_per_item),
         "max_total": max_total,
         "order": order,
+        "rise_from": rise_from or (),
         "ordered": ordered,
         "fill": fill,
     }

@@ -23,6 +23,7 @@ from topsecret.counts.weights import UNIT, Weights
 from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import down, exact, up
 from topsecret.mechanisms.mechanism import Mechanism
+from topsecret.questions import rise
 from topsecret.questions.question import Question
 from topsecret.results.group_releases import Releases
 from topsecret.results.release import Release
@@ -86,8 +87,8 @@ def answer(question: Question, source: Source, purse: Purse) -> Answer:
 def drawn(question: Question, plan: Plan, source: Source) -> tuple[Answer, int]:
     """Read and draw what was planned and paid for: the answer, and how many symbols it has."""
     queries = question.queries(plan.each.rows)
-    asked = counted(source, queries, question.count_persons, plan.each.weights)
-    with asked as (histograms, persons):
+    more = (question.count_persons, plan.each.weights, bool(question.rise_from))
+    with counted(source, queries, *more) as (histograms, persons):
         return _released(question, plan, source, histograms, persons)
 
 
@@ -232,11 +233,12 @@ def counted(
     queries: Sequence[CountQuery],
     count_persons: bool = False,
     weights: Weights | None = None,
+    rises: bool = False,
 ) -> Iterator[tuple[list[Histogram], list[int] | None]]:
     """The secret counts of each list, of one moment of the data where the source can do that.
 
-    With ``count_persons`` also how many persons each is of, at the same moment; with ``weights``
-    the sums of weights beside the counts.
+    With ``count_persons`` also how many persons each is of; with ``weights`` their sums beside the
+    counts; with ``rises`` the first counts less the second.
     """
     if weights is not None:
         from topsecret.counts.engine_table import GroupedTable, PersonsTable
@@ -259,8 +261,10 @@ def counted(
     if queries[0].domain is not None or total:
         from topsecret.counts.engine_table import GroupedTable
         from topsecret.sources.domains.counted_domain import counted_domains
+        from topsecret.sources.domains.rises import counted_rises
 
-        with counted_domains(_engine(source), queries) as domains:
+        counting = counted_rises if rises else counted_domains
+        with counting(_engine(source), queries) as domains:
             everybody = [domain.persons() for domain in domains] if count_persons else None
             yield [Histogram(GroupedTable(domain)) for domain in domains], everybody
         return
@@ -275,11 +279,8 @@ def counted(
         from topsecret.sources.session import leading_counts_of
 
         lists = leading_counts_of(_engine(source), queries)
-    histograms = [
-        Histogram.leading(rows, limit=query.rows)
-        for rows, query in zip(lists, queries, strict=True)
-    ]
-    yield histograms, everybody
+    read = zip(lists, queries, strict=True)
+    yield [Histogram.leading(rows, limit=query.rows) for rows, query in read], everybody
 
 
 def _check_source(source: Source, question: Question) -> None:
@@ -360,7 +361,7 @@ def _release(
     if measure is not None and measure.bounds and drawn.branch is not None:
         measure = measure.at(int(drawn.branch))
         parameters = {**parameters, "max_per_item": measure.bound}
-    clipping = "" if measure is None else measure.clipping
+    clipping = rise.clipping(question.rise_from) if measure is None else measure.clipping
     if measure != counted.measure:
         clipping += "; the data chose the bound, with noise, within the same guarantee"
     release = Release(
@@ -390,7 +391,7 @@ def _release(
         group=group,
         where=" and ".join(map(str, counted.where)),
         domain="" if counted.domain is None else counted.domain.described,
-        measure="" if measure is None else measure.described,
+        measure=rise.described(question.rise_from) if measure is None else measure.described,
         least=question.numbers.least,
         clipping=clipping,
         assumes=tuple(getattr(source, "assumes", ())),

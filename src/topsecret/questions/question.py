@@ -28,6 +28,7 @@ from topsecret.calibration.question import Scores
 from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import Number, down
 from topsecret.mechanisms.mechanism import Mechanism
+from topsecret.questions.rise import rising
 from topsecret.sources import (
     Amount,
     BoundLike,
@@ -81,6 +82,7 @@ class Keywords(TypedDict, total=False):
     max_per_item: BoundLike | None
     max_total: Amount | None
     order: Literal["most", "least"]
+    rise_from: WhereLike
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +172,8 @@ class Question:
     """Which data it is, in the caller's words, where the source does not say."""
     count_persons: bool = False
     """Whether the number of all persons comes with the counts."""
+    rise_from: tuple[Condition | Expression, ...] = ()
+    """The rows of an earlier period, over which items are ranked by their rise; none for counts."""
 
     @classmethod
     def of(
@@ -202,6 +206,7 @@ class Question:
         max_per_item: BoundLike | None = None,
         max_total: Amount | None = None,
         order: Literal["most", "least"] = "most",
+        rise_from: WhereLike = (),
     ) -> Question:
         """The question with these keywords, asked under these terms of a budget."""
         named = item if isinstance(item, str | Expression) else tuple(item)
@@ -264,10 +269,15 @@ class Question:
                     "counts=True counts persons, and the items are ranked by another measure; "
                     "leave one of them out"
                 )
+        earlier = conditions(rise_from) if rise_from else ()
+        if earlier:
+            metered = terms is not None and terms.kind == "metered"
+            alone = groups is None and not metered and not counts
+            numbers = rising(numbers, counted, mechanism, alone)
         noisy = _counts_budget(counts_part, counts_share) if counts else None
         if count_persons and not counts:
             raise InvalidParameter("count_persons=True needs counts=True; add counts=True")
-        return cls(counted, numbers, mechanism, noisy, groups, version, count_persons)
+        return cls(counted, numbers, mechanism, noisy, groups, version, count_persons, earlier)
 
     @property
     def unit(self) -> PrivacyUnit:
@@ -285,6 +295,8 @@ class Question:
     def queries(self, rows: int) -> list[CountQuery]:
         """What the source is asked, list by list."""
         counted, groups = replace(self.counted, rows=rows), self.groups
+        if self.rise_from:
+            return [counted, replace(counted, where=self.rise_from)]
         if groups is None:
             return [counted]
         if not groups.disjoint:
@@ -328,6 +340,8 @@ class Question:
             found = found | {"choose": numbers["choose"]}
         if self.count_persons:
             found = found | {"persons": True}
+        if self.rise_from:
+            found = found | {"rise_from": [one.fingerprint() for one in self.rise_from]}
         # With k_bar left out a mechanism may look deeper than the default of 20·k.
         usual = self.numbers.k_bar == Numbers.of(k=self.numbers.k, epsilon=1).k_bar
         if self.numbers.k_bar_given and usual:

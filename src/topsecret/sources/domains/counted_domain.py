@@ -46,9 +46,10 @@ class CountedDomain:
         size: int | None,
         members: exp.Expression | None = None,
     ):
-        self._session = session
+        self.session = session
         self._query = query
-        self._kept = kept
+        self.kept = kept
+        """The table of items and counts, as the engine has it."""
         self._members = members
         self.size = size
         """How many items the domain has; None where only what was observed counts. Public."""
@@ -61,7 +62,7 @@ class CountedDomain:
         number = named(exp.Count(this=exp.Star()), "items")
         persons = column("persons", "scores")
         select = exp.select(persons, number).from_(self._scores()).group_by(persons.copy())
-        groups = sorted((int(count), int(items)) for count, items in self._session.run(select))
+        groups = sorted((int(count), int(items)) for count, items in self.session.run(select))
         if self.size is None:
             return groups
         missing = self.size - sum(items for _, items in groups)
@@ -91,7 +92,7 @@ class CountedDomain:
 
     def persons(self) -> int:
         """How many persons the counts are of."""
-        return persons_of(self._session, [self._query], self._members)[0]
+        return persons_of(self.session, [self._query], self._members)[0]
 
     def leading(self, rows: int) -> LeadingCounts:
         """The leading observed items, as for an unknown domain."""
@@ -100,12 +101,12 @@ class CountedDomain:
         items = [column(name, "scores") for name in names]
         seen = exp.GT(this=persons.copy(), expression=exp.Literal.number(0))
         select = exp.select(*items, persons).from_(self._scores()).where(seen)
-        ranked = ranking(persons.copy(), items, self._session.dialect)
+        ranked = ranking(persons.copy(), items, self.session.dialect)
         select.set("order", exp.Order(expressions=ranked))
-        return items_of(self._session, self._query, self._session.run(select.limit(rows)))
+        return items_of(self.session, self._query, self.session.run(select.limit(rows)))
 
     def _scores(self) -> Any:
-        return exp.alias_(self._kept.copy(), "scores", table=True, quoted=True)
+        return exp.alias_(self.kept.copy(), "scores", table=True, quoted=True)
 
     def _fetched(self, places: dict[int, list[int]]) -> dict[tuple[int, int], Item]:
         names = item_names(self._query)
@@ -115,7 +116,7 @@ class CountedDomain:
             this=exp.RowNumber(),
             partition_by=[persons.copy()],
             order=exp.Order(
-                expressions=[ascending(item.copy(), self._session.dialect) for item in items]
+                expressions=[ascending(item.copy(), self.session.dialect) for item in items]
             ),
         )
         among = exp.In(this=persons.copy(), expressions=[_number(count) for count in places])
@@ -134,8 +135,8 @@ class CountedDomain:
             for count, mine in places.items()
         ]
         select = exp.select(*shown).from_(derived(placed, "placed")).where(exp.or_(*chosen))
-        rows = self._session.run(select)
-        pairs = items_of(self._session, self._query, [row[:-1] for row in rows])
+        rows = self.session.run(select)
+        pairs = items_of(self.session, self._query, [row[:-1] for row in rows])
         return {
             (count, int(row[-1]) - 1): item for (item, count), row in zip(pairs, rows, strict=True)
         }
@@ -148,7 +149,7 @@ class CountedDomain:
         with n − low − j·step ≤ r·step, and it stands at the place of r and theirs together.
         """
         number = column("item", "scores")
-        rising = ascending(number.copy(), self._session.dialect)
+        rising = ascending(number.copy(), self.session.dialect)
         row = exp.Window(this=exp.RowNumber(), order=exp.Order(expressions=[rising]))
         # The difference may be too large for the column's own type.
         wide = exp.cast(number, exp.DataType.Type.BIGINT)
@@ -180,7 +181,7 @@ class CountedDomain:
                 )
                 for position, place in enumerate(some)
             ]
-            counts = self._session.run(exp.select(*sums).from_(derived(ahead.copy(), "seen")))[0]
+            counts = self.session.run(exp.select(*sums).from_(derived(ahead.copy(), "seen")))[0]
             for place, count in zip(some, counts, strict=True):
                 yield domain.low + domain.step * (place + int(count or 0))
 

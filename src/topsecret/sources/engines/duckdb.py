@@ -210,12 +210,14 @@ class DuckSession:
         option ``parallel = false`` is no help: it drops a row whose quotes are never closed.)
         """
         found = self._attempt(rendered(statement, "duckdb"), values)
-        scans = [node for node in statement.find_all(exp.Anonymous) if node.this == "READ_CSV"]
-        if isinstance(found, type) and scans and 0 < self.piece <= LARGEST_PIECE:
+        if isinstance(found, type) and 0 < self.piece <= LARGEST_PIECE:
+            whole = statement.copy()
+            scans = [node for node in whole.find_all(exp.Anonymous) if node.this == "READ_CSV"]
             size = exp.EQ(this=exp.var("buffer_size"), expression=exp.convert(self.piece))
             for scan in scans:
                 scan.append("expressions", size.copy())
-            found = self._attempt(rendered(statement, "duckdb"), values)
+            if scans:
+                found = self._attempt(rendered(whole, "duckdb"), values)
         if isinstance(found, type):
             raise self._failed(found)
         return found
