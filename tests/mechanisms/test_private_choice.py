@@ -91,6 +91,11 @@ def test_choosing_among_equal_gaussians_costs_a_pick_before_a_gaussian() -> None
     for delta in (1e-9, 1e-6, 1e-2):
         assert chosen.epsilon(delta) == pytest.approx(known.epsilon(delta), rel=2e-3)
     assert chosen.rho() == known.rho() == pytest.approx(0.01 / 8 + 0.02)
+    # An option's own choice is charged, too, whatever comes behind it.
+    nested = TestedSteps(Fraction(1, 10), (), Fraction(1, 25))
+    dearer = rdp("choice", ChosenSteps(Fraction(1, 10), (nested, nested)))
+    for delta in (1e-9, 1e-6, 1e-2):
+        assert dearer.epsilon(delta) > chosen.epsilon(delta)
 
 
 def test_the_dearer_option_is_charged() -> None:

@@ -20,14 +20,15 @@ from typing import Any
 
 import httpx
 import pytest
-from serving import PASSWORD, PATIENCE, SHOP, Server, settings
+from serving import PASSWORD, PATIENCE, SHOP, Here, Server, here, settings
 from sqlalchemy import select
 
 from topsecret.accounting.charge import in_words
-from topsecret.ledger import Ledger
+from topsecret.ledger import Ledger, Reservation
 from topsecret.ledger.schema import ANSWERS, RESERVATIONS
 from topsecret.ledger.store import Store
 from topsecret.service.datasets import NewDataset
+from topsecret.service.jobs.job import Asked
 from topsecret.service.state import Parts
 
 SOAK = os.environ.get("TOPSECRET_SOAK") == "1"
@@ -287,10 +288,6 @@ def test_a_graceful_stop_finishes_what_runs_and_keeps_what_waits(
 
 
 def test_a_question_in_doubt_can_be_asked_again_once_it_is_written_off(tmp_path: Path) -> None:
-    from serving import here
-
-    from topsecret.service.jobs.job import Asked
-
     with here(tmp_path) as service:
         jobs, ledger = service.parts.jobs, service.parts.ledger
         real, ledger.settle = ledger.settle, _killed  # type: ignore[method-assign]
@@ -312,6 +309,25 @@ def test_a_question_in_doubt_can_be_asked_again_once_it_is_written_off(tmp_path:
         while service.ended("bob", job.id)["state"] != "answered":
             assert time.monotonic() < deadline
         assert service.call("olga", "GET", "/api/in-doubt").json() == []
+
+
+def test_what_failed_before_its_process_died_is_no_refusal(fresh: Here) -> None:
+    jobs, ledger = fresh.parts.jobs, fresh.parts.ledger
+    real = ledger.settle
+
+    def charged_and_killed(reservation: Reservation, *_: object) -> None:
+        ledger.fail(reservation)
+        raise KeyboardInterrupt
+
+    ledger.settle = charged_and_killed  # type: ignore[method-assign,assignment]
+    job, _ = jobs.ask("bob", "metered", Asked("place", 2, None), "cut", fresh.parts.desk.worker)
+    with pytest.raises(KeyboardInterrupt):
+        jobs.run(job.id)
+    ledger.settle = real  # type: ignore[method-assign]
+    assert jobs.run(job.id) == "failed"
+    said = fresh.ended("bob", job.id)["message"]
+    assert said == "This question was cut short. What it may cost stays charged."
+    assert ledger.account("metered").spent["picks"] == 2
 
 
 def _killed(*_: object) -> None:

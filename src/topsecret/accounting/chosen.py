@@ -62,7 +62,7 @@ def _profile(steps: ChosenSteps, half_decade: int) -> Profile:
     delta = 1.001 * 10.0 ** (half_decade / 2)  # inside the half decade
     profiles = [
         option.profile(delta).on_grid(spacing, reach)
-        if option.branches
+        if option.branches or option.choice
         else gaussian_profile(root_up(option.mu_squared), spacing, reach)
         for option in steps.options
     ]

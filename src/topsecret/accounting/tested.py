@@ -92,9 +92,8 @@ class TestedSteps:
 
         The branch is public, so the largest of theirs holds for all; the choice comes first.
         """
-        if not self.branches:
-            return self.mu_squared
-        found = [_absorbed(branch, self.mu_squared) for branch in self.branches]
+        each = [_absorbed(branch, self.mu_squared) for branch in self.branches]
+        found = each or [self.mu_squared]
         known = [value for value in found if value is not None]
         return absorbed(((1, self.choice),), max(known)) if len(known) == len(found) else None
 

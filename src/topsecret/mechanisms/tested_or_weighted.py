@@ -226,7 +226,7 @@ class Branches:
         total = sum((_clip(total / threshold - Fraction(1, 2)) for total in sums), Fraction(0))
         return _WEIGHTS_FACTOR * total / self.tested.k
 
-    @property
+    @cached_property
     def loss(self) -> Loss:
         """One pick, then the dearer of the two; the larger failure."""
         by_weights = self.weighted.loss

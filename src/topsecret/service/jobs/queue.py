@@ -282,6 +282,10 @@ class Jobs:
                 "What it may cost stays reserved; the owner can write it off.",
             )
         except InvalidParameter as error:
+            if self._ledger.requested(row["dataset"], row["user"], row["request"]):
+                # A process died after the ledger heard of the end, before it was stored here.
+                words = "This question was cut short. What it may cost stays charged."
+                return _without(FAILED, "failed", words)
             return _without(REFUSED, "refused", str(error))
         except Closing:
             raise
