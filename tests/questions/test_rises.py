@@ -113,7 +113,7 @@ def test_the_largest_rises_and_falls_are_named(events: Path) -> None:
     assert release.items == ("pier",)
     assert top_k(events, **ASKED, order="least").items == ("zoo",)
     assert top_k(events, **ASKED, mechanism="gumbel", max_items=2).epsilon <= 2
-    assert release.title.endswith("by rise from month = 'april'")
+    assert "by rise from month = 'april'" in release.title
     assert "raises some items and lowers others" in dict(release.receipt)["Clipped"]
     assert release.parameters["sensitivity"] == 2
     assert from_record(json.loads(json.dumps(to_record(release)))) == release

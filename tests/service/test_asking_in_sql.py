@@ -69,3 +69,20 @@ def test_sql_is_asked_where_the_owner_allows_it_alone(pasted: Here) -> None:
     assert "does not let this data set be asked in SQL" in refused.json()["message"]
     assert pasted.call("bob", "POST", SQL, BODY).status_code == 404
     assert pasted.call("ann", "POST", SQL, {"query": QUERY}).status_code == 400, "no epsilon"
+
+
+def test_the_page_takes_a_query(pasted: Here) -> None:
+    assert 'name="query"' in pasted.call("ann", "GET", "/datasets/pasted").text
+    assert 'name="query"' not in pasted.call("ann", "GET", "/datasets/unpasted").text
+    headers = {"authorization": f"Bearer {pasted.keys['ann']}", "accept": "text/html"}
+    # As a browser sends it, whatever the fields beside it say.
+    query = QUERY.replace(" WHERE", "\nWHERE")
+    form = {"request_id": "page", "step": "8", "query": query.replace("\n", "\r\n"), "k": "7"}
+    sent = pasted.client.post("/datasets/pasted", headers=headers, data=form)
+    assert sent.status_code == 303
+    job = pasted.ended("ann", sent.headers["location"].removeprefix("/answers/"))
+    assert (job["query"], job["answer"]["items"]) == (query, ["Harbour", "Market"])
+    assert "\nWHERE colour IN" in pasted.call("ann", "GET", sent.headers["location"]).text
+    refused = pasted.client.post("/datasets/unpasted", headers=headers, data=form)
+    assert refused.status_code == 400
+    assert "does not let this data set be asked in SQL" in refused.text

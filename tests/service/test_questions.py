@@ -13,6 +13,7 @@ from topsecret.service.filters import conditions, typed
 from topsecret.service.jobs.job import Asked
 from topsecret.service.problems import Problem
 from topsecret.service.ranked_by import RankedBy
+from topsecret.service.web.analyst_pages import _ranked_by
 
 ASK, PLAN = "/api/v1/datasets/chosen/ask", "/api/v1/datasets/chosen/plan"
 QUESTION = {"column": "place", "k": 2, "epsilon": 0.5}
@@ -236,6 +237,10 @@ def test_what_cannot_be_ranked_by_is_refused_for_nothing(
 def test_the_page_and_sql_rank_by_rows_too(bought: Here) -> None:
     page = bought.call("ann", "GET", "/datasets/bought").text
     assert '<option value="sum:price">sum of price</option>' in page
+    assert _ranked_by("sum:price", "1, 2", "0.1") == RankedBy("price", "0.1", ("1", "2"))
+    assert _ranked_by("rows", " ", "0.1") == RankedBy()
+    with pytest.raises(Problem):
+        _ranked_by("averages", "3", "1")
     query = "SELECT item, COUNT(*) AS n FROM t GROUP BY item ORDER BY n DESC LIMIT 1"
     query = f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(max_rows_per_item = 3) {query[7:]}"
     job = bought.answered("ann", f"{BOUGHT}/sql", {"query": query, "epsilon": 1.0})

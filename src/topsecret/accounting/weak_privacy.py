@@ -49,7 +49,7 @@ def check_strength(epsilon: Number, delta: Number) -> None:
 
 def warn_if_weak(epsilon: Number, delta: Number) -> None:
     """Warn, at the caller's own line, of a weak (ε, δ), and refuse nothing."""
-    weak = weakness(up(exact(epsilon)), up(exact(delta)))
+    weak = weakness(up(exact(epsilon, "epsilon")), up(exact(delta, "delta")))
     if weak is not None:
         warnings.warn(weak, WeakPrivacy, stacklevel=_depth_of_caller())
 

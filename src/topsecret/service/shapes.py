@@ -16,6 +16,7 @@ from topsecret.sources.measures import MOST_BOUNDS
 
 DATASET = r"^[a-z0-9][a-z0-9_-]{0,39}$"
 NAME = r"^[a-z0-9][a-z0-9._-]{0,39}$"
+LONGEST_QUERY = 20_000
 REQUEST_ID = r"^[A-Za-z0-9._:-]{1,100}$"
 
 DatasetName = Annotated[str, Path(pattern=DATASET, description="A data set's name.")]
@@ -103,7 +104,7 @@ class AskShape(QuestionShape):
 class SqlShape(Strict):
     """A question in SQL, to a data set whose owner allows that."""
 
-    query: str = Field(min_length=1, max_length=20_000, description="One SELECT that ranks.")
+    query: str = Field(min_length=1, max_length=LONGEST_QUERY, description="One SELECT that ranks.")
     epsilon: Epsilon | None = Field(
         default=None, description="What to spend; left out where the owner fixed the price."
     )

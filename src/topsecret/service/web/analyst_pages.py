@@ -13,13 +13,15 @@ from starlette.datastructures import FormData
 
 from topsecret.service import shapes
 from topsecret.service.api import asked, cancelled, found, listed, metered
-from topsecret.service.auth.dependencies import user, visitor
+from topsecret.service.api_sql import from_query
+from topsecret.service.auth.dependencies import limited, user, visitor
 from topsecret.service.auth.people import User
 from topsecret.service.filters import VERBS, Filter
 from topsecret.service.jobs.job import Asked
 from topsecret.service.preview import EPSILONS, LARGEST_K, Length
 from topsecret.service.problems import Problem
 from topsecret.service.ranked_by import RankedBy
+from topsecret.service.shapes import LONGEST_QUERY
 from topsecret.service.state import Parts, blocking, parts
 from topsecret.service.web.rendering import expert, lines, percent_left, plain, render
 from topsecret.sources.measures import PRIVATE
@@ -54,7 +56,6 @@ async def ask(
     request: Request,
     person: Person,
     dataset: shapes.DatasetName,
-    column: Annotated[str, Form(max_length=200)],
     request_id: Annotated[str, Form(pattern=shapes.REQUEST_ID)],
     k: Annotated[int, Form(ge=1, le=LARGEST_K)] = 10,
     length: Annotated[Literal["k", "auto", "all"], Form()] = "k",
@@ -63,13 +64,21 @@ async def ask(
     by: Annotated[str, Form(max_length=210)] = "persons",
     bound: Annotated[str, Form(max_length=200)] = PRIVATE,
     unit: Annotated[str, Form(max_length=10)] = "1",
+    column: Annotated[str, Form(max_length=200)] = "",
+    query: Annotated[str, Form(max_length=LONGEST_QUERY)] = "",
 ) -> Response:
-    """Ask; the answer's page shows the progress."""
+    """Ask, in SQL where there is a query; the answer's page shows the progress."""
     many: Length = k if length == "k" else length
     epsilon = None if step is None else EPSILONS[step]
     where = _filters(await request.form())
     ranked_by = _ranked_by(by, bound, unit)
     question = Asked(column, many, epsilon, where, bool(counts), ranked_by=ranked_by)
+    if query.strip():
+        limited(request, "plan", person.name)
+        query = query.replace("\r\n", "\n")  # as a program would have sent it
+        question = await blocking(
+            partial(from_query, parts(request), person.name, dataset, query, epsilon)
+        )
     job, _ = await asked(request, person.name, dataset, question, request_id)
     return RedirectResponse(f"/answers/{job.id}", 303)
 
@@ -171,6 +180,8 @@ def _ranked_by(by: str, bound: str, unit: str) -> RankedBy | None:
     """What the form asks to rank by: persons, rows or sum:COLUMN."""
     if by == "persons":
         return None
+    if by != "rows" and not by.startswith("sum:"):
+        raise Problem(400, "invalid", "Rank by persons, by rows or by sum:COLUMN.")
     bounds = tuple(part.strip() for part in bound.split(",") if part.strip()) or (PRIVATE,)
     column = by.removeprefix("sum:") if by.startswith("sum:") else None
     return RankedBy(column, unit if column is not None else "1", bounds)

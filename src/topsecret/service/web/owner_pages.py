@@ -60,6 +60,7 @@ class Given:
     delta: str = "1e-5"
     queries: str = ""
     picks: str = ""
+    sql: bool = False
 
 
 @owner_pages.get("")
@@ -95,6 +96,7 @@ async def register(
     cap: Text = "",
     queries: Text = "",
     picks: Text = "",
+    sql: Text = "",
 ) -> Response:
     """Register it."""
     chosen = Chosen(file, source, table)
@@ -106,7 +108,7 @@ async def register(
         if key.startswith("filter:") and kind in KINDS
     }
     amounts = cap, f"{epsilon:g}", f"{delta:g}", queries, picks
-    given = Given(title, name, person_column, may_be_asked, chosen_by, *amounts)
+    given = Given(title, name, person_column, may_be_asked, chosen_by, *amounts, sql=bool(sql))
     try:
         new = NewDataset(
             name.strip().lower(),
@@ -122,6 +124,7 @@ async def register(
             source,
             table,
             chosen_by,
+            bool(sql),
         )
         await blocking(partial(parts(request).datasets.register, new))
     except InvalidParameter as error:

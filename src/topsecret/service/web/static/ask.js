@@ -13,6 +13,10 @@
   const bounds = () => field("bound").value.split(",").map((part) => part.trim()).filter(Boolean);
 
   const question = (step) => {
+    const query = field("query");
+    if (query !== null && query.value.trim()) {
+      return epsilons.length ? { query: query.value, epsilon: epsilons[step] } : { query: query.value };
+    }
     const length = field("length") === null ? "k" : field("length").value;
     const asked = { column: field("column").value, k: length === "k" ? Number(field("k").value) : length };
     if (epsilons.length) asked.epsilon = epsilons[step];
@@ -39,7 +43,7 @@
     const key = JSON.stringify(asked);
     if (!plans.has(key)) {
       plans.set(key, (async () => {
-        const response = await fetch(form.dataset.plan, {
+        const response = await fetch(form.dataset.plan.replace(/plan$/, "query" in asked ? "sql/plan" : "plan"), {
           method: "POST",
           headers: { "content-type": "application/json", "x-csrf-token": form.dataset.csrf },
           body: key,
