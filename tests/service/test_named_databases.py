@@ -118,6 +118,35 @@ def test_a_cap_and_a_fixed_price_hold_for_a_table(tmp_path: Path) -> None:
         assert len(job["answer"]["items"]) == 2
 
 
+def test_an_owner_answers_for_a_view_and_the_receipt_says_so(tmp_path: Path) -> None:
+    with here(tmp_path) as service:
+        with contextlib.closing(sqlite3.connect(tmp_path / SHOP)) as shop:
+            shop.execute("CREATE VIEW many AS SELECT * FROM visits LIMIT 1000")
+            shop.commit()
+        question = {"column": "place", "k": 2, "epsilon": 1.0}
+        found = {}
+        for name, trust in (("doubted", False), ("trusted", True)):
+            body = REGISTER | {"name": name, "table": "many", "trust_view": trust}
+            assert service.call("olga", "POST", "/api/datasets", body).status_code == 201
+            share = {"analyst": "ann", "epsilon": 8}
+            service.call("olga", "POST", f"/api/datasets/{name}/allowances", share)
+            found[name] = service.answered("ann", f"/api/datasets/{name}/ask", question)
+        assert [job["state"] == "answered" for job in found.values()] == [False, True]
+        assert found["doubted"]["answer"] is None
+        assert "declared by trust_view, not checked" in str(found["trusted"]["answer"])
+        # It is the owner's word: an analyst cannot give it, nor is it one about a file or SQL.
+        asked = service.call(
+            "ann", "POST", "/api/datasets/doubted/ask", question | {"trust_view": True}
+        )
+        assert asked.status_code in (400, 422)
+        for wrong in ({"sql": True}, {"source": "", "table": "", "file": "events.csv"}):
+            body = REGISTER | {"name": "wrong", "trust_view": True} | wrong
+            assert service.call("olga", "POST", "/api/datasets", body).status_code == 400
+        edit = {"source": "shop", "table": "many"}
+        service.call("olga", "PATCH", "/api/datasets/trusted", edit)
+        assert not service.parts.datasets.get("trusted").trust_view
+
+
 def test_tables_of_other_schemas_and_views_are_listed_and_the_systems_are_not(
     postgres_url: str,
 ) -> None:

@@ -78,8 +78,8 @@ class Life:
             )
             source, existing = self._datasets.schema_of(new)
             table = changes.table or None
-            # A version spoke of the table that it was; None lets the next file speak for itself.
-            values |= {"source": source, "table": table, "version": None}
+            # Version and trust were of the table that it was; the next file speaks for itself.
+            values |= {"source": source, "table": table, "version": None, "trust_view": 0}
         elif changes.columns is not None or changes.filters is not None:
             existing = self._datasets.existing(known)
         else:

@@ -63,6 +63,8 @@ class Dataset:
     """Which contents of a table the questions are about, in the owner's words."""
     sql: bool = False
     """Whether analysts may ask in SQL."""
+    trust_view: bool = False
+    """The owner answers for a view, which is not analysed; the receipts say so."""
 
     def delta_of(self, epsilon: float | None) -> float:
         """The probability of failure of a question of this epsilon."""
@@ -97,6 +99,7 @@ class NewDataset:
     filters: Mapping[str, str] = field(default_factory=dict)
     sql: bool = False
     """Whether analysts may ask in SQL about the columns above."""
+    trust_view: bool = False
 
 
 class Datasets:
@@ -149,6 +152,8 @@ class Datasets:
                 "a data set's name has 1 to 40 small letters, digits, dashes or underscores"
             )
         check_title(new.title)
+        if new.trust_view and (new.sql or not new.table):
+            raise InvalidParameter("only a view of a database is trusted, and not asked in SQL")
         source, existing = self.schema_of(new)
         check_columns(new.person, new.columns, new.filters, existing)
         budget: Metered | Flexible
@@ -172,6 +177,7 @@ class Datasets:
             "created": time.time(),
             "filters": json.dumps(dict(new.filters)),
             "sql": int(new.sql),
+            "trust_view": int(new.trust_view),
             "delta_rate": delta_rate(budget) if isinstance(budget, Flexible) else None,
         }
         self._open(new.name, budget, new.person)
@@ -382,4 +388,5 @@ def _dataset(row: RowMapping) -> Dataset:
         row["state"],
         row["version"],
         bool(row["sql"]),
+        bool(row["trust_view"]),
     )

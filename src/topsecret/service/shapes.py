@@ -264,6 +264,9 @@ class RegisterShape(Strict):
     )
     cap: Count | None = None
     sql: bool = Field(default=False, description="Whether analysts may ask in SQL, too.")
+    trust_view: bool = Field(
+        default=False, description="You answer for a view: each row is its own person's alone."
+    )
     epsilon: Epsilon
     delta: Delta = 1e-6
     queries: Count | None = Field(default=None, description="With a fixed price: how many.")

@@ -5,12 +5,16 @@
 
 import os
 import secrets
+import sys
 
 import pytest
-from owned_rows_fuzz import PAIRS, breaks
+from owned_rows_fuzz import breaks
+from shop import PEOPLE
 from shop_engines import DuckShop, PostgresShop, SqliteShop
 
-QUERIES = -(-int(os.environ.get("TOPSECRET_PAIRS", "20000")) // (2 * PAIRS))
+DATABASES = 6
+"""For each query: to rebuild it takes longer than to run it."""
+QUERIES = -(-int(os.environ.get("TOPSECRET_PAIRS", "20000")) // (2 * DATABASES * len(PEOPLE)))
 SEED = int(os.environ.get("TOPSECRET_SEED") or secrets.randbits(32))
 TURN = 250
 """Queries for one connection: a database that was filled thousands of times is slow."""
@@ -28,6 +32,10 @@ def test_one_person_less(engine: str, unique: bool, postgres_url: str) -> None:
             else PostgresShop(postgres_url, unique)
         )
         try:
-            assert list(breaks(shop, unique, SEED + start, min(TURN, QUERIES - start))) == [], SEED
+            queries = min(TURN, QUERIES - start)
+            found = list(breaks(shop, unique, SEED + start, queries, databases=DATABASES))
+            assert found == [], SEED
         finally:
             shop.close()
+    pairs = QUERIES * DATABASES * len(PEOPLE)
+    sys.stderr.write(f"{engine}, unique {unique}: {pairs} pairs, {QUERIES} queries, seed {SEED}\n")

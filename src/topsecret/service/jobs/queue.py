@@ -253,6 +253,7 @@ class Jobs:
             more |= {"where": conditions(asked.where, dataset.filters), "counts": asked.counts}
             more |= {"at_least": asked.at_least}
             more |= {} if asked.ranked_by is None else asked.ranked_by.keywords
+            more |= {"trust_view": True} if dataset.trust_view else {}
             if dataset.version is not None:
                 more["version"] = dataset.version
             if asked.epsilon is not None:
