@@ -43,10 +43,11 @@ demo-service: $(VENV)/.service
 	@$(BIN)/topsecret serve --demo
 
 # The service's pages are tested in a real browser: ask the system for it only when it is missing.
+# What drives it is linked to libatomic, which a bare Debian 12 lacks.
 chromium:
-	@command -v chromium >/dev/null || \
-	  { $(APT) update -q && $(APT) install -y -q --no-install-recommends chromium; } || \
-	  { echo "Chromium is missing; install it (on Debian: apt install chromium)."; exit 2; }
+	@{ command -v chromium && ls /usr/lib/*/libatomic.so.1 /usr/lib/libatomic.so.1; } 2>/dev/null | grep -q atomic || \
+	  { $(APT) update -q && $(APT) install -y -q --no-install-recommends chromium libatomic1; } || \
+	  { echo "Chromium is missing; install it (on Debian: apt install chromium libatomic1)."; exit 2; }
 
 # The service's page of the documentation is run as it stands, and it asks with curl.
 curl:

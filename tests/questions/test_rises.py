@@ -13,7 +13,7 @@ import pytest
 
 from command import run
 from topsecret import Histogram, top_k, top_k_by
-from topsecret.errors import InvalidParameter
+from topsecret.errors import InvalidParameter, SourceError
 from topsecret.ledger import Flexible, Ledger, Metered
 from topsecret.mechanisms import (
     GumbelTopK,
@@ -131,6 +131,11 @@ def test_a_ledger_charges_it_once_and_knows_it_from_other_questions(
     ledger.open_budget("m", Metered.of(epsilon=5, delta=1e-5, queries=5, picks=9), person="user")
     answers = [top_k(events, **ASKED, ledger=ledger, dataset="d") for _ in range(2)]
     assert [one.charge.stored for one in answers] == [False, True]  # type: ignore[union-attr]
+    wrong = ASKED | {"rise_from": [("mnth", "=", "april")], "epsilon": 0.3}
+    before = ledger.account("d").spent
+    with pytest.raises(SourceError, match="has no column 'mnth'"):
+        top_k(events, **wrong, ledger=ledger, dataset="d")
+    assert ledger.account("d").spent == before
     with pytest.raises(InvalidParameter, match="from a budget that is not metered"):
         top_k(events, **ASKED | {"epsilon": None}, ledger=ledger, dataset="m")
     ledger.close()

@@ -165,6 +165,7 @@ class TestSQLite(Databases):
         ("rows", True, r"max_per_item=True must be a number"),
         ("rows", math.nan, r"max_per_item=nan must be a number"),
         ("rows", "many", r"max_per_item='many' must be a number"),
+        ("rows", "1e999999999", r"max_per_item='1e999999999' must be a number"),
         ("rows", [5], r"max_per_item=\[5\] must be one number, or from two to 64 that rise"),
         ("rows", [5, 2], r"that rise, of which one is chosen privately"),
         ("rows", [1, 1.5], r"max_per_item=1.5 must be a whole multiple"),
@@ -208,3 +209,8 @@ def test_sums_need_numbers_by_declaration() -> None:
     query = CountQuery("place", "user", 9, measure=measure_of(Sum("price"), 5))
     with pytest.raises(WrongForSchema, match=r"Sum\('price'\) needs a column of numbers"):
         OpenConnection(engine, "visits").leading_counts(query)
+
+
+def test_a_unit_with_an_endless_exponent_is_refused_at_once() -> None:
+    with pytest.raises(InvalidParameter, match="unit='1e-999999999' must be a number"):
+        Sum("price", "1e-999999999")

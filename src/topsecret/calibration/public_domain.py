@@ -152,6 +152,7 @@ def _prepared(
     scale: float,
 ) -> Prepared:
     which = "smallest" if question.least else "largest"
+    scored = "score" if question.scores else "count"
     k, order = question.length, "in order" if mechanism.ordered else "without order, as a set"
     return Prepared(
         name,
@@ -159,7 +160,7 @@ def _prepared(
         mechanism,
         {"domain_size": question.domain_size, **parameters, **unit_of(question)},
         scale,
-        f"its noisy count is among the {k} {which} of the {question.domain_size} items of the "
+        f"its noisy {scored} is among the {k} {which} of the {question.domain_size} items of the "
         f"public domain; the noise has a scale of {amount(question, scale)}",
         f"{k} items {order}",
         _NEVER,

@@ -95,8 +95,8 @@ class RowsOfShape:
         events = self.shape.events
         weights = np.arange(1, self.shape.items + 1, dtype=np.float64) ** -self.shape.exponent
         share = weights / weights.sum()
-        chance, below = np.exp(events * np.log1p(-np.minimum(share, 1 - 1e-12))), 0.0
-        odds, total = share / np.maximum(1 - share, 1e-12), np.zeros_like(share)
+        chance = np.exp(events * np.log1p(-np.minimum(share, 1 - 1e-12)))
+        odds, below, total = share / np.maximum(1 - share, 1e-12), 0 * share, 0 * share
         for times in range(min(bound, events)):
             below = below + chance  # P(X ≤ times)
             total += np.maximum(1 - below, 0)

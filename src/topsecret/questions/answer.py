@@ -307,7 +307,8 @@ def _check_schema(source: Source, question: Question) -> None:
     from topsecret.sources.session import Engine, check_before_paying
 
     asked = question.counted
-    plain = all(isinstance(part, str) for part in asked.item_columns) and not asked.where
+    rows = asked.where or question.rise_from
+    plain = all(isinstance(part, str) for part in asked.item_columns) and not rows
     if isinstance(source, Engine) and not (plain and question.groups is None):
         check_before_paying(source, question.queries(1))
 

@@ -134,10 +134,9 @@ def order_in_words(ordered: bool, any_items: bool) -> str:
 
 def _missing(release: Release) -> str:
     if release.domain:
-        rest = "has more, or as little and was" if release.least else "is rare, or common and"
         return (
-            f"all items of the public domain could be named; one that is not listed {rest} "
-            "unlucky with the noise."
+            "all items of the public domain could be named; one that is not listed ranks lower, or "
+            "was unlucky with the noise."
         )
     return (
         "an item that is not listed may be rare; it may have too few people to be named "
@@ -152,11 +151,12 @@ def _conditions(release: Release) -> list[tuple[str, str]]:
         lines.append(("Public domain", f"{release.domain}; no other item could be named."))
     if release.unit.max_items is not None:
         items = "item" if release.unit.max_items == 1 else "items"
+        period = ", in each period" if release.measure.startswith("rise") else ""
         lines.append(
             (
                 "Cap",
-                f"at most {release.unit.max_items} {items} of each person "
-                "were counted, chosen with a secret key.",
+                f"at most {release.unit.max_items} {items} of each person were counted{period}, "
+                "chosen with a secret key.",
             )
         )
     lines += [("Clipped", f"{release.clipping}.")] if release.clipping else []

@@ -250,8 +250,14 @@ def _exact(value: Amount, name: str) -> Fraction:
     try:
         if isinstance(value, bool):
             raise TypeError
-        return Fraction(str(value))
-    except (TypeError, ValueError, ZeroDivisionError):
+        if isinstance(value, int | Fraction):
+            return Fraction(value)
+        written = Decimal(str(value))
+        # A fraction would write out all zeros of 1e9999999 before any bound is looked at.
+        if not written.is_finite() or abs(written.adjusted()) > 20:
+            raise ValueError
+        return Fraction(written)
+    except (TypeError, ValueError, ArithmeticError):
         raise InvalidParameter(f"{name}={value!r} must be a number, such as 1") from None
 
 

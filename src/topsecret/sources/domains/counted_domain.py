@@ -198,6 +198,8 @@ def counted_domains(engine: Engine, queries: Sequence[CountQuery]) -> Iterator[l
         if queries[0].home is not None:
             yield _counted_groups(session, queries)
             return
+        if len(queries) > 1:  # a column that one of them lacks is missed before rows are counted
+            session.events(list(dict.fromkeys(one for query in queries for one in query.columns)))
         for query in queries:
             with charged(after_rows=bool(found)):
                 found.append(_counted(session, query))
