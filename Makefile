@@ -43,9 +43,10 @@ demo-service: $(VENV)/.service
 	@$(BIN)/topsecret serve --demo
 
 # The service's pages are tested in a real browser: ask the system for it only when it is missing.
+# What drives it (Playwright's own Node) needs libatomic, which Debian 12 does not bring along.
 chromium:
 	@command -v chromium >/dev/null || \
-	  { $(APT) update -q && $(APT) install -y -q --no-install-recommends chromium; } || \
+	  { $(APT) update -q && $(APT) install -y -q --no-install-recommends chromium libatomic1; } || \
 	  { echo "Chromium is missing; install it (on Debian: apt install chromium)."; exit 2; }
 
 # The service's page of the documentation is run as it stands, and it asks with curl.
