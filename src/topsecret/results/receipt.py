@@ -134,8 +134,9 @@ def order_in_words(ordered: bool, any_items: bool) -> str:
 
 def _missing(release: Release) -> str:
     if release.domain:
+        other = "has more" if release.least else "ranks lower"
         return (
-            "all items of the public domain could be named; one that is not listed ranks lower, or "
+            f"all items of the public domain could be named; one that is not listed {other}, or "
             "was unlucky with the noise."
         )
     return (
