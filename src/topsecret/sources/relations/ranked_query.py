@@ -42,6 +42,7 @@ from topsecret.sources.relations.scope import (
     names_person,
     tag_of,
 )
+from topsecret.sources.sql.expressions import is_deep
 from topsecret.sources.sql.statements import named
 
 COUNTING_PARTS = {
@@ -105,6 +106,8 @@ def read(
     spoken = dialect or catalogue.dialect
     text, options = cut(text, spoken)
     try:
+        if is_deep(text, spoken):
+            raise RecursionError
         return _Reading(file, catalogue, bounded).query(parsed(text, spoken), options)
     except RecursionError:
         raise QueryRefused("text", "the query is nested too deeply; flatten it") from None

@@ -5,10 +5,11 @@ What is rendered for an engine is the checked tree, never the caller's text.
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import Any
 
 import sqlglot
-from sqlglot import exp
+from sqlglot import TokenType, exp
 from sqlglot.errors import SqlglotError
 
 from topsecret.errors import InvalidParameter
@@ -93,8 +94,14 @@ CASTS = {
 }
 
 
+DEEPEST = 32
+"""So many parentheses may be open at once: how many Python can follow is the process's affair."""
+
+
 def parse(text: str) -> exp.Expression:
     """The expression as a tree, or an error that names what is not allowed."""
+    if is_deep(text):
+        raise too_deep()
     try:
         trees = sqlglot.parse(text)
     except (SqlglotError, RecursionError):
@@ -107,6 +114,21 @@ def parse(text: str) -> exp.Expression:
     for node in tree.walk():
         _check(node)
     return tree  # type: ignore[no-any-return]
+
+
+def is_deep(text: str, dialect: str | None = None) -> bool:
+    """Whether too many parentheses are open at once."""
+    try:
+        kinds = [token.token_type for token in sqlglot.tokenize(text, read=dialect)]
+    except SqlglotError:  # which is for the parser to say
+        return False
+    steps = ((kind == TokenType.L_PAREN) - (kind == TokenType.R_PAREN) for kind in kinds)
+    return max(accumulate(steps, initial=0)) > DEEPEST
+
+
+def too_deep() -> InvalidParameter:
+    """The error for an expression that is read by going into it too far."""
+    return InvalidParameter("an expression is nested too deeply; write it with fewer parentheses")
 
 
 def _check(node: exp.Expression) -> None:

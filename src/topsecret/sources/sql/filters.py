@@ -20,6 +20,7 @@ from topsecret.errors import InvalidParameter
 from topsecret.sources.source import Columns, Kind, Schema
 from topsecret.sources.sql.conditions import Condition, Expression, Scalar, Where
 from topsecret.sources.sql.dialects import tries, try_cast
+from topsecret.sources.sql.expressions import too_deep
 from topsecret.sources.sql.operand_types import (
     NAMES,
     Typed,
@@ -202,7 +203,7 @@ def rebuilt(expression: Expression, schema: Schema, dialect: str) -> Typed:
         return Total(schema, dialect).typed(expression.tree)
     except RecursionError:
         pass
-    raise _too_deep()
+    raise too_deep()
 
 
 def _truth(expression: Expression, schema: Schema, dialect: str) -> exp.Expression:
@@ -210,8 +211,4 @@ def _truth(expression: Expression, schema: Schema, dialect: str) -> exp.Expressi
         return Total(schema, dialect).truth(expression.tree)
     except RecursionError:
         pass
-    raise _too_deep()
-
-
-def _too_deep() -> InvalidParameter:
-    return InvalidParameter("an expression is nested too deeply; write it with fewer parentheses")
+    raise too_deep()
