@@ -110,7 +110,8 @@ def pick_step(values: Floats, constants: StepConstants, mirror: Floats) -> Float
 
     For y = y_j and s = e^t in cell c the two shifted points lie in the cells l = j - c - 1 and
     l + cells, at the same fraction theta of each. There the objective is, up to a constant,
-    -(A s + B kappa / s) / (E - 1) with A, B >= 0: concave, largest at s^2 = B kappa / A.
+    -(A s + B kappa / s) / (E - 1) with A, B >= 0: concave, largest at s^2 = B kappa / A. That
+    quotient may overflow; theta is cut to [0, 1] afterwards.
     """
     cells, r = constants.cells, constants.width
     growth, spread = constants.growth, constants.growth / constants.growth_minus_one
@@ -132,8 +133,7 @@ def pick_step(values: Floats, constants: StepConstants, mirror: Floats) -> Float
     )
     excess *= 1.0 + 64 * UNIT * spread  # the roundings above apply to the raised values too
     near_up, far_up = near + excess, far + excess
-    with np.errstate(over="ignore"):
-        root = np.sqrt(np.maximum(slope_a, 0.0) / np.maximum(slope_b, TINY)) / r
+    root = np.sqrt(np.maximum(slope_a, 0.0) / np.maximum(slope_b, TINY)) / r
     size = len(values)
     best = np.zeros(size)
     inverse = 1.0 / r

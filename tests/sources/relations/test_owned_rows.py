@@ -3,11 +3,12 @@
 from typing import Any
 
 import pytest
-from owned_rows_fuzz import FIRSTS, LINKS, MEMBERS, MIXING, OTHER_KEYS, SUMS, breaks
-from shop_engines import DuckShop, PostgresShop, Shop, SqliteShop
+from owned_rows_fuzz import FILE, FIRSTS, LINKS, MEMBERS, MIXING, OTHER_KEYS, SUMS, breaks
+from shop_engines import DuckShop, PostgresShop, Shop, SqliteShop, catalogue
 from sqlglot import exp
 
 from topsecret.sources.relations import aggregates, conditions, from_clause, select_list, tables
+from topsecret.sources.relations.ranked_query import read
 from topsecret.sources.relations.relation import Names, RelationColumn
 from topsecret.sources.sql.dialects import as_text
 from topsecret.sources.sql.operand_types import Typed
@@ -108,3 +109,15 @@ def test_wrong_variants_are_found(wrong: str, monkeypatch: pytest.MonkeyPatch) -
         assert next(breaks(shop, False, 4, 40, query), None) is not None
     finally:
         shop.close()
+
+
+def test_public_rows_are_numbered_and_never_cut_by_the_engine() -> None:
+    """DuckDB 2.0 finds no first row in a table whose older rows were deleted (seed 647625506)."""
+    query = (
+        "SELECT place, COUNT(DISTINCT user_id) AS n FROM checkins WHERE place IN (SELECT id FROM "
+        "(SELECT city, id FROM venues ORDER BY city LIMIT 1) v) GROUP BY place ORDER BY n DESC "
+        "LIMIT 3"
+    )
+    asked = read(query, FILE, catalogue("duckdb", unique=True), "duckdb", bounded=True)
+    assert asked.rows.find(exp.RowNumber) is not None
+    assert asked.rows.find(exp.Limit) is None

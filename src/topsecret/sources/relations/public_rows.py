@@ -7,8 +7,11 @@ from typing import Any
 from sqlglot import exp
 
 from topsecret.sources.relations.refusal import QueryRefused, quoted
-from topsecret.sources.relations.relation import Relation, RelationColumn, as_source
-from topsecret.sources.sql.statements import named
+from topsecret.sources.relations.relation import Names, Relation, RelationColumn, as_source
+from topsecret.sources.sql.statements import column, derived, named
+
+PLACE = "place"
+"""The number of a row in its order; columns are called c1, c2, …"""
 
 
 def limit_of(node: exp.Select) -> int | None:
@@ -33,11 +36,12 @@ def limit_of(node: exp.Select) -> int | None:
     return int(number.this)
 
 
-def first_rows(node: exp.Select, relation: Relation, alias: str, dialect: str) -> Relation:
+def first_rows(node: exp.Select, relation: Relation, names: Names, dialect: str) -> Relation:
     """The first rows of a public relation by its ORDER BY, then by all of its columns."""
     order, k = node.args.get("order"), limit_of(node)
     if order is None or k is None:
         raise QueryRefused("limit", "LIMIT without ORDER BY takes any rows; add ORDER BY")
+    alias, cut = names.alias(), names.alias()
     keys = [
         exp.Ordered(
             this=_shown(one.this, relation).at(alias, dialect),
@@ -50,9 +54,15 @@ def first_rows(node: exp.Select, relation: Relation, alias: str, dialect: str) -
         exp.Ordered(this=held.identity(alias, dialect), nulls_first=False)
         for held in relation.columns
     ]
+    # Numbered, not cut by LIMIT: DuckDB 2.0 skips parts of a table that it takes for too far back,
+    # and with them, where rows were deleted, the first ones.
+    place = exp.Window(this=exp.RowNumber(), order=exp.Order(expressions=keys))
     shown = [named(held.at(alias, dialect), held.ident) for held in relation.columns]
-    select: Any = exp.select(*shown).from_(as_source(relation, alias))
-    return Relation(select.order_by(*keys).limit(k), relation.columns, private=False)
+    numbered: Any = exp.select(*shown, named(place, PLACE)).from_(as_source(relation, alias))
+    kept = [named(held.at(cut, dialect), held.ident) for held in relation.columns]
+    select = exp.select(*kept).from_(derived(numbered, cut))
+    first = exp.LTE(this=column(PLACE, cut), expression=exp.Literal.number(k))
+    return Relation(select.where(first), relation.columns, private=False)
 
 
 def _shown(key: Any, relation: Relation) -> RelationColumn:

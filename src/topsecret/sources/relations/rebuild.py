@@ -229,7 +229,7 @@ class Rebuilder:
             raise QueryRefused("limit", LIMITED)
         relation = SelectList(node, opened.scope, opened.select, self.names).relation()
         if node.args.get("limit") is not None:
-            return first_rows(node, relation, self.names.alias(), self.dialect)
+            return first_rows(node, relation, self.names, self.dialect)
         return relation
 
     def _check_parts(self, node: exp.Select) -> None:
