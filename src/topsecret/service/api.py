@@ -199,7 +199,7 @@ def _ranked_by(measure: shapes.MeasureShape) -> RankedBy:
 
 async def previewed(service: Parts, name: str, dataset: str, asked: Asked) -> Preview:
     """The preview of a question that the account might ask."""
-    known = await blocking(partial(_checked, service, name, dataset, asked))
+    known = await blocking(partial(checked, service, name, dataset, asked))
     if service.planning is None:
         service.planning = CapacityLimiter(1)
     account = await blocking(partial(service.datasets.account, dataset))
@@ -216,7 +216,7 @@ async def asked(
     """The job for a question, started if it is new."""
     service = parts(request)
     limited(request, "question", name)
-    await blocking(partial(_checked, service, name, dataset, question))
+    await blocking(partial(checked, service, name, dataset, question))
     job, new = await blocking(
         partial(service.jobs.ask, name, dataset, question, request_id, service.desk.worker)
     )
@@ -260,7 +260,7 @@ def metered(service: Parts, dataset: str) -> bool:
     return isinstance(service.datasets.account(dataset).budget, Metered)
 
 
-def _checked(service: Parts, name: str, dataset: str, asked: Asked) -> Dataset:
+def checked(service: Parts, name: str, dataset: str, asked: Asked) -> Dataset:
     """The data set, when the question can be put to it; all by public rules."""
     known = service.datasets.asked_by(dataset, name)
     if asked.query is None and asked.column not in known.columns:
