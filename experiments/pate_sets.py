@@ -212,7 +212,9 @@ Micro-averaged F1 of the student on the test rows, mean ± standard deviation of
 `threshold="rates"`.
 
 Most of these sets are small: with 5 to 40 teachers no private answer says much at these ε, and what
-is left is how a student behaves that knows how little it knows. An earlier student named every
+is left is how a student behaves that knows how little it knows.
+
+An earlier student named every
 label where the noise exceeded a fixed limit. It fell behind PATE on scene at ε = 4, just below that
 limit, by .034 and in twenty seeds by as much (.263 ± .012 against .302 ± .005, standard errors).
 The present one has no limit. It draws labels' rates together by as much as is noise, which names
