@@ -87,7 +87,7 @@ def filled(place: re.Match[str]) -> str:
 
 def displayed(formula: str) -> str:
     """A formula of its own, which scrolls where it is too wide for the page."""
-    return f'<div class="formula">{convert(latex(formula.strip()), display="block")}</div>'
+    return f'<div class="formula">{mathml(latex(formula.strip()), "block")}</div>'
 
 
 def in_text(formula: str) -> str:
@@ -97,9 +97,24 @@ def in_text(formula: str) -> str:
     3
     """
     pieces = broken(latex(formula)) if len(formula) > 16 else [latex(formula)]
-    first, *others = [convert(piece) for piece in pieces]
+    first, *others = [mathml(piece) for piece in pieces]
     others = [other.replace("<mo>", '<mo form="infix">', 1) for other in others]
     return "<wbr>".join([first, *others])
+
+
+def mathml(formula: str, display: str = "inline") -> str:
+    """TeX as MathML, with a prime beside its letter: raised once more it is a speck.
+
+    >>> "<msub><mrow>" in mathml("W'_i")
+    True
+    """
+    made = convert(formula, display=display)
+    letter, prime = "(<mi>[^<&]</mi>)", "<mi>(&#x0203[23];)</mi>"
+    beside = r"<mrow>\1<mo lspace='0' rspace='0'>\2</mo></mrow>"
+    made = re.sub(f"<msup>{letter}{prime}</msup>", beside, made)
+    index = "(<m[ion]>[^<]*</m[ion]>)"
+    lowered = r"<msub><mrow>\1<mo lspace='0' rspace='0'>\3</mo></mrow>\2</msub>"
+    return re.sub(f"<msubsup>{letter}{index}{prime}</msubsup>", lowered, made)
 
 
 def latex(formula: str) -> str:
