@@ -75,7 +75,9 @@ def placed(found: re.Match[str]) -> str:
         return found[0]
     shown = displayed(found["displayed"]) if found["displayed"] else in_text(found["in_text"])
     _formulas.append(shown)
-    return f"\ue000{len(_formulas) - 1}\ue001"
+    after = found.string[found.end() : found.end() + 1]
+    joined = "\u2060" if after and after in ").,;:" else ""  # no line begins with what follows
+    return f"\ue000{len(_formulas) - 1}\ue001{joined}"
 
 
 def filled(place: re.Match[str]) -> str:
