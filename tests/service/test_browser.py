@@ -178,6 +178,7 @@ def passwords(browser: Browser, server: Server) -> dict[str, str]:
         page.get_by_role("button", name="Take the role of bob away").wait_for()
         shoot(page, "owner-dataset")
         page.get_by_role("button", name="Take the role of bob away").click()
+        expect(page.get_by_role("button", name="Take the role of bob away")).to_have_count(0)
         page.goto("/owner/datasets/visits/edit")
         page.get_by_text("Read the version from a public table").click()
         shoot(page, "owner-edit")

@@ -7,6 +7,7 @@ from test_teams import browser, post
 import topsecret
 from topsecret.errors import InvalidParameter, ServiceError
 from topsecret.service import saved_questions
+from topsecret.service.jobs.job import Asked
 
 QUESTION = {"column": "place", "k": 2, "epsilon": 0.25}
 SAVED = "/api/v1/saved"
@@ -55,6 +56,12 @@ def test_a_question_is_kept_asked_again_and_forgotten(
     ann.save("weekly", "events", item="place", k=1, epsilon=0.25)  # in place of the other
     with pytest.raises(InvalidParameter, match="delete one first"):
         ann.save("third", "events", item="place", k=1, epsilon=0.25)
+    # A question in SQL that was kept when the data set could be asked so.
+    service.parts.saved.delete("ann", "places.2026")
+    service.parts.saved.save("ann", "in-sql", "events", Asked("place", 1, 0.25, query="SELECT 1"))
+    for step in ("plan", "ask"):
+        refused = service.call("ann", "POST", f"{SAVED}/in-sql/{step}", {})
+        assert (refused.status_code, "in SQL" in refused.text) == (400, True)
     ann.forget_saved("weekly")
     with pytest.raises(ServiceError, match="no such saved question"):
         ann.ask_saved("weekly")

@@ -28,6 +28,7 @@ from topsecret.service.filters import conditions
 from topsecret.service.jobs.job import ANSWERED, IN_DOUBT, Asked, Job
 from topsecret.service.jobs.queue import no_such_answer, not_now
 from topsecret.service.middleware import API
+from topsecret.service.pasted_sql import NOT_IN_SQL
 from topsecret.service.preview import Preview, preview
 from topsecret.service.problems import RESPONSES, Problem
 from topsecret.service.ranked_by import RankedBy, check_sum
@@ -267,6 +268,8 @@ def checked(service: Parts, name: str, dataset: str, asked: Asked) -> Dataset:
         raise Problem(
             400, "invalid", f"This column cannot be asked; choose from: {', '.join(known.columns)}"
         )
+    if asked.query is not None and not known.sql:  # a saved one, of an earlier registration
+        raise Problem(400, "invalid", NOT_IN_SQL)
     if known.state is not None:
         raise Problem(409, known.state, not_now(known.state))
     conditions(asked.where, known.filters)
