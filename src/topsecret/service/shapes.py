@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from topsecret.service.auth.people import Role, Scope
 from topsecret.service.auth.roles import DatasetRole
 from topsecret.service.dataset_life import State
+from topsecret.service.datasets import LONGEST_COLUMN
 from topsecret.service.filters import Kind, Verb
 from topsecret.service.preview import LARGEST_K
 from topsecret.sources.measures import MOST_BOUNDS
@@ -22,11 +23,11 @@ REQUEST_ID = r"^[A-Za-z0-9._:-]{1,100}$"
 DatasetName = Annotated[str, Path(pattern=DATASET, description="A data set's name.")]
 SourceName = Annotated[str, Path(pattern=DATASET, description="A database's name.")]
 AccountName = Annotated[str, Path(pattern=NAME, description="An account's name.")]
-Identity = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,40}$")]
+SavedName = Annotated[str, Path(pattern=NAME, description="A saved question's name.")]
+IDENTITY = r"^[A-Za-z0-9_-]{1,40}$"
+Identity = Annotated[str, Path(pattern=IDENTITY)]
 OfDataset = Annotated[str | None, Query(pattern=DATASET, description="One data set's.")]
-Before = Annotated[
-    str | None, Query(pattern=r"^[A-Za-z0-9_-]{1,40}$", description="Older than this answer.")
-]
+Before = Annotated[str | None, Query(pattern=IDENTITY, description="Older than this answer.")]
 Position = Annotated[int | None, Query(ge=1, le=2**53, description="Older than this entry.")]
 PageLength = Annotated[int, Query(ge=1, le=1000, description="At most so many.")]
 Epsilon = Annotated[float, Field(ge=0.001, le=20, allow_inf_nan=False)]
@@ -91,14 +92,18 @@ class QuestionShape(Strict):
     )
 
 
-class AskShape(QuestionShape):
-    """A question to be answered and paid for."""
+class AgainShape(Strict):
+    """A saved question to be asked again."""
 
     request_id: str | None = Field(
         default=None,
         pattern=REQUEST_ID,
         description="Your name for this request: sent again, it finds the same answer.",
     )
+
+
+class AskShape(QuestionShape, AgainShape):
+    """A question to be answered and paid for."""
 
 
 class SqlShape(Strict):
@@ -110,14 +115,39 @@ class SqlShape(Strict):
     )
 
 
-class AskSqlShape(SqlShape):
+class AskSqlShape(SqlShape, AgainShape):
     """A question in SQL to be answered and paid for."""
 
-    request_id: str | None = Field(
-        default=None,
-        pattern=REQUEST_ID,
-        description="Your name for this request: sent again, it finds the same answer.",
+
+class SaveShape(Strict):
+    """A question to be kept under a name."""
+
+    dataset: str | None = Field(default=None, pattern=DATASET)
+    question: QuestionShape | None = None
+    answer: str | None = Field(
+        default=None, pattern=IDENTITY, description="Instead: the question of an answer of yours."
     )
+
+
+class AskedShape(BaseModel):
+    """A question as it was asked."""
+
+    column: str
+    k: int | str
+    epsilon: float | None
+    where: list[FilterShape]
+    counts: bool
+    at_least: int | None = None
+    query: str | None = Field(default=None, description="The SQL, where it was asked in SQL.")
+    measure: MeasureShape | None = Field(default=None, description="None for persons.")
+
+
+class SavedShape(AskedShape):
+    """A question that is kept under a name."""
+
+    name: str
+    dataset: str
+    words: str = Field(description="The question in a few words.")
 
 
 class DatasetShape(BaseModel):
@@ -150,26 +180,18 @@ class PreviewShape(BaseModel):
     takes: str
 
 
-class AnswerShape(BaseModel):
+class AnswerShape(AskedShape):
     """A question and what became of it."""
 
     id: str
     dataset: str
     request_id: str
-    column: str
-    k: int | str
-    epsilon: float | None
-    where: list[FilterShape]
-    counts: bool
-    at_least: int | None = None
     state: Literal["working", "answered", "refused", "failed", "in-doubt"]
     asked: str
     error: str | None
     message: str | None
     cause: str | None = Field(default=None, description="Why data could not be read; for owners.")
     answer: dict[str, Any] | None
-    query: str | None = Field(default=None, description="The SQL, where it was asked in SQL.")
-    measure: MeasureShape | None = Field(default=None, description="None for persons.")
 
 
 class BudgetShape(BaseModel):
@@ -273,6 +295,17 @@ class RegisterShape(Strict):
     picks: Count | None = Field(default=None, description="With a fixed price: items in all.")
 
 
+class VersionFromShape(Strict):
+    """Where a table's version is read: the largest value of a column of a public table."""
+
+    table: str = Field(min_length=1, max_length=300, description="In the same database.")
+    column: str = Field(min_length=1, max_length=LONGEST_COLUMN)
+    trusted: bool = Field(
+        default=False,
+        description="You answer for a view, or a table with a column of persons, being public.",
+    )
+
+
 class EditShape(Strict):
     """What is to be changed of a data set; what is left out stays."""
 
@@ -281,6 +314,9 @@ class EditShape(Strict):
     filters: dict[str, Kind] | None = Field(default=None, max_length=20)
     version: str | None = Field(
         default=None, max_length=100, description="Of a table: another makes every question new."
+    )
+    version_from: VersionFromShape | None = Field(
+        default=None, description="Or it is read anew for each question; for owners."
     )
     file: str = Field(default="", max_length=500, description="The next file; for owners.")
     source: str = Field(default="", max_length=40, description="Or another database,")
