@@ -284,7 +284,7 @@ def _branches(
         )
     # Beside the choice the picks lie a little above a Gaussian, the more the smaller delta and k
     # are: with this room the first try keeps to the budget, nearly always.
-    room = (1e-5 if k >= 20 else 1.4e-5 if k >= 10 else 2.2e-5) * math.log(delta) ** 2
+    room = (1e-5 if k >= 20 else 1.4e-5 if k >= 10 else 1.85e-5) * math.log(delta) ** 2
     mu = Fraction(Target(epsilon, left, choice, Fraction(0)).limit * (1 - min(0.5, room)))
     while True:
         # Each branch may cost what a Gaussian of mu costs; its own (ε, δ) says that to it.
