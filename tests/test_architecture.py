@@ -92,6 +92,7 @@ MAY_USE: dict[str, set[str]] = {
         "sources.demo_data",
         "sources.measures",  # what is ranked by, in public words and numbers
         "sources.interruption",  # a question is ended; how, its engine knows
+        "sources.latest_value",  # of a table that the owner declares public
         "sources.memory",
         "sources.relations",  # what a query in SQL asks, by its text and the schema
         "sources.schema",  # for whoever may not see the rows

@@ -1,6 +1,7 @@
 """A data set after its registration: edited, pointed to the next file, paused, retired, deleted."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from serving import PLACES, SHOP, Here, write_events
@@ -85,6 +86,61 @@ def test_a_new_version_of_a_table_is_a_new_question(service: Here) -> None:
     assert edit(service, VISITS, version="") == 200
     assert service.answered("bob", f"{VISITS}/ask", asked)["answer"]["items"] == ["Harbour"]
     assert edit(service, VISITS, version="x" * 101) == 422
+
+
+def test_a_version_is_read_from_a_public_table(fresh: Here) -> None:
+    engine = create_engine(f"sqlite:///{fresh.parts.settings.home / SHOP}")
+
+    def run(statement: str) -> None:
+        with engine.begin() as connection:
+            connection.execute(text(statement))
+
+    def ask(**more: object) -> dict[str, Any]:
+        return fresh.answered("bob", f"{VISITS}/ask", QUESTION | more)
+
+    run("CREATE TABLE runs (finished TEXT)")
+    run("INSERT INTO runs VALUES ('2026-11-15')")
+    place = {"table": "runs", "column": "finished"}
+    for wrong in ({"table": "visits", "column": "place"}, {"table": "runs", "column": "none"}):
+        assert edit(fresh, VISITS, version_from=wrong | {"trusted": True}) == 400
+    assert edit(fresh, VISITS, version_from=place, version="mine") == 400
+    assert edit(fresh, EVENTS, version_from=place) == 400  # a file
+    fresh.parts.roles.give("visits", "ann", "owner")
+    assert edit(fresh, VISITS, "ann", version_from=place) == 403  # not among everybody's tables
+    assert edit(fresh, VISITS, version_from=place) == 200
+    first = ask(request_id="monday")
+    before = spent(fresh, "visits")
+    run("UPDATE visits SET place = 'Tower' WHERE place = 'Harbour'")
+    assert ask()["answer"]["items"] == first["answer"]["items"] == ["Harbour"]
+    assert spent(fresh, "visits") == before
+    run("INSERT INTO runs VALUES ('2026-11-16')")
+    assert ask()["answer"]["items"] == ["Tower"]
+    after = spent(fresh, "visits")
+    assert after != before
+    # Taken over from a process that died, a question is about the version that it began with.
+    with fresh.parts.store.writing() as connection:
+        lost = {"state": "working", "shown": None, "answer": None}
+        connection.execute(JOBS.update().where(JOBS.c.request == "monday").values(lost))
+    assert fresh.parts.jobs.run(first["id"]) == "answered"
+    assert fresh.ended("bob", first["id"])["answer"]["items"] == ["Harbour"]
+    assert spent(fresh, "visits") == after
+    # What cannot be read is free, and said to owners alone.
+    run("DELETE FROM runs")
+    failed = ask()
+    assert (failed["state"], failed["error"]) == ("failed", "source_failed")
+    assert ("Nothing was charged" in failed["message"], "runs" in str(failed)) == (True, False)
+    assert "runs" in fresh.call("olga", "GET", f"/api/v1/answers/{failed['id']}").json()["cause"]
+    assert spent(fresh, "visits") == after
+    page = "/owner/datasets/visits"
+    with browser(fresh, "olga") as client:
+        assert "finished of runs" in client.get(page).text
+        form = {"title": "Visits", "columns": "place", "version": "", "version_table": "visits"}
+        wrong_page = post(client, f"{page}/edit", f"{page}/edit", **form, version_column="place")
+        assert (wrong_page.status_code, "would be data" in wrong_page.text) == (400, True)
+        form["version_table"] = ""
+        assert post(client, f"{page}/edit", f"{page}/edit", **form).status_code == 303
+    assert fresh.parts.datasets.get("visits").version_from is None
+    engine.dispose()
 
 
 def test_a_paused_data_set_is_not_asked_and_goes_on(service: Here) -> None:

@@ -41,6 +41,7 @@ def shop(postgres_url: str) -> str:
     engine = create_engine(postgres_url)
     with engine.begin() as connection:
         connection.execute(text("CREATE TABLE orders (customer TEXT, item TEXT)"))
+        connection.execute(text("CREATE TABLE etl_runs AS SELECT now() AS finished"))
     engine.dispose()
     return postgres_url
 

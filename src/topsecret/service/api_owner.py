@@ -20,6 +20,7 @@ from topsecret.service.gauges import gauges
 from topsecret.service.middleware import API
 from topsecret.service.problems import RESPONSES, Problem
 from topsecret.service.state import Parts, blocking, parts
+from topsecret.service.table_versions import VersionFrom
 
 owner_api = APIRouter(responses=RESPONSES, tags=["owner"])
 Owner = Annotated[User, Depends(owner)]
@@ -86,6 +87,8 @@ async def edit(
     """Change what may be asked, or, as an owner of the service, point to the next file or table."""
     values = given.model_dump()
     values["columns"] = None if given.columns is None else tuple(given.columns)
+    if given.version_from is not None:
+        values["version_from"] = VersionFrom(**given.version_from.model_dump())
     await blocking(partial(edited, parts(request), person, dataset, Changes(**values)))
     return {"done": True}
 
@@ -230,7 +233,7 @@ def allowed(service: Parts, dataset: str, analyst: str, terms: dict[str, float |
 def edited(service: Parts, person: User, dataset: str, changes: Changes) -> None:
     """Change a data set; only owners of the service choose among all its files and tables."""
     if changes.points and not person.owns:
-        raise Problem(403, "owner_only", "Only an owner of the service may name other events.")
+        raise Problem(403, "owner_only", "Only an owner of the service may name files and tables.")
     service.life.edit(dataset, changes)
 
 

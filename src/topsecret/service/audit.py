@@ -47,6 +47,10 @@ FIELDS = (
     "table",
     "title",
     "version",
+    "version_column",
+    "version_from",
+    "version_table",
+    "version_trusted",
 )
 """What an entry repeats of a request. Passwords and tokens have other names."""
 _LONGEST = 200

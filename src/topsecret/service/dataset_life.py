@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from sqlalchemy import delete, select, update
 
-from topsecret.errors import InvalidParameter
+from topsecret.errors import InvalidParameter, SourceError
 from topsecret.ledger import Ledger
 from topsecret.ledger.store import Store
 from topsecret.service.auth.recognised import Recognised
-from topsecret.service.datasets import Datasets, NewDataset, check_columns, check_title
+from topsecret.service.datasets import Dataset, Datasets, NewDataset, check_columns, check_title
 from topsecret.service.schema import DATASETS, JOBS, ROLES
+from topsecret.service.table_versions import VersionFrom
 
 State = Literal["open", "paused", "retired"]
 LONGEST_VERSION = 100
@@ -38,9 +39,16 @@ class Changes:
     file: str = ""
     source: str = ""
     table: str = ""
+    version_from: VersionFrom | None = None
+    """Where the version of a table is read instead; a version in words ends that."""
 
     @property
     def points(self) -> bool:
+        """Whether it names events or tables, among all that the service can read."""
+        return bool(self.moves or self.version_from)
+
+    @property
+    def moves(self) -> bool:
         """Whether it is pointed to other events."""
         return bool(self.file or self.source or self.table)
 
@@ -63,7 +71,7 @@ class Life:
         columns = known.columns if changes.columns is None else changes.columns
         filters = known.filters if changes.filters is None else changes.filters
         table = known.table
-        if changes.points:
+        if changes.moves:
             new = NewDataset(
                 name,
                 known.title,
@@ -79,7 +87,8 @@ class Life:
             source, existing = self._datasets.schema_of(new)
             table = changes.table or None
             # Version and trust were of the table that it was; the next file speaks for itself.
-            values |= {"source": source, "table": table, "version": None, "trust_view": 0}
+            values |= {"source": source, "table": table, "trust_view": 0}
+            values |= {"version": None, "version_from": None}
         elif changes.columns is not None or changes.filters is not None:
             existing = self._datasets.existing(known)
         else:
@@ -88,10 +97,25 @@ class Life:
             check_columns(known.person, columns, filters, existing)
             values |= {"columns": json.dumps(columns), "filters": json.dumps(dict(filters))}
         if changes.version is not None:
-            values["version"] = _version(changes.version, table)
+            values |= {"version": _version(changes.version, table), "version_from": None}
+        if changes.version_from is not None:
+            if changes.moves or changes.version or table is None:
+                raise InvalidParameter(
+                    "a version is read for a table, without another one in words; point to "
+                    "another table first"
+                )
+            self._tried(replace(known, version_from=changes.version_from))
+            values |= {"version": None, "version_from": changes.version_from.to_text()}
         if values:
             with self._store.writing() as connection:
                 connection.execute(update(DATASETS).where(DATASETS.c.name == name).values(values))
+
+    def _tried(self, dataset: Dataset) -> None:
+        """A version that cannot be read is refused at once."""
+        try:
+            self._datasets.at_its_version(dataset)
+        except SourceError as error:
+            raise InvalidParameter(str(error)) from None
 
     def move(self, name: str, state: State) -> None:
         """Pause a data set, let it go on, or retire it for good with its budget."""

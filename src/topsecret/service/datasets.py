@@ -12,7 +12,7 @@ import re
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -26,6 +26,7 @@ from topsecret.service.filters import KINDS
 from topsecret.service.problems import Problem
 from topsecret.service.schema import DATASETS
 from topsecret.service.shares import delta_rate, part_of, question_delta
+from topsecret.service.table_versions import VersionFrom, version_now
 from topsecret.sources.schema import columns_of
 
 SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet")
@@ -65,6 +66,8 @@ class Dataset:
     """Whether analysts may ask in SQL."""
     trust_view: bool = False
     """The owner answers for a view, which is not analysed; the receipts say so."""
+    version_from: VersionFrom | None = None
+    """Where the version is read instead, anew for each question."""
 
     def delta_of(self, epsilon: float | None) -> float:
         """The probability of failure of a question of this epsilon."""
@@ -328,6 +331,10 @@ class Datasets:
                 "service was started with"
             )
 
+    def at_its_version(self, dataset: Dataset) -> Dataset:
+        """The data set with the version that its table has now."""
+        return replace(dataset, version=version_now(dataset, self.all(), self.databases))
+
     def events(self, dataset: Dataset) -> tuple[str, str | None]:
         """What the engine is given: a file's path, or a database's address and the table."""
         if dataset.table is None:
@@ -389,4 +396,5 @@ def _dataset(row: RowMapping) -> Dataset:
         row["version"],
         bool(row["sql"]),
         bool(row["trust_view"]),
+        None if row["version_from"] is None else VersionFrom.from_text(row["version_from"]),
     )

@@ -108,12 +108,14 @@ DATASETS = Table(
     Column("version", Text, nullable=True),
     Column("sql", Integer, nullable=True),
     Column("trust_view", Integer, nullable=True),
+    Column("version_from", Text, nullable=True),
 )
 """What the owner registered; the budget itself is the ledger's. ``source`` is a file's path or,
 where there is a ``table``, the name of a database that the service was started with. Data sets
 without a ``delta_rate`` give each question the same ``delta``, as the first services did.
 ``state`` is paused or retired, or empty; ``version`` tells a table's contents apart; ``sql`` is 1
-where analysts may ask in SQL, ``trust_view`` where the owner answers for a view."""
+where analysts may ask in SQL, ``trust_view`` where the owner answers for a view; ``version_from``
+says where the version is read instead."""
 
 JOBS = Table(
     "service_jobs",
@@ -132,12 +134,13 @@ JOBS = Table(
     Column("worker", Text, nullable=False),
     Column("cancelled", Float, nullable=True),
     Column("cause", Text, nullable=True),
+    Column("version", Text, nullable=True),
     UniqueConstraint("user", "dataset", "request", name="one_job_per_request"),
     Index("service_jobs_by_state", "state"),
     Index("service_jobs_by_user", "user", "asked"),
 )
 """Questions and, once they have one, their answers. ``cause`` is for the owners: why the data could
-not be read, in public words."""
+not be read, in public words; ``version`` is the table's when the question began."""
 
 WORKERS = Table(
     "service_workers",

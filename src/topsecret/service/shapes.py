@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from topsecret.service.auth.people import Role, Scope
 from topsecret.service.auth.roles import DatasetRole
 from topsecret.service.dataset_life import State
+from topsecret.service.datasets import LONGEST_COLUMN
 from topsecret.service.filters import Kind, Verb
 from topsecret.service.preview import LARGEST_K
 from topsecret.sources.measures import MOST_BOUNDS
@@ -273,6 +274,17 @@ class RegisterShape(Strict):
     picks: Count | None = Field(default=None, description="With a fixed price: items in all.")
 
 
+class VersionFromShape(Strict):
+    """Where a table's version is read: the largest value of a column of a public table."""
+
+    table: str = Field(min_length=1, max_length=300, description="In the same database.")
+    column: str = Field(min_length=1, max_length=LONGEST_COLUMN)
+    trusted: bool = Field(
+        default=False,
+        description="You answer for a view, or a table with a column of persons, being public.",
+    )
+
+
 class EditShape(Strict):
     """What is to be changed of a data set; what is left out stays."""
 
@@ -281,6 +293,9 @@ class EditShape(Strict):
     filters: dict[str, Kind] | None = Field(default=None, max_length=20)
     version: str | None = Field(
         default=None, max_length=100, description="Of a table: another makes every question new."
+    )
+    version_from: VersionFromShape | None = Field(
+        default=None, description="Or it is read anew for each question; for owners."
     )
     file: str = Field(default="", max_length=500, description="The next file; for owners.")
     source: str = Field(default="", max_length=40, description="Or another database,")

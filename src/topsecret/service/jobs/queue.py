@@ -38,7 +38,7 @@ from topsecret.ledger.store import Store
 from topsecret.questions.top_k import top_k
 from topsecret.results.record import release_from, to_record
 from topsecret.results.release import Release
-from topsecret.service.datasets import Datasets
+from topsecret.service.datasets import Dataset, Datasets
 from topsecret.service.filters import conditions
 from topsecret.service.jobs.job import ANSWERED, FAILED, IN_DOUBT, REFUSED, WORKING, Asked, Job
 from topsecret.service.jobs.release_schedule import CANCELLED, TIME_LIMIT, Turn, Turns
@@ -244,6 +244,8 @@ class Jobs:
             begun = partial(self._ledger.requested, dataset.name, row["user"], row["request"])
             if dataset.state is not None and not begun():
                 return _without(REFUSED, dataset.state, not_now(dataset.state))
+            if dataset.table is not None:
+                dataset = self._at_version(dataset, row, turn, begun())
             if asked.query is not None:
                 whose = (row["user"], row["request"])
                 release = answered_in_sql(self._datasets, dataset, asked, ledger, *whose)
@@ -300,6 +302,20 @@ class Jobs:
         except TopSecretError:
             return _without(FAILED, "failed", "The question could not be answered.")
         return _answered(release, row["asked"], dataset.name)
+
+    def _at_version(self, dataset: Dataset, row: RowMapping, turn: Turn, begun: bool) -> Dataset:
+        """The data set with its table's version, which stays what it was when a question began."""
+        if begun:
+            kept = row["version"]
+            return replace(dataset, version=dataset.version if kept is None else kept)
+        if dataset.version_from is not None:
+            with turn.aside():
+                dataset = self._datasets.at_its_version(dataset)
+        if dataset.version is not None:
+            kept_now = update(JOBS).where(JOBS.c.id == row["id"]).values(version=dataset.version)
+            with self._store.writing() as connection:
+                connection.execute(kept_now)
+        return dataset
 
     def _seen(self, row: RowMapping) -> Job:
         ended = row["shown"] is not None and row["shown"] <= time.time()

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from threading import Event
 from time import monotonic
 
@@ -73,6 +75,13 @@ class Turn(SettlementTime):
         """Wait for another with the same question, in nobody's way."""
         self._leave()
         time.sleep(seconds)
+        self._take(self._turns.preparing)
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Wait for something public, in nobody's way."""
+        self._leave()
+        yield
         self._take(self._turns.preparing)
 
     def reading(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Annotated
 
@@ -16,6 +17,7 @@ from topsecret.service.auth.people import User
 from topsecret.service.dataset_life import Changes, State
 from topsecret.service.filters import KINDS
 from topsecret.service.state import blocking, parts
+from topsecret.service.table_versions import VersionFrom
 from topsecret.service.web.rendering import render
 
 life_pages = APIRouter(prefix="/owner/datasets/{dataset}", include_in_schema=False)
@@ -39,6 +41,9 @@ async def edit(
     title: Text,
     columns: Annotated[list[str] | None, Form()] = None,
     version: Text = "",
+    version_table: Text = "",
+    version_column: Text = "",
+    version_trusted: Text = "",
     file: Text = "",
     source: Text = "",
     table: Text = "",
@@ -52,10 +57,16 @@ async def edit(
     }
     service = parts(request)
     known = await blocking(partial(service.datasets.get, dataset))
-    asked = (
-        version if known.table is not None and version.strip() != (known.version or "") else None
-    )
+    read = VersionFrom(version_table.strip(), version_column.strip(), bool(version_trusted))
+    wanted = read if read.table or read.column else None
+    asked = None
+    if known.table is not None and "version" in form:
+        ended = wanted is None and known.version_from is not None and "version_table" in form
+        if ended or version.strip() != (known.version or ""):
+            asked = version
     changes = Changes(title.strip(), tuple(columns or ()), filters, asked, file, source, table)
+    if wanted != known.version_from:
+        changes = replace(changes, version_from=wanted)
     try:
         await blocking(partial(edited, service, person, dataset, changes))
     except InvalidParameter as error:

@@ -7,7 +7,7 @@ failure and the moment when it happened.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, TypeVar
 
@@ -112,6 +112,40 @@ class SqlSession:
 
         rows = items_of(domain, columns)
         return self.upload(rows, columns), dict.fromkeys(columns, "text")
+
+    def public(
+        self,
+        parts: tuple[str, ...],
+        column: str,
+        private: Collection[str],
+        persons: Collection[str],
+        trusted: bool,
+    ) -> exp.Expression:
+        """A table that is declared public, unless it is seen to be made of private ones."""
+        relation, schema = self.table(parts, (column,))
+        found, name = self._stored[parts], ".".join(parts)
+
+        def tables() -> set[tuple[str, ...]]:
+            events = (self._catalogue.find(table_parts(one), None) for one in private)
+            kept = [one for one in events if one is not None]
+            return set().union(
+                *({one.name} | base_tables(one, self._catalogue, self.dialect) for one in kept)
+            )
+
+        events = self._asked(tables)
+        read = self._asked(lambda: base_tables(found, self._catalogue, self.dialect))
+        if ({found.name} | read) & events:
+            raise DataIndependentFailure(
+                f"{name} is a table of events, or made of one: a version that is read from it "
+                "would be data; name a table that the job which fills the events writes to"
+            )
+        of_persons = {one.casefold() for one in persons} & {one.casefold() for one in schema}
+        if not trusted and (found.definition is not None or found.refused or of_persons):
+            raise DataIndependentFailure(
+                f"{name} is a view or no plain table, or has a column of persons: say that you "
+                "answer for its being public, or name another table"
+            )
+        return relation
 
     def upload(self, rows: Sequence[tuple[Any, ...]], names: Sequence[str]) -> exp.Expression:
         """The rows as part of the statement."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
 from sqlglot import exp
@@ -137,6 +137,25 @@ class SqlSource:
             # paid for: what goes wrong while counting is charged.
             session.run(exp.select("1").from_(relation).where(exp.false()))
             return tuple(schema)
+
+    def latest(
+        self,
+        column: str,
+        private: Collection[str],
+        persons: Collection[str],
+        trusted: bool,
+        seconds: float,
+    ) -> object:
+        """The largest value of a column of a public table (``sources.latest_value``)."""
+        with self._opened() as session:
+            if self._dialect == "postgres":
+                timeout = f"SET LOCAL statement_timeout = {int(1000 * seconds)}"
+                session.connection.exec_driver_sql(timeout)
+            relation = session.public(self._parts, column, private, persons, trusted)
+            rows = session.run(
+                exp.select(exp.Max(this=exp.column(column, quoted=True))).from_(relation)
+            )
+            return rows[0][0] if rows else None
 
     @contextmanager
     def session(self, query: CountQuery) -> Iterator[SqlSession]:

@@ -1,0 +1,60 @@
+"""A table's version that is read from a public table, so that a nightly report is a new question.
+
+With the same version a question finds its stored answer for nothing; with a new one it is counted
+and paid for. What is read must be public: a job that fills the events notes, in a table of its
+own, that it has done so.
+
+>>> VersionFrom.from_text(VersionFrom("etl_runs", "finished").to_text())
+VersionFrom(table='etl_runs', column='finished', trusted=False)
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from topsecret.sources.latest_value import latest_value
+
+if TYPE_CHECKING:
+    from topsecret.service.databases import Databases
+    from topsecret.service.datasets import Dataset
+
+
+@dataclass(frozen=True, slots=True)
+class VersionFrom:
+    """The column whose largest value is the version, in the data set's own database."""
+
+    table: str
+    column: str
+    trusted: bool = False
+    """The owner answers for a view, or for a table with a column of persons, being public."""
+
+    def to_text(self) -> str:
+        """As it is stored."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_text(cls, text: str) -> VersionFrom:
+        """As it was stored."""
+        return cls(**json.loads(text))
+
+
+def version_now(dataset: Dataset, known: Iterable[Dataset], databases: Databases) -> str | None:
+    """Which contents of its table a question is about today; it may block.
+
+    No table of events is read, of this data set or of another in the same database.
+    """
+    place = dataset.version_from
+    if place is None or dataset.table is None:
+        return dataset.version
+    beside = [one for one in known if one.source == dataset.source and one.table is not None]
+    return latest_value(
+        databases.address(dataset.source),
+        place.table,
+        place.column,
+        private={dataset.table, *(str(one.table) for one in beside)},
+        persons={dataset.person, *(one.person for one in beside)},
+        trusted=place.trusted,
+    )
