@@ -74,7 +74,7 @@ java:
 test: $(VENV)/.test postgres chromium curl java
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/python -m pytest --collect-only --quiet >/dev/null & $(BIN)/mypy; code=$$?; wait; exit $$code
+	$(BIN)/python -m pytest --collect-only --quiet >/dev/null 2>&1 & $(BIN)/mypy; code=$$?; wait; exit $$code
 	$(BIN)/python -m pytest -n auto
 
 # The same tests with the newest and with the lowest versions that pyproject.toml allows.
