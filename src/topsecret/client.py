@@ -97,6 +97,16 @@ class Preview:
 
 
 @dataclass(frozen=True, slots=True)
+class SavedQuestion:
+    """A question that the account keeps at the service."""
+
+    name: str
+    dataset: str
+    words: str
+    """What it asks, in a few words."""
+
+
+@dataclass(frozen=True, slots=True)
 class Service:
     """A service and the key of an account. Make one with :func:`connect`."""
 
@@ -162,7 +172,49 @@ class Service:
         asked = _question(item, k, epsilon, where, counts, at_least)
         asked |= _measure(measure, max_per_item, max_total)
         asked["request_id"] = request_id or secrets.token_hex(12)
-        job = self._call("POST", f"/datasets/{_name(dataset)}/ask", asked)
+        answer = self._ended(self._call("POST", f"/datasets/{_name(dataset)}/ask", asked), wait)
+        # What the owner has fixed; an epsilon of the caller's was looked at before it was asked.
+        _warn_if_weak(answer.epsilon if epsilon is None else 0, answer.delta)
+        return answer
+
+    def saved(self) -> list[SavedQuestion]:
+        """The questions that the account keeps, by name."""
+        found = self._call("GET", "/saved")
+        return [SavedQuestion(one["name"], one["dataset"], one["words"]) for one in found]
+
+    def save(
+        self,
+        name: str,
+        dataset: str,
+        *,
+        item: str,
+        k: int | Literal["auto", "all"] = 10,
+        epsilon: float | None = None,
+        where: Where = (),
+        counts: bool = False,
+        at_least: int | None = None,
+        measure: str | Summed = "persons",
+        max_per_item: Bound | Sequence[Bound] | None = None,
+        max_total: Bound | None = None,
+    ) -> None:
+        """Keep a question under a name, in place of another of that name. Nothing is asked."""
+        asked = _question(item, k, epsilon, where, counts, at_least)
+        asked |= _measure(measure, max_per_item, max_total)
+        self._call("PUT", f"/saved/{_saved(name)}", {"dataset": dataset, "question": asked})
+
+    def ask_saved(self, name: str, *, request_id: str | None = None, wait: float = 600.0) -> Answer:
+        """Ask a saved question; while the data are as they were, its stored answer is free."""
+        body = {"request_id": request_id or secrets.token_hex(12)}
+        answer = self._ended(self._call("POST", f"/saved/{_saved(name)}/ask", body), wait)
+        _warn_if_weak(answer.epsilon, answer.delta)
+        return answer
+
+    def forget_saved(self, name: str) -> None:
+        """Delete a saved question; its answers stay."""
+        self._call("DELETE", f"/saved/{_saved(name)}")
+
+    def _ended(self, job: Any, wait: float) -> Answer:
+        """The answer of a question, once it has one."""
         deadline, pause = time.monotonic() + wait, 0.1
         while job["state"] == "working":
             if time.monotonic() > deadline:
@@ -173,10 +225,7 @@ class Service:
         if job["answer"] is None:
             kind = BudgetExceeded if job["error"] == "budget_exceeded" else ServiceError
             raise kind(str(job["message"]))
-        answer = _answer(job)
-        # What the owner has fixed; an epsilon of the caller's was looked at before it was asked.
-        _warn_if_weak(answer.epsilon if epsilon is None else 0, answer.delta)
-        return answer
+        return _answer(job)
 
     def _call(self, method: str, path: str, body: Mapping[str, object] | None = None) -> Any:
         from urllib.error import HTTPError  # here: importing topsecret must stay quick
@@ -335,4 +384,13 @@ def _name(dataset: str) -> str:
     return dataset
 
 
-__all__ = ["Answer", "Budget", "Preview", "Service", "connect"]
+def _saved(name: str) -> str:
+    """A saved question's name, which is a part of an address."""
+    if not name or not all(c.isascii() and (c.isalnum() or c in "._-") for c in name):
+        raise InvalidParameter(
+            f"{name!r} must be a name of small letters, digits, dots, dashes and underscores"
+        )
+    return name
+
+
+__all__ = ["Answer", "Budget", "Preview", "SavedQuestion", "Service", "connect"]

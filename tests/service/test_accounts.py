@@ -39,7 +39,7 @@ def test_the_key_of_a_removed_analyst_opens_nothing(accounts: Accounts) -> None:
     assert accounts.by_key(key) is not None
     accounts.deactivate("ann")
     assert accounts.by_key(key) is None
-    assert accounts.recognised.by(key) is None
+    assert accounts.recognised.by("key", key) is None
 
 
 @pytest.mark.parametrize("late", [0.0, 0.01, 0.4, 0.99, 1.01, 2.6])

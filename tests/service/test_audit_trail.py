@@ -20,6 +20,7 @@ from topsecret.service.witness import Witness
 QUIET = {
     *(f"/api/v1/datasets/{{dataset}}/{ending}" for ending in ("plan", "ask", "sql/plan", "sql")),
     "/datasets/{dataset}",
+    *("/api/v1/saved/{name}/plan", "/api/v1/saved/{name}/ask", "/saved/{name}/ask"),
 }
 DOORS = {"/login", "/setup"}
 """Noted in their own way, once somebody was let in."""

@@ -86,6 +86,22 @@ def test_a_change_needs_the_forms_token(visitor: httpx.Client) -> None:
     assert visitor.post("/api/keys", json={"label": "x"}, headers=good).status_code == 201
 
 
+def test_a_session_is_no_key_and_a_key_no_session(visitor: httpx.Client, service: Here) -> None:
+    """A token that was just seen in its cookie opens nothing as a key, nor the other way round."""
+    assert log_in(visitor, "ann", PASSWORD).status_code == 303
+    assert visitor.get("/api/v1/me").status_code == 200
+    token = visitor.cookies["topsecret_session"]
+    body = {"label": "without the form's token"}
+    for method, path in (("GET", "/api/v1/me"), ("POST", "/api/v1/keys")):
+        more = {"json": body} if method == "POST" else {}
+        with httpx.Client(base_url=visitor.base_url) as stranger:
+            headers = {"authorization": f"Bearer {token}"}
+            assert stranger.request(method, path, headers=headers, **more).status_code == 401
+            assert service.call("ann", "GET", "/api/v1/me").status_code == 200
+            stranger.cookies.set("topsecret_session", service.keys["ann"])
+            assert stranger.get("/api/v1/me").status_code == 401
+
+
 def test_a_log_in_from_another_sites_form_is_refused(visitor: httpx.Client) -> None:
     answer = visitor.post("/login", data={"name": "ann", "password": PASSWORD, "visit": "x"})
     assert answer.json()["error"] == "form_expired"

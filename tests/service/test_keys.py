@@ -182,15 +182,15 @@ def test_what_ends_in_one_process_ends_in_all_at_once(service: Here) -> None:
         key, token = ours.accounts.new_key("ann", "here"), ours.accounts.begin("ann")
         assert ours.accounts.by_key(key) is not None
         assert ours.accounts.by_session(token) is not None
-        assert ours.accounts.recognised.by(key) is not None
+        assert ours.accounts.recognised.by("key", key) is not None
         end(key, token)
-        assert ours.accounts.recognised.by(key) is None
-        assert ours.accounts.recognised.by(token) is None
+        assert ours.accounts.recognised.by("key", key) is None
+        assert ours.accounts.recognised.by("session", token) is None
     # What was read before a change is not believed after it, although it is remembered later.
     mark = ours.accounts.recognised.mark
     other.roles.give("events", "ann", "viewer")
-    ours.accounts.recognised.remember("tsk_late", User("ann", "analyst"), mark)
-    assert ours.accounts.recognised.by("tsk_late") is None
+    ours.accounts.recognised.remember("key", "tsk_late", User("ann", "analyst"), mark)
+    assert ours.accounts.recognised.by("key", "tsk_late") is None
     other.roles.take("events", "ann")
     other.ledger.close()
     other.store.close()

@@ -29,7 +29,7 @@ from topsecret.service.state import Parts
 from topsecret.sources.demo_data import write_checkins
 
 PAGE = PAGES["docs/service.md"]
-STARTING, WALK, PEOPLE, OPENID, ASKING, IN_SQL, OWNING = blocks("sh", PAGE)
+STARTING, WALK, PEOPLE, OPENID, ASKING, IN_SQL, SAVING, OWNING = blocks("sh", PAGE)
 (IMAGE,) = blocks("dockerfile", PAGE)
 EXAMPLE = "postgresql://reader@db.example.org/shop"
 KEY, ADDRESS = "tsk_…", "http://127.0.0.1:8000"
@@ -121,7 +121,7 @@ def test_the_questions_on_the_page_are_answered(
 
     key, job = parts.accounts.new_key("ann", "page"), ""
     answers: dict[str, Any] = {}
-    for step in (*steps(ASKING)[1:], *steps(IN_SQL)):
+    for step in (*steps(ASKING)[1:], *steps(IN_SQL), *steps(SAVING)):
         name = step.split("$SERVICE/api/v1/")[1].split()[0]
         if job and name == "answers/ID":
             _wait(server, key, job)

@@ -28,6 +28,7 @@ from topsecret.service.filters import conditions
 from topsecret.service.jobs.job import ANSWERED, IN_DOUBT, Asked, Job
 from topsecret.service.jobs.queue import no_such_answer, not_now
 from topsecret.service.middleware import API
+from topsecret.service.pasted_sql import NOT_IN_SQL
 from topsecret.service.preview import Preview, preview
 from topsecret.service.problems import RESPONSES, Problem
 from topsecret.service.ranked_by import RankedBy, check_sum
@@ -199,7 +200,7 @@ def _ranked_by(measure: shapes.MeasureShape) -> RankedBy:
 
 async def previewed(service: Parts, name: str, dataset: str, asked: Asked) -> Preview:
     """The preview of a question that the account might ask."""
-    known = await blocking(partial(_checked, service, name, dataset, asked))
+    known = await blocking(partial(checked, service, name, dataset, asked))
     if service.planning is None:
         service.planning = CapacityLimiter(1)
     account = await blocking(partial(service.datasets.account, dataset))
@@ -216,7 +217,7 @@ async def asked(
     """The job for a question, started if it is new."""
     service = parts(request)
     limited(request, "question", name)
-    await blocking(partial(_checked, service, name, dataset, question))
+    await blocking(partial(checked, service, name, dataset, question))
     job, new = await blocking(
         partial(service.jobs.ask, name, dataset, question, request_id, service.desk.worker)
     )
@@ -260,13 +261,15 @@ def metered(service: Parts, dataset: str) -> bool:
     return isinstance(service.datasets.account(dataset).budget, Metered)
 
 
-def _checked(service: Parts, name: str, dataset: str, asked: Asked) -> Dataset:
+def checked(service: Parts, name: str, dataset: str, asked: Asked) -> Dataset:
     """The data set, when the question can be put to it; all by public rules."""
     known = service.datasets.asked_by(dataset, name)
     if asked.query is None and asked.column not in known.columns:
         raise Problem(
             400, "invalid", f"This column cannot be asked; choose from: {', '.join(known.columns)}"
         )
+    if asked.query is not None and not known.sql:  # a saved one, of an earlier registration
+        raise Problem(400, "invalid", NOT_IN_SQL)
     if known.state is not None:
         raise Problem(409, known.state, not_now(known.state))
     conditions(asked.where, known.filters)

@@ -25,6 +25,7 @@ from topsecret.errors import TopSecretError
 from topsecret.service import problems
 from topsecret.service.api import api
 from topsecret.service.api_owner import owner_api
+from topsecret.service.api_saved import saved_api
 from topsecret.service.api_sql import sql_api
 from topsecret.service.auth.dependencies import FIRST_PASSWORD
 from topsecret.service.logs import configure, log
@@ -38,12 +39,13 @@ from topsecret.service.web.life_pages import life_pages
 from topsecret.service.web.openid_pages import openid_pages
 from topsecret.service.web.owner_pages import owner_pages
 from topsecret.service.web.rendering import refused
+from topsecret.service.web.saved_pages import saved_pages
 from topsecret.service.web.team_pages import team_pages
 
 ENVIRONMENT = "TOPSECRET_SERVICE"
 ROUTERS = (
-    *(api, sql_api, owner_api),
-    *(pages, account_pages, owner_pages, team_pages, life_pages, openid_pages),
+    *(api, sql_api, saved_api, owner_api),
+    *(pages, saved_pages, account_pages, owner_pages, team_pages, life_pages, openid_pages),
 )
 STATIC = Path(__file__).parent / "web" / "static"
 

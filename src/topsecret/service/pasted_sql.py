@@ -28,10 +28,13 @@ if TYPE_CHECKING:
     from topsecret.sources.relations.ranked_query import RankedQuery
 
 
+NOT_IN_SQL = "The owner does not let this data set be asked in SQL."
+
+
 def asked_in_sql(datasets: Datasets, dataset: Dataset, query: str, epsilon: float | None) -> Asked:
     """The question that a query asks; a refusal names the clause. No row is read."""
     if not dataset.sql:
-        raise Problem(400, "invalid", "The owner does not let this data set be asked in SQL.")
+        raise Problem(400, "invalid", NOT_IN_SQL)
     failed = False
     try:
         opened, found = _opened(datasets, dataset, query)

@@ -142,6 +142,17 @@ JOBS = Table(
 """Questions and, once they have one, their answers. ``cause`` is for the owners: why the data could
 not be read, in public words; ``version`` is the table's when the question began."""
 
+SAVED = Table(
+    "service_saved",
+    METADATA,
+    Column("user", Text, primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("dataset", Text, nullable=False),
+    Column("question", Text, nullable=False),
+    Column("created", Float, nullable=False),
+)
+"""Questions that accounts keep under names, to be asked again."""
+
 WORKERS = Table(
     "service_workers",
     METADATA,

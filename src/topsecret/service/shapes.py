@@ -23,11 +23,11 @@ REQUEST_ID = r"^[A-Za-z0-9._:-]{1,100}$"
 DatasetName = Annotated[str, Path(pattern=DATASET, description="A data set's name.")]
 SourceName = Annotated[str, Path(pattern=DATASET, description="A database's name.")]
 AccountName = Annotated[str, Path(pattern=NAME, description="An account's name.")]
-Identity = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,40}$")]
+SavedName = Annotated[str, Path(pattern=NAME, description="A saved question's name.")]
+IDENTITY = r"^[A-Za-z0-9_-]{1,40}$"
+Identity = Annotated[str, Path(pattern=IDENTITY)]
 OfDataset = Annotated[str | None, Query(pattern=DATASET, description="One data set's.")]
-Before = Annotated[
-    str | None, Query(pattern=r"^[A-Za-z0-9_-]{1,40}$", description="Older than this answer.")
-]
+Before = Annotated[str | None, Query(pattern=IDENTITY, description="Older than this answer.")]
 Position = Annotated[int | None, Query(ge=1, le=2**53, description="Older than this entry.")]
 PageLength = Annotated[int, Query(ge=1, le=1000, description="At most so many.")]
 Epsilon = Annotated[float, Field(ge=0.001, le=20, allow_inf_nan=False)]
@@ -92,14 +92,18 @@ class QuestionShape(Strict):
     )
 
 
-class AskShape(QuestionShape):
-    """A question to be answered and paid for."""
+class AgainShape(Strict):
+    """A saved question to be asked again."""
 
     request_id: str | None = Field(
         default=None,
         pattern=REQUEST_ID,
         description="Your name for this request: sent again, it finds the same answer.",
     )
+
+
+class AskShape(QuestionShape, AgainShape):
+    """A question to be answered and paid for."""
 
 
 class SqlShape(Strict):
@@ -111,14 +115,39 @@ class SqlShape(Strict):
     )
 
 
-class AskSqlShape(SqlShape):
+class AskSqlShape(SqlShape, AgainShape):
     """A question in SQL to be answered and paid for."""
 
-    request_id: str | None = Field(
-        default=None,
-        pattern=REQUEST_ID,
-        description="Your name for this request: sent again, it finds the same answer.",
+
+class SaveShape(Strict):
+    """A question to be kept under a name."""
+
+    dataset: str | None = Field(default=None, pattern=DATASET)
+    question: QuestionShape | None = None
+    answer: str | None = Field(
+        default=None, pattern=IDENTITY, description="Instead: the question of an answer of yours."
     )
+
+
+class AskedShape(BaseModel):
+    """A question as it was asked."""
+
+    column: str
+    k: int | str
+    epsilon: float | None
+    where: list[FilterShape]
+    counts: bool
+    at_least: int | None = None
+    query: str | None = Field(default=None, description="The SQL, where it was asked in SQL.")
+    measure: MeasureShape | None = Field(default=None, description="None for persons.")
+
+
+class SavedShape(AskedShape):
+    """A question that is kept under a name."""
+
+    name: str
+    dataset: str
+    words: str = Field(description="The question in a few words.")
 
 
 class DatasetShape(BaseModel):
@@ -151,26 +180,18 @@ class PreviewShape(BaseModel):
     takes: str
 
 
-class AnswerShape(BaseModel):
+class AnswerShape(AskedShape):
     """A question and what became of it."""
 
     id: str
     dataset: str
     request_id: str
-    column: str
-    k: int | str
-    epsilon: float | None
-    where: list[FilterShape]
-    counts: bool
-    at_least: int | None = None
     state: Literal["working", "answered", "refused", "failed", "in-doubt"]
     asked: str
     error: str | None
     message: str | None
     cause: str | None = Field(default=None, description="Why data could not be read; for owners.")
     answer: dict[str, Any] | None
-    query: str | None = Field(default=None, description="The SQL, where it was asked in SQL.")
-    measure: MeasureShape | None = Field(default=None, description="None for persons.")
 
 
 class BudgetShape(BaseModel):

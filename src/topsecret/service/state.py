@@ -31,6 +31,7 @@ from topsecret.service.jobs.release_schedule import Turns
 from topsecret.service.jobs.worker import Desk
 from topsecret.service.logs import log
 from topsecret.service.metrics import Metrics
+from topsecret.service.saved_questions import SavedQuestions
 from topsecret.service.settings import Settings
 from topsecret.service.witness import Witness
 
@@ -87,6 +88,7 @@ class Parts:
         turns = Turns(settings.engines, settings.tick, settings.limit)
         self.jobs = Jobs(self.store, self.ledger, self.datasets, turns)
         self.jobs.failed = lambda **what: log("question failed", **what)
+        self.saved = SavedQuestions(self.store)
         self.health = Health(self.store)
         self.metrics = Metrics()
         self.remembered = Remembered()

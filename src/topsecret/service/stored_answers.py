@@ -11,6 +11,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from topsecret.service.api import api
 from topsecret.service.auth.dependencies import READING, presented
+from topsecret.service.auth.recognised import Kind
 from topsecret.service.middleware import API
 from topsecret.service.state import Parts
 
@@ -44,8 +45,9 @@ class StoredAnswers:
         stored = self._parts.remembered.get(path.removeprefix(_BEFORE))
         if stored is None or not path.startswith(_BEFORE):
             return None
-        secret, _ = presented(Request(scope))
-        person = self._parts.accounts.recognised.by(secret) if secret else None
+        secret, is_key = presented(Request(scope))
+        kind: Kind = "key" if is_key else "session"
+        person = self._parts.accounts.recognised.by(kind, secret) if secret else None
         if person is None or person.first or person.scope not in READING:
             return None
         if stored.user != person.name and not person.sees(stored.dataset):

@@ -13,7 +13,7 @@ from topsecret.ledger.store import Store
 from topsecret.service.auth import credentials
 from topsecret.service.auth.people import SCOPES, Key, Role, Scope, Session, User
 from topsecret.service.auth.recognised import Recognised
-from topsecret.service.schema import IDENTITIES, KEYS, NOTES, ROLES, SESSIONS, USERS
+from topsecret.service.schema import IDENTITIES, KEYS, NOTES, ROLES, SAVED, SESSIONS, USERS
 
 SESSION_SECONDS = 12 * 3600.0
 
@@ -99,9 +99,9 @@ class Accounts:
         self.recognised.forget()
 
     def deactivate(self, name: str) -> None:
-        """Delete what an account had: password, sessions, keys, roles. One owner remains.
+        """Delete what an account had: password, sessions, keys, roles, saved questions.
 
-        The name stays taken: the ledger knows by it who spent what.
+        One owner remains. The name stays taken: the ledger knows by it who spent what.
         """
         active = USERS.c.active == 1
         with self._store.writing() as connection:
@@ -116,6 +116,7 @@ class Accounts:
             _end_all(connection, name)
             connection.execute(delete(KEYS).where(KEYS.c.user == name))
             connection.execute(delete(ROLES).where(ROLES.c.user == name))
+            connection.execute(delete(SAVED).where(SAVED.c.user == name))
             connection.execute(delete(IDENTITIES).where(IDENTITIES.c.user == name))
         self.recognised.forget()
 
@@ -195,7 +196,7 @@ class Accounts:
             roles = () if row is None else _roles(connection, row["name"])
         if row is None:
             return None
-        return self.recognised.remember(token, replace(_user(row), roles=roles), mark)
+        return self.recognised.remember("session", token, replace(_user(row), roles=roles), mark)
 
     # Machines
 
@@ -278,7 +279,7 @@ class Accounts:
         self._verified[credentials.fingerprint(key)] = row["hash"]
         scope: Scope = row["scope"] or "all"
         who = User(row["name"], row["role"], scope, identity, row["expires"], roles=roles)
-        return self.recognised.remember(key, who, mark)
+        return self.recognised.remember("key", key, who, mark)
 
 
 def _stands() -> tuple[ColumnElement[bool], ...]:

@@ -43,7 +43,7 @@ async def known(request: Request) -> User | None:
     secret, is_key = presented(request)
     if not secret:
         return None
-    if found := accounts.recognised.by(secret):
+    if found := accounts.recognised.by("key" if is_key else "session", secret):
         return found
     if is_key:
         return await _by_key(request, parts(request), secret)
@@ -121,6 +121,11 @@ async def noted(request: Request, person: User) -> User:
 async def changer(request: Request) -> User:
     """The account behind a request that may change what is its own."""
     return await noted(request, await user(request))
+
+
+async def saver(request: Request) -> User:
+    """The account behind a request that keeps or forgets a question."""
+    return await noted(request, await asker(request))
 
 
 _FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")

@@ -7,12 +7,13 @@ nothing. A process on another machine, which has another file, forgets within ``
 >>> from topsecret.service.auth.people import User
 >>> recognised = Recognised()
 >>> mark = recognised.mark
->>> recognised.remember("tsk_secret", User("ann", "analyst"), mark).name
+>>> recognised.remember("key", "tsk_secret", User("ann", "analyst"), mark).name
 'ann'
->>> recognised.by("tsk_secret").name
+>>> recognised.by("key", "tsk_secret").name
 'ann'
+>>> recognised.by("session", "tsk_secret")
 >>> recognised.forget()
->>> recognised.by("tsk_secret")
+>>> recognised.by("key", "tsk_secret")
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import os
 import secrets
 import time
 from pathlib import Path
+from typing import Literal
 
 from topsecret.errors import InvalidParameter
 from topsecret.service.auth import credentials
@@ -30,6 +32,7 @@ from topsecret.service.auth.people import User
 RECENT = 5.0
 """Seconds for which a session or key that was found valid is believed without looking again."""
 
+Kind = Literal["key", "session"]
 _MARK = 16
 _MOST = 10_000
 
@@ -39,25 +42,30 @@ class Recognised:
 
     def __init__(self, file: Path | None = None) -> None:
         self._mark = mmap.mmap(-1, _MARK) if file is None else _shared(file)
-        self._found: dict[bytes, tuple[User, float, bytes]] = {}
+        self._found: dict[tuple[Kind, bytes], tuple[User, float, bytes]] = {}
 
     @property
     def mark(self) -> bytes:
         """What to remember somebody under: read before the look at the store."""
         return self._mark[:_MARK]
 
-    def by(self, secret: str) -> User | None:
+    def by(self, kind: Kind, secret: str) -> User | None:
         """Whom this process recognised by the secret a moment ago, without blocking."""
-        found = self._found.get(credentials.fingerprint(secret))
+        found = self._found.get((kind, credentials.fingerprint(secret)))
         if found is None or found[1] <= time.monotonic() or found[2] != self._mark[:_MARK]:
             return None
         return found[0]
 
-    def remember(self, secret: str, user: User, mark: bytes) -> User:
-        """Believe the secret for a moment, unless the mark has moved since."""
+    def remember(self, kind: Kind, secret: str, user: User, mark: bytes) -> User:
+        """Believe the secret for a moment, unless the mark has moved since.
+
+        It is believed as what it is: a session's token that came as a key would need no form's
+        token.
+        """
         if len(self._found) > _MOST:
             self._found.clear()
-        self._found[credentials.fingerprint(secret)] = user, time.monotonic() + RECENT, mark
+        place = kind, credentials.fingerprint(secret)
+        self._found[place] = user, time.monotonic() + RECENT, mark
         return user
 
     def forget(self) -> None:

@@ -54,6 +54,20 @@ class Asked:
         more |= {} if self.ranked_by is None else {"measure": self.ranked_by.to_dict()}
         return json.dumps([self.column, self.k, self.epsilon, *([more] if more else [])])
 
+    def to_dict(self) -> dict[str, object]:
+        """As plain values that JSON can hold."""
+        by = self.ranked_by
+        return {
+            "column": self.column,
+            "k": self.k,
+            "epsilon": self.epsilon,
+            "where": [dict(zip(_PARTS, one, strict=True)) for one in self.where],
+            "counts": self.counts,
+            "at_least": self.at_least,
+            **({} if self.query is None else {"query": self.query}),
+            **({} if by is None else {"measure": by.to_dict()}),
+        }
+
     @classmethod
     def from_text(cls, text: str) -> Asked:
         """As it was stored."""
@@ -84,24 +98,16 @@ class Job:
 
     def to_dict(self) -> dict[str, object]:
         """As plain values that JSON can hold."""
-        by = self.asked.ranked_by
         return {
             "id": self.id,
             "dataset": self.dataset,
             "request_id": self.request,
-            "column": self.asked.column,
-            "k": self.asked.k,
-            "epsilon": self.asked.epsilon,
-            "where": [dict(zip(_PARTS, one, strict=True)) for one in self.asked.where],
-            "counts": self.asked.counts,
-            "at_least": self.asked.at_least,
+            **self.asked.to_dict(),
             "state": self.state,
             "asked": self.time.isoformat(timespec="seconds"),
             "error": self.error,
             "message": self.message,
             "answer": None if self.release is None else public(self.release),
-            **({} if self.asked.query is None else {"query": self.asked.query}),
-            **({} if by is None else {"measure": by.to_dict()}),
         }
 
 

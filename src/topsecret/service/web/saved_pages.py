@@ -1,0 +1,68 @@
+"""The pages of saved questions: the list, and what is done with each."""
+
+from __future__ import annotations
+
+import secrets
+from functools import partial
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Form, Request, Response
+from fastapi.responses import RedirectResponse
+
+from topsecret.errors import InvalidParameter
+from topsecret.service import shapes
+from topsecret.service.api import asked
+from topsecret.service.api_saved import kept, of_answer
+from topsecret.service.auth.dependencies import changer, user
+from topsecret.service.auth.people import User
+from topsecret.service.problems import Problem
+from topsecret.service.state import blocking, parts
+from topsecret.service.web.rendering import render
+
+saved_pages = APIRouter(prefix="/saved", include_in_schema=False)
+Person = Annotated[User, Depends(user)]
+Changer = Annotated[User, Depends(changer)]
+
+
+@saved_pages.get("")
+async def saved(request: Request, person: Person) -> Response:
+    """The visitor's saved questions."""
+    found = await blocking(partial(parts(request).saved.all, person.name))
+    again = secrets.token_hex(12)
+    return render(request, "saved.html", person, saved=found, again=again)
+
+
+@saved_pages.post("")
+async def save(
+    request: Request,
+    person: Changer,
+    name: Annotated[str, Form(pattern=shapes.NAME)],
+    answer: Annotated[str, Form(pattern=shapes.IDENTITY)],
+) -> Response:
+    """Keep the question of an answer under a name."""
+    dataset, question = await of_answer(request, person, answer)
+    try:
+        await blocking(partial(parts(request).saved.save, person.name, name, dataset, question))
+    except InvalidParameter as error:
+        raise Problem(400, "invalid", f"{str(error)[:1].upper()}{str(error)[1:]}.") from None
+    return RedirectResponse("/saved", 303)
+
+
+@saved_pages.post("/{name}/ask")
+async def ask(
+    request: Request,
+    person: Person,
+    name: shapes.SavedName,
+    request_id: Annotated[str, Form(pattern=shapes.REQUEST_ID)],
+) -> Response:
+    """Ask it again; the answer's page shows the progress."""
+    one = await kept(request, person, name)
+    job, _ = await asked(request, person.name, one.dataset, one.asked, request_id)
+    return RedirectResponse(f"/answers/{job.id}", 303)
+
+
+@saved_pages.post("/{name}/delete")
+async def forget(request: Request, person: Changer, name: shapes.SavedName) -> Response:
+    """Forget it."""
+    await blocking(partial(parts(request).saved.delete, person.name, name))
+    return RedirectResponse("/saved", 303)
