@@ -44,12 +44,12 @@ Receipt
                  is.
   Guarantee      epsilon = 0.9999 and delta = 1e-06: no one person makes any
                  outcome more than 2.72 times as likely, or as unlikely
-                 (e^epsilon), plus a probability of at most 1 in 1,000,000
-                 (delta), for each person and each answer. Who guesses from the
-                 answer whether a person is in the data, at even odds before, is
-                 right at most 73.2% of the time; which of two things a person
-                 did, 88.1%. This is about privacy; it does not say how accurate
-                 the list is.
+                 (e^epsilon); beyond that, delta adds at most 1 in 1,000,000 to
+                 its probability. This holds for each person and each answer.
+                 Who guesses from the answer whether a person is in the data, at
+                 even odds before, is right at most 73.2% of the time; which of
+                 two things a person did, 88.1%. This is about privacy; it does
+                 not say how accurate the list is.
   Not covered    what is true of many people at once; the rows themselves, where
                  they are kept; what other answers about the same people add.
                  This receipt may be shown with the list.
@@ -61,9 +61,9 @@ Receipt
                  people to be named safely; or it is common, and the noise put
                  others first. Missing never means that nobody has it.
   Named when     its noisy count beats a noisy threshold.
-  Mechanism      named 'limited-domain' (k_bar=60, epsilon_per_pick=0.25,
-                 threshold_delta=5e-07); epsilon is added up by the optimal
-                 bound.
+  Mechanism      (for specialists) named 'limited-domain' (k_bar=60,
+                 epsilon_per_pick=0.25, threshold_delta=5e-07); epsilon is added
+                 up by the optimal bound.
   Budget         not recorded: every answer about the same people, this question
                  asked again included, adds its epsilon and its delta. A ledger
                  adds them up, and refuses what exceeds a total.
@@ -79,6 +79,11 @@ def test_a_complete_list_says_so() -> None:
     text = str(replace(RELEASE, complete=True, k=2))
     assert "has all 2 items asked for." in text
     assert "too close" not in text
+
+
+def test_an_empty_list_says_the_usual_causes_whatever_the_data_are() -> None:
+    assert "the columns of item and person" in str(replace(RELEASE, items=()))
+    assert "Why empty" not in str(RELEASE)
 
 
 def test_an_unordered_set_has_no_ranks() -> None:

@@ -57,6 +57,8 @@ def section(path: str, command: Any) -> str:
         lines = plain.splitlines()
         if lines and all(line.strip().startswith(("topsecret ", "#")) for line in lines):
             examples += [line.strip() for line in lines]
+        elif re.match(r"topsecret \w+ .*--", " ".join(lines)):  # one command on several lines
+            examples.append(" \\\n  ".join(line.strip() for line in lines))
         elif plain:
             prose.append(" ".join(plain.split()))
     parts = [f"## {path}", *prose]

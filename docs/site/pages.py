@@ -209,7 +209,12 @@ def spelled_out(entries: list[Any], there: list[str], named: set[str]) -> list[A
             continue
         found = [entry] if value in there else []
         if "*" in value:
-            found = [page for page in there if fnmatch(page, value) and page not in named]
+            found = [
+                page
+                for page in there
+                if fnmatch(page, value) and page.count("/") == value.count("/")
+                if page not in named
+            ]
         if not found:
             raise PluginError(f"the nav names {value}, which does not exist; write it or remove it")
         kept += found

@@ -107,9 +107,9 @@ def test_an_empty_answer_says_what_to_ask_instead(branch: str) -> None:
     for name, k in (("limited-domain", 3), ("tested", 5), ("tested-or-weighted", 5)):
         told = prepare(name, Question.of(k=k, epsilon=1)).told(nothing)
         assert told.startswith("is empty. ")
-        assert "ask for fewer items, spend more epsilon, or ask for k='all'" in told
+        assert "ask for fewer items, spend more epsilon, or ask for all (k = all)" in told
     told = prepare("limited-domain", Question.of(k=1, epsilon=1)).told(nothing)
-    assert "spend more epsilon, or ask for k='all'" in told
+    assert "spend more epsilon, or ask for all (k = all)" in told
     assert "fewer" not in told
     named_when = prepare("tested-or-weighted", Question.of(k=5, epsilon=1)).named_when
     assert "a shorter list is likely, and an empty one if no item is " in named_when

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from topsecret.calibration.counts import PreparedCounts
 
 EMPTY_ADVICE = (
-    "ask for fewer items, spend more epsilon, or ask for k='all', which names every item that "
-    "is safe to name; max_items or a public domain helps, too, if there is one"
+    "ask for fewer items, spend more epsilon, or ask for all (k = all), which names every item "
+    "that is safe to name; a cap on each person's items (max_items) or a public list of all items "
+    "(domain) helps, too"
 )
 """What to ask instead after an empty list."""
 

@@ -18,7 +18,9 @@ app.add_typer(account, name="account")
 def picks(
     number: Annotated[int, typer.Argument(help="How many picks.")],
     epsilon: Annotated[float, typer.Argument(help="Epsilon of one pick.")],
-    delta: Annotated[float, typer.Option(help="Probability that the guarantee fails.")] = 1e-6,
+    delta: Annotated[
+        float, typer.Option(help="Delta, a probability added to what epsilon allows.")
+    ] = 1e-6,
     tests: Annotated[int, typer.Option(help="Gaussian tests beside the picks.")] = 0,
     sigma: Annotated[float, typer.Option(help="Noise of each test, in persons.")] = 10.0,
     json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,

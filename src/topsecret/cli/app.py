@@ -37,7 +37,7 @@ WeakPrivacyOption = Annotated[
     typer.Option(
         "--accept-weak-privacy",
         callback=_accept_weak_privacy,
-        help="Say nothing of a large epsilon or delta.",
+        help="Print no warning about a large epsilon or delta.",
     ),
 ]
 

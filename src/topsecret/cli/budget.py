@@ -30,7 +30,9 @@ def open_(
         str, typer.Option(help="The column that identifies each person.", metavar="COLUMN")
     ],
     epsilon: Annotated[float, typer.Option(help="Total for everything that is ever asked.")],
-    delta: Annotated[float, typer.Option(help="Total probability of failure.")] = 1e-6,
+    delta: Annotated[
+        float, typer.Option(help="Total delta: probabilities added to what epsilon allows.")
+    ] = 1e-6,
     queries: Queries = None,
     picks: Picks = None,
     adjacency: Annotated[str, typer.Option(help="add-remove or replace.")] = "add-remove",

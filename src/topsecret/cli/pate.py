@@ -21,7 +21,9 @@ def pate(
         typer.Argument(help="A .npz file: votes (queries × teachers × labels) or counts."),
     ],
     epsilon: Annotated[float, typer.Option(help="Privacy budget of all answers together.")],
-    delta: Annotated[float, typer.Option(help="Probability that the guarantee fails.")] = 1e-6,
+    delta: Annotated[
+        float, typer.Option(help="Delta, a probability added to what epsilon allows.")
+    ] = 1e-6,
     soft: Annotated[
         bool, typer.Option("--soft", help="Shares of ballots as --max-votes and the like say.")
     ] = False,

@@ -33,11 +33,17 @@ def plan(
         typer.Option(help="Instead of epsilon: find the one for items with this lead.", min=1),
     ] = None,
     delta: Annotated[
-        float, typer.Option(help="Probability that the guarantee fails; 0 needs --domain-size.")
+        float,
+        typer.Option(
+            help="Delta, a probability added to what epsilon allows; 0 needs --domain-size."
+        ),
     ] = 1e-6,
     k_bar: Annotated[
         int | None,
-        typer.Option(help="How many leading items may be looked at.", show_default="20 times k"),
+        typer.Option(
+            help="How many leading items may be looked at.",
+            show_default="a public rule, from k alone",
+        ),
     ] = None,
     max_items: Annotated[
         int | None, typer.Option(help="A cap on the items of one person.", show_default="none")

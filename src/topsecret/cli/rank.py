@@ -52,7 +52,9 @@ def rank(
     ] = None,
     delta: Annotated[
         float | None,
-        typer.Option(help="Probability that the guarantee fails; for strength: Gaussian noise."),
+        typer.Option(
+            help="Delta, a probability added to what epsilon allows; for strength: Gaussian noise."
+        ),
     ] = None,
     dataset: Annotated[
         str | None, typer.Option(help="Pay from this data set's budget (see topsecret budget).")

@@ -34,7 +34,7 @@ Every = Annotated[str, typer.Option(help="day, week, month, quarter, year, or '2
 Start = Annotated[str, typer.Option(help="The first day, such as 2026-01-05.", metavar="DAY")]
 Until = Annotated[str, typer.Option(help="The last day.", metavar="DAY")]
 Epsilon = Annotated[float, typer.Option(help="Privacy budget of the whole schedule.")]
-Delta = Annotated[float, typer.Option(help="Probability that the guarantee fails.")]
+Delta = Annotated[float, typer.Option(help="Delta, a probability added to what epsilon allows.")]
 Length = Annotated[
     str, typer.Option("-k", "--k", help="How many items to name at most; auto, or all.")
 ]

@@ -38,7 +38,9 @@ def sql_command(
     ] = None,
     delta: Annotated[
         float | None,
-        typer.Option(help="Probability that the guarantee fails.", show_default="1e-06"),
+        typer.Option(
+            help="Delta, a probability added to what epsilon allows.", show_default="1e-06"
+        ),
     ] = None,
     dialect: Annotated[
         str | None,

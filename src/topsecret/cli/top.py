@@ -49,11 +49,15 @@ def top(
         str, typer.Option("-k", "--k", help="How many items to name at most; auto, or all.")
     ] = "10",
     delta: Annotated[
-        float, typer.Option(help="Probability that the guarantee fails; 0 needs a --domain.")
+        float,
+        typer.Option(help="Delta, a probability added to what epsilon allows; 0 needs a --domain."),
     ] = 1e-6,
     k_bar: Annotated[
         int | None,
-        typer.Option(help="How many leading items may be looked at.", show_default="20 times k"),
+        typer.Option(
+            help="How many leading items may be looked at.",
+            show_default="a public rule, from k alone",
+        ),
     ] = None,
     mechanism: Annotated[
         str, typer.Option(help="How to select; auto follows the rule of topsecret plan.")

@@ -294,8 +294,8 @@ LEGEND = (
 
 GEOMETRIES = (
     "Picks cost the same however many items a person has, and win where people hold many things. "
-    "Where they hold few, weighted persons (mechanism='weighted') name more. Without "
-    "choose='public' the data are asked which it is, for a twentieth of the budget "
+    "Where they hold few, weighted persons (mechanism = weighted) name more. Without "
+    "choose = public the data are asked which it is, for a twentieth of the budget "
     "(tested-or-weighted)."
 )
 

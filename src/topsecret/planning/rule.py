@@ -148,7 +148,7 @@ PRIVATE_LENGTH = {
         "it names only as many items as the counts can carry. With k near 10 it can lose: on "
         "BrightKite (k = 10, epsilon = 0.4) it found 0.53 of the top 10 and one-shot noise 0.71, "
         "on MEDCOST (k = 10, epsilon = 1) 0.63 and 0.76; from k = 50 on it lost nowhere more than "
-        "0.05. ordered=True asks for a list instead."
+        "0.05. Where the order matters, ask for a list (ordered)."
     ),
     "oneshot-private-length": (
         "without a delta, from 10 items on and with at least ten times as many public ones, a "
@@ -162,8 +162,8 @@ PRIVATE_LENGTH = {
 ASKED = (
     "a twentieth of the budget asks the data which of two suits them: tested picks, which win "
     "where people hold many things, or weighted persons, which win where they hold few. The answer "
-    "says which it was, and costs the same either way. choose='public' does not ask the data, and "
-    "picks."
+    "says which it was, and costs the same either way. With choose = public the data "
+    "are not asked, and picks are taken."
 )
 
 

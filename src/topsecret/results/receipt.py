@@ -47,17 +47,25 @@ def receipt_lines(release: Release) -> Lines:
         ),
         ("The list", release.ending + order),
         ("Missing items", f"{_missing(release)} Missing never means that nobody has it."),
+        *([] if release.items else [("Why empty", WHY_EMPTY)]),
         ("Named when", f"{release.threshold}."),
         *_conditions(release),
         (
             "Mechanism",
-            f"named {release.mechanism!r} ({parameters}); epsilon is added up by the "
-            f"{release.bound} bound.",
+            f"(for specialists) named {release.mechanism!r} ({parameters}); epsilon is added up by "
+            f"the {release.bound} bound.",
         ),
         ("Budget", UNRECORDED if release.charge is None else f"{release.charge}."),
         ("Made", f"{release.time:%Y-%m-%d %H:%M:%S} UTC by topsecret {release.version}."),
     )
 
+
+# Said of every empty list: which cause it is may depend on the data.
+WHY_EMPTY = (
+    "the usual causes, of which nobody can say here which it is: too few people for this epsilon; "
+    "the columns of item and person exchanged; a column in which nearly every row has a value of "
+    "its own; a filter that keeps few rows."
+)
 
 UNRECORDED = (
     "not recorded: every answer about the same people, this question asked again included, adds "
@@ -78,8 +86,8 @@ def guarantee(epsilon: float, delta: float, adjacency: Adjacency) -> str:
         rounded_up(math.nextafter(math.exp(epsilon), math.inf), 3) if epsilon < 20 else "e^epsilon"
     )
     added = (
-        f", plus a probability of at most 1 in {_one_in(delta):,} (delta), for each person and "
-        "each answer"
+        f"; beyond that, delta adds at most 1 in {_one_in(delta):,} to its probability. This holds "
+        "for each person and each answer"
         if delta
         else ""
     )

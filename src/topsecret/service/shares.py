@@ -31,7 +31,7 @@ guarantee rests on it: every question is admitted by its exact amounts."""
 LEAST_EPSILON = 0.001
 _WORDS = {
     "rho": "epsilon",
-    "delta": "probability of failure (delta)",
+    "delta": "delta",
     "slack": "slack",
     "queries": "questions",
     "picks": "items",

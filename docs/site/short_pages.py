@@ -1,0 +1,115 @@
+"""Long pages as several: one for each module of the reference, one for each command.
+
+The sources stay whole, docs/reference/TOPIC.md and docs/commands.md. On the site they are lists
+of what there is, and every link to a part leads to the part's own page.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).parents[2]
+MODULE = re.compile(r"^::: ([\w.]+)\n(?:    options: \{(.*)\}\n)?", re.M)
+COMMAND = re.compile(r"^## topsecret (\w+)", re.M)
+SEPARATOR = "\n\n"
+LINK = re.compile(r"\]\([\w./-]*#((?:topsecret|experiments)\.[\w.]+)\)")
+
+
+def topics() -> dict[str, str]:
+    """Every page of the reference by its name."""
+    return {path.stem: path.read_text("utf-8") for path in (ROOT / "docs/reference").glob("*.md")}
+
+
+def homes() -> dict[str, str]:
+    """Where each module is described: its page on the site."""
+    return {
+        module: f"reference/{topic}/{module}.md"
+        for topic, text in topics().items()
+        for module, _ in MODULE.findall(text)
+    }
+
+
+HOMES = homes()
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Add a page for each module and for each command."""
+    for topic, text in topics().items():
+        title = text.split("\n", 1)[0].removeprefix("# ")
+        for module, options in MODULE.findall(text):
+            head = f"---\ntitle: {module}\n---\n\n[{title}](../{topic}.md)\n\n"
+            listed = ", ".join(["heading_level: 1", *([options] if options else [])])
+            page = f"{head}::: {module}\n    options: {{{listed}}}\n"
+            files.append(File.generated(config, HOMES[module], content=page))
+    for name, text in commands().items():
+        head = f"# topsecret {name}\n\n[Commands](../commands.md)\n\n"
+        text = re.sub(rf"^## topsecret {name}\n", "", text, count=1)
+        files.append(File.generated(config, f"commands/{name}.md", content=head + text))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Lists in place of what has pages of its own, and links to these pages."""
+    here = page.file.src_uri
+    if here.startswith("reference/") and here.count("/") == 1:
+        markdown = MODULE.sub(lambda found: entry(found[1], here), markdown)
+    if here == "commands.md":
+        rows = [
+            f"| [`topsecret {name}`](commands/{name}.md) | {text.split(SEPARATOR)[1]} |"
+            for name, text in commands().items()
+        ]
+        begin = COMMAND.split(markdown, maxsplit=1)[0]
+        table = re.sub(r" Code: .*\)\. ", " ", "\n".join(["| | |", "| --- | --- |", *rows]))
+        markdown = f"{begin}## Every command\n\n{table}\n"
+    return LINK.sub(lambda found: f"]({linked(found[1], here)})", markdown)
+
+
+def commands() -> dict[str, str]:
+    """What docs/commands.md says of each command, its members included."""
+    text = (ROOT / "docs/commands.md").read_text("utf-8")
+    found: dict[str, str] = {}
+    _, *parts = COMMAND.split(text)
+    for name, part in zip(parts[::2], parts[1::2], strict=True):
+        whole = f"## topsecret {name}{part}".replace("](reference/", "](../reference/")
+        found[name] = found.get(name, "") + whole
+    return found
+
+
+def entry(module: str, here: str) -> str:
+    """A module in the list of its topic: a link and its first sentence."""
+    return f"- [`{module}`]({relative(HOMES[module], here)}): {first_sentence(module)}\n"
+
+
+def first_sentence(module: str) -> str:
+    """The first sentence of a module's docstring.
+
+    >>> first_sentence("topsecret.errors")
+    'Everything that topsecret raises on purpose.'
+    """
+    inside = module.replace(".", "/")
+    base = ROOT if inside.startswith("experiments") else ROOT / "src"
+    paths = [base / f"{inside}.py", base / inside / "__init__.py"]
+    text = next(path for path in paths if path.exists()).read_text("utf-8")
+    return " ".join(text.split('"""')[1].split("\n\n")[0].split()).replace("``", "`")
+
+
+def linked(name: str, here: str) -> str:
+    """Where something is described: on the page of the module that it is in.
+
+    >>> linked("topsecret.accounting.loss.Loss", "accounting.md")
+    'reference/accounting/topsecret.accounting.loss.md#topsecret.accounting.loss.Loss'
+    """
+    module = name
+    while module not in HOMES:
+        module = module.rpartition(".")[0]
+    return f"{relative(HOMES[module], here)}#{name}"
+
+
+def relative(target: str, here: str) -> str:
+    """The way from one page to another."""
+    return posixpath.relpath(target, posixpath.dirname(here) or ".")
