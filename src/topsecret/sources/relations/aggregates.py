@@ -44,7 +44,8 @@ def aggregate(node: Any, expressions: Expressions, dialect: str) -> Typed:
         value = expressions.typed(node.this)
         if value.sort != "integer":
             raise QueryRefused(
-                "unstable", f"{quoted(node)} adds fractions, whose sum depends on the order of rows"
+                "unstable",
+                f"{quoted(node)} adds fractions, whose sum depends on the order of rows; cast it",
             )
         return Typed(_sum(value.node, dialect), "integer")
     raise QueryRefused(

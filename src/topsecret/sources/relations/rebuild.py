@@ -208,7 +208,9 @@ class Rebuilder:
         finally:
             self._views = outside
         if len(relation.columns) != len(entry.schema):
-            raise QueryRefused("view", f"the view {parts[-1]!r} is older than its tables")
+            raise QueryRefused(
+                "view", f"the view {parts[-1]!r} is older than its tables; make it anew"
+            )
         return relation.renamed(list(entry.schema))
 
     def _check_names(self, view: TableEntry, tree: Any) -> None:
