@@ -3,20 +3,23 @@
 A share is the part of the teachers that votes for a label, with Gaussian noise of a *known*
 variance. Cut to yes or no it would lose most of what was paid for.
 
-- `ShareRidge` is the default: linear regression of each label's shares, with the ridge that makes
-  the shares likeliest, given the noise (marginal likelihood; the residual variance is at least that
-  of the noise). Its estimates are posterior means, so they stay true to scale where little is
-  known.
+- `ShareRidge` is the default: how often each label occurs, and a ridge regression of what the
+  features add. Both are posterior means given the noise, so they stay true to scale where little is
+  known: labels that the noise makes look unequal are drawn together, and what the features add
+  tends to nothing.
 - Any other regressor learns the shares as they are; a classifier learns every row twice, as a yes
   of weight share and a no of weight 1 − share.
 
 **From shares to labels.** ``threshold="f1"`` takes the estimated shares for chances and chooses the
-one threshold with the largest expected F1 on the public rows: F(t) = 2·Σ_{q>t} q/(Σ q + #{q > t}).
-Where the answers say little, more labels are named, which is what F1 asks for. The estimates
-are those of each row by the other rows: a fit with more features than rows knows its own rows too
-well. Where the noise hides even how often a label occurs (``HIDDEN``), every label is named.
-``threshold="rates"`` gives each label the threshold at which it is named as often as the teachers
-named it.
+one threshold with the largest expected F1 on the public rows: F(t) = 2·Σ_{q>t} q/(Σ q + #{q > t}),
+and a little less where teachers seem to disagree (``LOWER``). Where the answers say little, all
+estimates are alike and every label is named, which is what F1 asks for. The estimates are those of
+each row by the other rows: a fit with more features than rows knows its own rows too well. Models
+that are not told of the noise cannot know that they know nothing; for them every label is named
+where the noise hides even how often a label occurs (``HIDDEN``). ``threshold="rates"`` gives each
+label the threshold at which it is named as often as the teachers named it.
+
+The priors and ``LOWER`` were found on made sets (``experiments/tune_students.py``).
 
 >>> rng = np.random.default_rng(0)
 >>> X = rng.normal(size=(300, 2))
@@ -28,7 +31,9 @@ True
 
 from __future__ import annotations
 
+import math
 import warnings
+from itertools import product
 from typing import Any, Literal
 
 import numpy as np
@@ -39,35 +44,42 @@ Threshold = Literal["f1", "rates"]
 
 FOLDS = 5
 HIDDEN = 1 / 5
-"""The deviation of a label's mean share, by the noise alone, above which all labels are named. On
-made sets of 4 to 120 labels, with rates from nearly equal to very unequal, this student has a mean
-F1 of .30/.28/.26/.23/.25 at .16/.2/.25/.32/.4, and naming all one of .28/.28/.28/.24/.28."""
-SIGNALS = np.geomspace(1e-4, 30, 24)
-"""Of the targets' variance: how much of it the features may explain, per mean direction."""
-RESIDUES = np.array([0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0])
-"""Of the targets' variance: what is neither explained nor noise."""
+"""The deviation of a label's mean share, by the noise alone, above which all labels are named by
+models that know of no noise."""
+LOWER = 0.8
+"""Of the threshold, where teachers never agree: who is unsure votes for a label less often than it
+is there. Where they always agree, 1; between, in proportion to how much the shares vary."""
+EXPLAINED = np.array([0.0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.55, 0.75, 0.95])
+"""Of what is not noise in a label's shares: how much of its variance the features explain."""
+VARIED = np.array([0.03, 0.1, 0.25, 0.5, 1.0])
+"""The variance of a label's shares without noise, of the most that it can be, p(1 − p)."""
+RATES = (np.arange(400) + 0.5) ** 2 / 400**2
+"""Where the law of a rate is kept: finer near 0."""
+MEAN_RATES = np.geomspace(0.02, 0.5, 12)
+INEQUALITIES = np.array([0.05, 0.2, 0.4, 0.7, 1.0, 1.4])
+"""The standard deviation of the logarithms of rates."""
 
 
 class ShareRidge:
-    """Ridge regression whose penalty is chosen, label by label, for a known variance of noise."""
+    """Rates, and a ridge regression of what is not noise, for a known variance of noise."""
 
     def fit(self, features: Any, shares: Floats, noise_variance: float = 0.0) -> ShareRidge:
         """Learn every label's share; ``noise_variance`` is that of each share."""
         rows = _dense(features)
         self.mean_ = rows.mean(axis=0)
-        centred = rows - self.mean_
         level = shares.mean(axis=0)
         residue = shares - level
-        left, values, right = np.linalg.svd(centred, full_matrices=False)
+        left, values, right = np.linalg.svd(rows - self.mean_, full_matrices=False)
         kept = values > 1e-9 * max(float(values.max(initial=0.0)), 1e-300)
         left, values, right = left[:, kept], values[kept], right[kept]
         seen = left.T @ residue
-        gains = _gains(values, seen, residue, max(noise_variance, 1e-12))
+        noise = max(noise_variance, 1e-12)
+        self.intercept_ = likely_rates(level, math.sqrt(noise / len(shares)))
+        gains, self.agreement_ = _gains(values, seen, residue, noise, self.intercept_)
         self.coef_ = right.T @ (gains / np.maximum(values, 1e-300)[:, None] * seen)
-        self.intercept_ = level
         error = residue - left @ (gains * seen)
-        own = 1 / len(rows) + left**2 @ gains  # how much of an estimate is the row's own share
-        self.left_out_ = shares - error / np.maximum(1 - own, 1e-6)
+        own = left**2 @ gains  # how much of an estimate is the row's own share
+        self.left_out_ = self.intercept_ + residue - error / np.maximum(1 - own, 1e-6)
         return self
 
     def predict(self, features: Any) -> Floats:
@@ -75,34 +87,77 @@ class ShareRidge:
         return np.asarray((_dense(features) - self.mean_) @ self.coef_ + self.intercept_)
 
 
-def _gains(values: Floats, seen: Floats, residue: Floats, noise: float) -> Floats:
-    """How much of each direction is kept, for each label: a·λ/(a·λ + v) at the likeliest a and v.
+def likely_rates(told: Floats, deviation: float) -> Floats:
+    """How often each label occurs: the posterior mean given noisy rates of this standard deviation.
 
-    The shares are N(level, a·K + v·I), K the features' Gram matrix scaled to mean eigenvalue 1.
+    Rates are lognormal, with a mean and an inequality that all labels have in common and that are
+    averaged over by how well they explain what was told.
+
+    >>> likely_rates(np.array([0.1, 0.4]), 0.01).round(1).tolist()
+    [0.1, 0.4]
+    >>> bool(np.ptp(likely_rates(np.array([-0.3, 0.1, 0.4]), 1.0)) < 0.05)
+    True
     """
-    rows, labels = residue.shape
+    deviation = max(deviation, 1 / len(RATES))  # what the grid can tell apart
+    far = np.abs(told[:, None] - RATES)
+    likelihood = np.exp((far.min(axis=1, keepdims=True) ** 2 - far**2) / (2 * deviation**2))
+    evidence = np.maximum(likelihood @ _PRIORS.T, 1e-300)
+    means = ((likelihood * RATES) @ _PRIORS.T) / evidence
+    return np.asarray(means @ _weights(np.log(evidence).sum(axis=0)))
+
+
+def _priors() -> Floats:
+    """The law of a rate on the grid for each mean and inequality."""
+    mean, inequality = (x.reshape(-1, 1) for x in np.meshgrid(MEAN_RATES, INEQUALITIES))
+    from_mean = (np.log(RATES / mean) + inequality**2 / 2) / inequality
+    # The cells of the grid are as wide as the root of a rate, so that 1/rate leaves 1/√rate.
+    laws = np.exp(-(from_mean**2) / 2) / np.sqrt(RATES)
+    return np.asarray(laws / laws.sum(axis=1, keepdims=True))
+
+
+_PRIORS = _priors()
+
+
+def _weights(logs: Floats) -> Floats:
+    """exp(logs), scaled to the sum 1."""
+    likely = np.exp(logs - logs.max())
+    return np.asarray(likely / likely.sum())
+
+
+def _gains(
+    values: Floats, seen: Floats, residue: Floats, noise: float, rates: Floats
+) -> tuple[Floats, float]:
+    """How much of each direction is kept, for each label: a·λ/(a·λ + v), averaged over a and v.
+
+    The shares are N(level, a·K + v·I), K the features' Gram matrix scaled to a mean diagonal of 1,
+    a = R²·t·p(1 − p), v = noise + (1 − R²)·t·p(1 − p): a share lies in [0, 1] and varies by no more
+    than p(1 − p), p its mean. R² and t are the same for all labels; each pair counts by how well it
+    explains the shares. The second value is the mean of t: 1 if all teachers always vote alike.
+    """
     if len(values) == 0:
-        return np.zeros((0, labels))
-    scaled = values**2 / np.mean(values**2)
-    total = (residue**2).mean(axis=0)
-    outside = (residue**2).sum(axis=0) - (seen**2).sum(axis=0)
-    best = np.full(labels, -np.inf)
-    gains = np.zeros((len(values), labels))
-    spare = np.maximum(total - noise, 0.01 * noise)
-    for residual in RESIDUES:
-        v = noise + residual * spare
-        for signal in SIGNALS:
-            explained = scaled[:, None] * (signal * total)[None, :]
-            spread = explained + v
-            likelihood = -0.5 * (
-                (seen**2 / spread + np.log(spread)).sum(axis=0)
-                + np.maximum(outside, 0.0) / v
-                + (rows - 1 - len(values)) * np.log(v)
-            )
-            better = likelihood > best
-            best[better] = likelihood[better]
-            gains[:, better] = (explained / spread)[:, better]
-    return gains
+        return np.zeros((0, len(rates))), 1.0
+    rows = len(residue)
+    scaled = (rows * values**2 / np.sum(values**2))[:, None]
+    outside = np.maximum((residue**2).sum(axis=0) - (seen**2).sum(axis=0), 0.0)
+    most = np.maximum(rates * (1 - rates), 1e-6)
+
+    def parts(pair: tuple[float, float]) -> tuple[Floats, Floats]:
+        explained, varied = pair
+        return scaled * (explained * varied * most), noise + (1 - explained) * varied * most
+
+    def likelihood(signal: Floats, rest: Floats) -> float:
+        spread = signal + rest
+        fit = (seen**2 / spread + np.log(spread)).sum(axis=0)
+        return float(-0.5 * (fit + outside / rest + (rows - 1 - len(values)) * np.log(rest)).sum())
+
+    pairs = list(product(EXPLAINED.tolist(), VARIED.tolist()))
+    weights = _weights(np.array([likelihood(*parts(pair)) for pair in pairs]))
+    gains = np.zeros(seen.shape)
+    for pair, weight in zip(pairs, weights, strict=True):
+        if weight > 1e-6:
+            signal, rest = parts(pair)
+            gains += weight * signal / (signal + rest)
+    return gains, float(weights @ [varied for _, varied in pairs])
 
 
 class SoftStudent:
@@ -114,17 +169,18 @@ class SoftStudent:
 
     def fit(self, features: Any, shares: Floats, noise_variance: float) -> SoftStudent:
         """Learn the shares of these public rows."""
-        self.fitted_ = _fitted(self.model, features, shares, noise_variance)
-        if self.threshold == "f1" and noise_variance > HIDDEN**2 * len(shares):
+        known = self.fitted_ = _fitted(self.model, features, shares, noise_variance)
+        if isinstance(self.model, ShareRidge):
+            told = known.left_out_ if self.threshold == "f1" else known.predict(features)
+        elif self.threshold == "f1" and noise_variance > HIDDEN**2 * len(shares):
             self.thresholds_ = np.full(shares.shape[1], -np.inf)
             return self
-        if isinstance(self.model, ShareRidge):
-            known = self.fitted_
-            told = known.left_out_ if self.threshold == "f1" else known.predict(features)
         else:  # another model may have learnt its rows by heart, noise included
             told = _out_of_fold(self.model, features, shares, noise_variance)
         if self.threshold == "f1":
-            self.thresholds_ = np.full(shares.shape[1], f1_threshold(told))
+            agreement = known.agreement_ if isinstance(known, ShareRidge) else 1.0
+            lowered = (LOWER + (1 - LOWER) * agreement) * f1_threshold(told)
+            self.thresholds_ = np.full(shares.shape[1], lowered)
         else:
             self.thresholds_ = rate_thresholds(told, shares.mean(axis=0))
         return self
