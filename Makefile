@@ -69,10 +69,12 @@ java:
 	  java -version 2>&1 | grep -Eq 'version "(1[7-9]|[2-9][0-9])' || \
 	  { echo "Java 17 or newer is missing; install it (on Debian: apt install default-jre-headless)."; exit 2; }
 
+# Types are checked on one core; on the other the tests are compiled meanwhile, once for all of their
+# processes. What is wrong with a test is told when they run.
 test: $(VENV)/.test postgres chromium curl java
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	$(BIN)/python -m pytest --collect-only --quiet >/dev/null 2>&1 & $(BIN)/mypy; code=$$?; wait; exit $$code
 	$(BIN)/python -m pytest -n auto
 
 # The same tests with the newest and with the lowest versions that pyproject.toml allows.

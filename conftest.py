@@ -4,6 +4,7 @@
 hypothesis and for the noise alike. ``--hypothesis-profile=shrink`` makes a failure small.
 """
 
+import gc
 import hashlib
 import os
 import random
@@ -75,6 +76,11 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--hypothesis-profile") is None:
         given = config.getoption("--hypothesis-seed") is not None
         settings.load_profile("soak" if given else "repeatable")
+
+
+def pytest_collection_finish() -> None:
+    """What was imported stays: no collection of garbage looks through it again."""
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -33,7 +33,8 @@ def test_a_notebook_runs(
     notebook = nbformat.read(path, as_version=4)
     notebook.cells.insert(0, nbformat.v4.new_code_cell(FIRST + widgets))
     place = {"metadata": {"path": str(tmp_path)}}
-    NotebookClient(notebook, timeout=600, kernel_name="python3", resources=place).execute()
+    patience = {"timeout": 600, "startup_timeout": 600}
+    NotebookClient(notebook, kernel_name="python3", resources=place, **patience).execute()
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

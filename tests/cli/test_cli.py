@@ -99,7 +99,11 @@ def test_a_mistake_is_one_line(events: Path, arguments: list[str], message: str)
 
 
 @pytest.mark.parametrize("end", [[], ["--json"]], ids=["text", "json"])
-def test_a_full_disk_is_one_line(events: Path, end: list[str]) -> None:
+def test_a_full_disk_is_one_line(
+    events: Path, end: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # What was not written stays in the buffer and is refused again at the end.
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
     words = [sys.executable, "-m", "topsecret", "top", str(events), *GOOD, *end]
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
@@ -109,7 +113,8 @@ def test_a_full_disk_is_one_line(events: Path, end: list[str]) -> None:
     )
 
 
-def test_a_reader_who_leaves_is_no_error(events: Path) -> None:
+def test_a_reader_who_leaves_is_no_error(events: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
     words = [sys.executable, "-m", "topsecret", "top", str(events), *GOOD, "--json"]
     asked = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert asked.stdout is not None

@@ -49,7 +49,8 @@ def browser() -> Iterator[Browser]:
     program = shutil.which("chromium")
     assert program, "Chromium is missing; run make test, which installs it"
     with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=program, args=FLAGS)
+        patience = 1000 * PATIENCE
+        started = playwright.chromium.launch(executable_path=program, args=FLAGS, timeout=patience)
         yield started
         started.close()
 
@@ -462,6 +463,7 @@ def test_every_state_and_the_longest_names_fit(
 def test_axe_finds_what_is_wrong(browser: Browser) -> None:
     with browser.new_context() as context:
         page = context.new_page()
+        page.set_default_timeout(1000 * PATIENCE)
         page.set_content("<html lang=en><title>x</title><main><h1>x</h1><img src=x></main>")
         assert [one["id"] for one in AXE.run(page, options=RULES).response["violations"]] == [
             "image-alt"

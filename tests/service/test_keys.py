@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import httpx
 import pytest
-from serving import PASSWORD, Here
+from serving import PASSWORD, PATIENCE, Here
 from test_coming_in import form_token, log_in
 
 from topsecret.service.auth import accounts as accounts_module
@@ -103,7 +103,7 @@ def test_a_new_password_ends_every_key(service: Here, how: str) -> None:
     key = service.parts.accounts.new_key(name, "old")
     assert status(service, key, "/api/me") == 200
     if how == "change":
-        with httpx.Client(base_url=service.client.base_url) as visitor:
+        with httpx.Client(base_url=service.client.base_url, timeout=PATIENCE) as visitor:
             log_in(visitor, name, PASSWORD)
             csrf = form_token(visitor.get("/account").text, "csrf")
             form = {"csrf": csrf, "old": PASSWORD, "new": "another horse battery"}

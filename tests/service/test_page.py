@@ -270,7 +270,8 @@ def test_the_walk_of_the_page_ends_with_tls_owners_and_openid(
                 export = export.replace("https://topsecret.example.org:8443", address)
                 words = ["bash", "-euc", f"{export}\n{step}"]
                 subprocess.run(words, check=True, capture_output=True, **shell)
-            httpx.put(f"{issuer}/users/f-1", json={"preferred_username": "frida"})
+            frida = {"preferred_username": "frida"}
+            httpx.put(f"{issuer}/users/f-1", json=frida, timeout=PATIENCE)
             with httpx.Client(base_url=address, verify=trusted, timeout=PATIENCE) as web:
                 assert sign_in(web, "f-1", "/owner").headers["location"] == "/owner"
                 assert web.get("/api/v1/me").json() == {"name": "frida", "role": "owner"}

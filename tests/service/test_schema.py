@@ -13,9 +13,9 @@ from schemathesis.specs.openapi.checks import (
     response_schema_conformance,
     status_code_conformance,
 )
-from serving import Here
+from serving import PATIENCE, Here
 
-EXAMPLES = 50 if os.environ.get("TOPSECRET_SOAK") == "1" else 6
+EXAMPLES = 50 if os.environ.get("TOPSECRET_SOAK") == "1" else 3
 CHECKS = (
     not_a_server_error,
     status_code_conformance,
@@ -43,6 +43,7 @@ def test_the_api_keeps_to_its_schema(service: Here) -> None:
                     base_url=str(service.client.base_url),
                     headers={"authorization": f"Bearer {service.keys[who]}"},  # noqa: B023
                     checks=CHECKS,
+                    timeout=PATIENCE,
                 )
 
             attempt()
@@ -79,6 +80,7 @@ def test_databases_keep_to_the_schema(service: Here) -> None:
             base_url=str(service.client.base_url),
             headers={"authorization": f"Bearer {service.keys['olga']}"},
             checks=CHECKS,
+            timeout=PATIENCE,
         )
         codes.append(answer.status_code)
     assert codes == [200, 400, 201, *[400] * 8]

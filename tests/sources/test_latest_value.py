@@ -66,6 +66,10 @@ def test_what_is_made_of_the_events_is_refused(url: str, monkeypatch: pytest.Mon
         monkeypatch.setattr(module, "SECONDS", 0.05)
         engine = create_engine(url)
         with engine.begin() as connection:
+            connection.execute(text("CREATE TABLE visits_of_may () INHERITS (visits)"))
+        with pytest.raises(DataIndependentFailure, match="would be data"):
+            latest(url, "visits_of_may", "at", trusted=True)
+        with engine.begin() as connection:
             connection.execute(text("LOCK TABLE runs IN ACCESS EXCLUSIVE MODE"))
             with pytest.raises(DataIndependentFailure, match="locked"):
                 latest(url, "runs", "number")

@@ -1,4 +1,3 @@
-import _thread
 import signal
 import threading
 from collections.abc import Iterator
@@ -43,7 +42,8 @@ def test_ctrl_c_stops_the_query_and_waits_for_it(monkeypatch: pytest.MonkeyPatch
 
     def query() -> None:
         waiting.wait(600)
-        _thread.interrupt_main()
+        # A real signal: _thread.interrupt_main wakes nobody who waits without a time limit.
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)  # type: ignore[arg-type]
         stop.wait(600)
         stopped.set()
 

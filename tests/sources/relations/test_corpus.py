@@ -98,7 +98,7 @@ SAYS = {
     "deep": "the query is nested too deeply",
     "inner-clause": "WITH DIFFERENTIAL_PRIVACY in a sub-query",
     "placeholder": "? has no value",
-    "select-into": "INTO is not known",
+    "select-into": "INTO is not supported",
     "limit-from-data": "LIMIT (SELECT COUNT(*) FROM checkins)",
     "join-after-counts": "JOIN venues AS v ON v.id = c.place",
     "values-random": "VALUES (RAND())",

@@ -25,6 +25,15 @@ WITH RECURSIVE parts(oid) AS (
 )
 SELECT count(*) FROM parts p JOIN pg_catalog.pg_class c ON c.oid = p.oid WHERE c.relkind = 'f'
 """
+_POSTGRES_KIN = """
+WITH RECURSIVE kin(oid) AS (
+  SELECT CAST(pg_catalog.to_regclass(CAST(:name AS text)) AS oid)
+  UNION SELECT CASE WHEN i.inhparent = k.oid THEN i.inhrelid ELSE i.inhparent END
+  FROM pg_catalog.pg_inherits i JOIN kin k ON k.oid IN (i.inhparent, i.inhrelid)
+)
+SELECT n.nspname, c.relname FROM kin k JOIN pg_catalog.pg_class c ON c.oid = k.oid
+JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+"""
 _POSTGRES_IDENTICAL = """
 SELECT a.attname
 FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
@@ -87,6 +96,12 @@ class PostgresCatalogue:
             refused = "a foreign table among its parts"
         columns = self._connection.execute(text(_POSTGRES_IDENTICAL), given).fetchall()
         return Stored(full, None, refused, frozenset(str(one[0]).casefold() for one in columns))
+
+
+def partitions(connection: Connection, name: Name) -> set[Name]:
+    """The tables of PostgreSQL whose rows are a table's, or hold them: partitions and heirs."""
+    rows = connection.execute(text(_POSTGRES_KIN), {"name": quoted(name)})
+    return {(str(schema), str(table)) for schema, table in rows}
 
 
 def _letter(kind: Any) -> str:

@@ -26,7 +26,7 @@ from topsecret.sources.domains.domain import Column, FileColumn
 from topsecret.sources.engines import sqlite
 from topsecret.sources.engines.duckdb import private_domain
 from topsecret.sources.engines.settings import POSTGRES_PATH
-from topsecret.sources.engines.sql_catalogues import catalogue_of
+from topsecret.sources.engines.sql_catalogues import catalogue_of, partitions
 from topsecret.sources.engines.sql_settings import path_of, raw
 from topsecret.sources.engines.sql_types import columns_of
 from topsecret.sources.engines.table_names import check_columns, table_parts
@@ -128,13 +128,13 @@ class SqlSession:
         def tables() -> set[tuple[str, ...]]:
             events = (self._catalogue.find(table_parts(one), None) for one in private)
             kept = [one for one in events if one is not None]
-            return set().union(
-                *({one.name} | base_tables(one, self._catalogue, self.dialect) for one in kept)
-            )
+            held = {name for one in kept for name in self._tables_of(one)}
+            if self.dialect == "postgres":
+                held |= {part for one in held for part in partitions(self._connection, one)}
+            return held
 
         events = self._asked(tables)
-        read = self._asked(lambda: base_tables(found, self._catalogue, self.dialect))
-        if ({found.name} | read) & events:
+        if self._asked(lambda: self._tables_of(found)) & events:
             raise DataIndependentFailure(
                 f"{name} is a table of events, or made of one: a version that is read from it "
                 "would be data; name a table that the job which fills the events writes to"
@@ -146,6 +146,10 @@ class SqlSession:
                 "answer for its being public, or name another table"
             )
         return relation
+
+    def _tables_of(self, one: Stored) -> frozenset[tuple[str, ...]]:
+        """A table, or a view and all tables that it reads."""
+        return base_tables(one, self._catalogue, self.dialect) | {one.name}
 
     def upload(self, rows: Sequence[tuple[Any, ...]], names: Sequence[str]) -> exp.Expression:
         """The rows as part of the statement."""

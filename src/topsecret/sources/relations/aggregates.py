@@ -44,7 +44,8 @@ def aggregate(node: Any, expressions: Expressions, dialect: str) -> Typed:
         value = expressions.typed(node.this)
         if value.sort != "integer":
             raise QueryRefused(
-                "unstable", f"{quoted(node)} adds fractions, whose sum depends on the order of rows"
+                "unstable",
+                f"{quoted(node)} adds fractions, whose sum depends on the order of rows; cast it",
             )
         return Typed(_sum(value.node, dialect), "integer")
     raise QueryRefused(
@@ -104,7 +105,9 @@ def outermost(node: Any, kinds: Any) -> list[Any]:
 
 def _count(node: Any, expressions: Expressions) -> exp.Expression:
     if any(v for k, v in node.args.items() if k not in {"this", "big_int"}):
-        raise QueryRefused("unstable", f"{quoted(node)} is not known")
+        raise QueryRefused(
+            "unstable", f"{quoted(node)} is not supported; leave out what is beside its argument"
+        )
     inner = node.this
     if isinstance(inner, exp.Star):
         return exp.Count(this=exp.Star())
@@ -132,4 +135,6 @@ def _sum(value: exp.Expression, dialect: str) -> exp.Expression:
 
 def _only_this(node: Any) -> None:
     if any(value for name, value in node.args.items() if name != "this"):
-        raise QueryRefused("unstable", f"{quoted(node)} is not known")
+        raise QueryRefused(
+            "unstable", f"{quoted(node)} is not supported; leave out what is beside its argument"
+        )

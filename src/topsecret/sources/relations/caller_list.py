@@ -31,7 +31,9 @@ class CallerList:
             ):
                 star = one.this if isinstance(one, exp.Column) else one
                 if any(star.args.get(k) for k in star.args):
-                    raise QueryRefused("expression", f"{quoted(one)} is not known; list columns")
+                    raise QueryRefused(
+                        "expression", f"{quoted(one)} is not supported; list columns"
+                    )
                 table = one.table if isinstance(one, exp.Column) else ""
                 for found in self.scope.stars(table):
                     node = exp.column(found.column.name, found.source.name or None, quoted=True)
@@ -58,7 +60,9 @@ class CallerList:
         if isinstance(plain, exp.Literal) and not plain.is_string:
             place = int(Decimal(plain.this))
             if not 1 <= place <= len(self.shown):
-                raise QueryRefused("group", f"GROUP BY {place} names no column of the list")
+                raise QueryRefused(
+                    "group", f"GROUP BY {place} names no column of the list; write its name"
+                )
             return self.shown[place - 1][1]
         if isinstance(plain, exp.Column) and not plain.table:
             try:

@@ -61,10 +61,12 @@ class Conditions:
     def _in(self, node: exp.In, negated: bool) -> exp.Expression:
         extra = [k for k, v in node.args.items() if v and k not in {"this", "query"}]
         if extra:
-            raise QueryRefused("subquery", f"{quoted(node)} is not known")
+            raise QueryRefused("subquery", f"{quoted(node)} is not supported; write IN (SELECT …)")
         relation = self._subquery.whole(_query(node.args["query"]), self._scope)
         if len(relation.columns) != 1:
-            raise QueryRefused("subquery", f"the sub-query of {quoted(node)} must give one column")
+            raise QueryRefused(
+                "subquery", f"the sub-query of {quoted(node)} must give one column; select one"
+            )
         (held,) = relation.columns
         source = self._subquery.source(relation)
         left = self._expressions.typed(node.this)
@@ -77,7 +79,9 @@ class Conditions:
         right = Typed(held.at(source.alias, self._scope.dialect), held.sort)
         both = unified([left, right], self._scope.dialect, True)
         if both is None:
-            raise QueryRefused("expression", f"{quoted(node)} compares values of two kinds")
+            raise QueryRefused(
+                "expression", f"{quoted(node)} compares values of two kinds; cast one"
+            )
         _, (a, b) = both
         test: exp.Expression = exp.EQ(this=b, expression=a)
         if negated:

@@ -141,7 +141,9 @@ class FromClause:
             parts = [self._typed(one) for one in (left, right)]
             both = unified(parts, self._scope.dialect, True)
             if both is None:
-                raise QueryRefused("join", f"USING ({name.name}) compares values of two kinds")
+                raise QueryRefused(
+                    "join", f"USING ({name.name}) compares values of two kinds; cast one"
+                )
             equal.append(exp.EQ(this=both[1][0], expression=both[1][1]))
             right_kept = str(node.args.get("side") or "").upper() == "RIGHT"
             self._scope.merged[name.name.casefold()] = source if right_kept else left.source

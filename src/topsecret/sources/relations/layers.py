@@ -45,7 +45,7 @@ class Layers:
         inner: Any = start.this if start is not None else None
         seen = ctes
         if inner is not None and inner.args.get("pivots"):
-            raise QueryRefused("from", f"PIVOT in {quoted(inner)} is not known; write GROUP BY")
+            raise QueryRefused("from", f"PIVOT in {quoted(inner)} is not supported; write GROUP BY")
         if isinstance(inner, exp.Subquery):
             _plain(inner, {"this", "alias"})
             inner = inner.this
@@ -71,7 +71,9 @@ class Layers:
             raise QueryRefused("offset", "OFFSET skips items that were paid for; leave it out")
         extra = [k for k, v in node.args.items() if v and k not in LAYER_PARTS]
         if extra:
-            raise QueryRefused("clause", f"{extra[0].upper()} around a counted list is not known")
+            raise QueryRefused(
+                "clause", f"{extra[0].upper()} around a counted list is not supported; leave it out"
+            )
         self._outer.insert(0, node)
         return found
 
@@ -87,7 +89,9 @@ class Layers:
         """The counting SELECT's expression that a column of a layer means."""
         node = node.unnest()
         if not isinstance(node, exp.Column):
-            raise QueryRefused("clause", f"{quoted(node)} around a counted list is not known")
+            raise QueryRefused(
+                "clause", f"{quoted(node)} around a counted list is not supported; leave it out"
+            )
         if depth == 0:
             names = self._names()
         else:
@@ -110,7 +114,9 @@ class Layers:
             if not any(isinstance(one, exp.Star) for one in layer.expressions):
                 shown = [self._meant(one.unalias(), place) for one in layer.expressions]
             elif len(layer.expressions) > 1 or any(layer.expressions[0].args.values()):
-                raise QueryRefused("clause", "* beside others around a counted list is not known")
+                raise QueryRefused(
+                    "clause", "* beside others around a counted list is not supported; list columns"
+                )
         return [one.unnest() for one in shown]
 
     def check_shown(self, items: set[str], listed: CallerList) -> None:
@@ -133,7 +139,8 @@ class Layers:
                 meant = self._meant(part.this, place) if value is not None else None
                 if value is None or not measures_in(meant) or isinstance(meant, exp.Window):
                     raise QueryRefused(
-                        "having", f"{quoted(part)} around a counted list is not known"
+                        "having",
+                        f"{quoted(part)} around a counted list is not supported; leave it out",
                     )
                 least = value if least is None else max(least, value)
         return least
@@ -157,7 +164,9 @@ class Layers:
             order = layer.args.get("order")
             if found.partition is not None:
                 if k is not None:
-                    raise QueryRefused("limit", "LIMIT around lists of groups is not known")
+                    raise QueryRefused(
+                        "limit", "LIMIT around lists of groups is not supported; leave it out"
+                    )
                 continue
             if order is not None:
                 found = replace(found, **self._sorted(order, place, measure, listed))
@@ -186,7 +195,9 @@ def _plain(node: Any, known: set[str]) -> None:
     alias = node.args.get("alias")
     extra = [name for name, value in node.args.items() if value and name not in known]
     if extra or (alias is not None and alias.args.get("columns")):
-        raise QueryRefused("clause", f"{quoted(node)} around a counted list is not known")
+        raise QueryRefused(
+            "clause", f"{quoted(node)} around a counted list is not supported; leave it out"
+        )
 
 
 def ordering(node: exp.Select, listed: CallerList, measure: Measure) -> Ordering:
@@ -195,7 +206,9 @@ def ordering(node: exp.Select, listed: CallerList, measure: Measure) -> Ordering
     k = limit_of(node)
     if qualify is not None:
         if k is not None:
-            raise QueryRefused("limit", "LIMIT beside QUALIFY cuts the list twice")
+            raise QueryRefused(
+                "limit", "LIMIT beside QUALIFY cuts the list twice; leave one of them out"
+            )
         part = qualify.this.unnest()
         window = part.this.unnest() if isinstance(part, exp.Binary) else None
         if not isinstance(window, exp.Window):
@@ -215,7 +228,9 @@ def _aliased(node: Any, listed: CallerList) -> Any:
     if isinstance(plain, exp.Literal) and not plain.is_string and plain.this.isdigit():
         place = int(plain.this)
         if not 1 <= place <= len(listed.shown):
-            raise QueryRefused("order", f"ORDER BY {place} names no column of the list")
+            raise QueryRefused(
+                "order", f"ORDER BY {place} names no column of the list; write its name"
+            )
         return listed.shown[place - 1][1]
     if isinstance(plain, exp.Column) and not plain.table:
         for name, one in listed.shown:
@@ -263,7 +278,10 @@ def at_least(having: Any, measure: Measure, listed: CallerList) -> int | None:
         if value is None or not measures_in(meant):
             raise QueryRefused("having", f"HAVING {quoted(part)} is not: the measure >= a number")
         if measure_of(meant.unnest(), listed.scope, listed) != measure:
-            raise QueryRefused("two-measures", f"HAVING {quoted(part)} is about another measure")
+            raise QueryRefused(
+                "two-measures",
+                f"HAVING {quoted(part)} is about another measure; compare the one that ranks",
+            )
         least = value if least is None else max(least, value)
     return least
 

@@ -137,7 +137,7 @@ class _Reading:
             raise QueryRefused("offset", "OFFSET skips items that were paid for; leave it out")
         if extra:
             name = extra[0].strip("_").upper()
-            raise QueryRefused("clause", f"{name} is not known; leave it out")
+            raise QueryRefused("clause", f"{name} is not supported; leave it out")
         opened = self.rebuilder.open(counting, ctes)
         if opened.scope.own is None:
             raise QueryRefused("public", "every table of the query is public; ask the database")
@@ -263,7 +263,7 @@ class _Reading:
         inner = ordering(node, listed, measure)
         ranking = layers.ordering(inner, measure, listed)
         if ranking.k is not None and not ranking.ordered:
-            raise QueryRefused("order", "LIMIT without ORDER BY the measure takes any items")
+            raise QueryRefused("order", "LIMIT without ORDER BY the measure takes any; add it")
         return ranking
 
     def _select(

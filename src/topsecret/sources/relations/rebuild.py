@@ -142,7 +142,7 @@ class Rebuilder:
         if clause is None:
             return ctes
         if clause.args.get("recursive"):
-            raise QueryRefused("recursive", "WITH RECURSIVE is not known; write the steps out")
+            raise QueryRefused("recursive", "WITH RECURSIVE is not supported; write the steps out")
         known = dict(ctes)
         for one in clause.expressions:
             _only(one, {"this", "alias"}, "with")
@@ -208,7 +208,9 @@ class Rebuilder:
         finally:
             self._views = outside
         if len(relation.columns) != len(entry.schema):
-            raise QueryRefused("view", f"the view {parts[-1]!r} is older than its tables")
+            raise QueryRefused(
+                "view", f"the view {parts[-1]!r} is older than its tables; make it anew"
+            )
         return relation.renamed(list(entry.schema))
 
     def _check_names(self, view: TableEntry, tree: Any) -> None:
@@ -234,13 +236,15 @@ class Rebuilder:
 
     def _check_parts(self, node: exp.Select) -> None:
         if node.args.get("sample") is not None:
-            raise QueryRefused("sample", "a sample is decided by other persons' rows, too")
+            raise QueryRefused(
+                "sample", "a sample is decided by other persons' rows, too; leave it out"
+            )
         _only(node, SELECT_PARTS, "clause")
 
     def _set_operation(self, node: Any, ctes: CTES, outer: Scope | None) -> Relation:
         ctes = self.with_ctes(node, ctes)
         if node.args.get("limit") is not None:
-            raise QueryRefused("limit", "LIMIT in a sub-query mixes persons")
+            raise QueryRefused("limit", "LIMIT in a sub-query mixes persons; leave it out")
         _only(node, {"this", "expression", "distinct", "with_", "with", "order"}, "setop")
         left, right = (self.relation(one, ctes, outer) for one in (node.this, node.expression))
         word = type(node).__name__.upper()
@@ -253,12 +257,14 @@ class Rebuilder:
         distinct = bool(node.args.get("distinct"))
         for a, b in zip(left.columns, right.columns, strict=True):
             if a.sort != b.sort:
-                raise QueryRefused("setop", f"the sides of {word} hold two kinds in {a.name!r}")
+                raise QueryRefused(
+                    "setop", f"the sides of {word} hold two kinds in {a.name!r}; cast one"
+                )
             if distinct and a.sort not in KEYS:
                 raise QueryRefused("setop", f"{word} cannot compare {a.name!r}; cast it to TEXT")
         if not isinstance(node, exp.Union):
             if not distinct:
-                raise QueryRefused("setop", f"{word} ALL is not known")
+                raise QueryRefused("setop", f"{word} ALL is not supported; write {word} alone")
             same = [
                 a.tag == b.tag == PERSON for a, b in zip(left.columns, right.columns, strict=True)
             ]
@@ -388,5 +394,6 @@ def _only(node: Any, names: set[str], reason: str) -> None:
     extra = [name for name, value in node.args.items() if value and name not in names]
     if extra:
         raise QueryRefused(
-            reason, f"{extra[0].strip('_').upper()} in {quoted(node)} is not known; leave it out"
+            reason,
+            f"{extra[0].strip('_').upper()} in {quoted(node)} is not supported; leave it out",
         )

@@ -164,7 +164,7 @@ class Expressions(Total):
                 node = type(node)(**{**node.args, "to": to})
             if to.this not in CASTS or to.expressions:
                 raise QueryRefused(
-                    "expression", f"{quoted(node)} casts to a type that is not known"
+                    "expression", f"{quoted(node)} casts to a type that is not supported"
                 )
         return _refusing(super().typed, node)
 

@@ -62,14 +62,16 @@ class SelectList:
         if node.args.get("group") is not None or aggregates:
             self._group(aggregates)
         elif having is not None:
-            raise QueryRefused("having", "HAVING needs GROUP BY")
+            raise QueryRefused("having", "HAVING needs GROUP BY; add it, or write WHERE")
         if having is not None:
             self._keep(having.this)
         distinct = node.args.get("distinct")
         on = distinct.args.get("on") if distinct is not None else None
         windows = [one for part in read for one in outermost(part, exp.Window)]
         if on is not None and (windows or qualify is not None):
-            raise QueryRefused("distinct", "DISTINCT ON with a window function is not known")
+            raise QueryRefused(
+                "distinct", "DISTINCT ON with a window function is not supported; use one of them"
+            )
         if windows:
             self._number(windows)
         if qualify is not None:
@@ -179,7 +181,8 @@ class SelectList:
         stage = self._stage or self._base()
         if stage.relation.private and not any(tag_of(k, self._scope) == PERSON for k in keys):
             raise QueryRefused(
-                "distinct", "DISTINCT ON without the person keeps one row of several persons"
+                "distinct",
+                "DISTINCT ON without the person keeps one row of several persons; add it",
             )
         window = exp.Window(
             this=exp.RowNumber(),
