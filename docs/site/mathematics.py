@@ -52,7 +52,7 @@ RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ᵀᵒ", "0123456789+-T
 LOWERED = str.maketrans("₀₁₂₃₄₅₆₇₈₉₊₋₍₎ₖₘₙᵢⱼₗ", "0123456789+-()kmnijl")
 CODE = r"(?P<code>^```.*?^```$|`[^`\n]+`)"
 DISPLAYED = r"\$\$(?P<displayed>[^$]+)\$\$"
-IN_TEXT = r"(?<![\\$\w])\$(?P<in_text>[^$\s](?:[^$\n]*[^$\s])?)\$(?!\w)"
+IN_TEXT = r"(?<![\\$\w])\$(?P<in_text>[^$\s](?:[^$\n]*[^$\s])?)\$(?!\w)(?P<after>[).,;:]*)"
 FORMULA = re.compile(f"{CODE}|{DISPLAYED}|{IN_TEXT}", re.M | re.S)
 PLACE = re.compile("(?P<paragraph><p>)?\ue000(?P<number>\\d+)\ue001(?(paragraph)</p>)")
 BREAKS = re.compile(r"(?=\\(?:le|ge|in|ne|propto|sim|subseteq|cdot) |(?<!\^\{)(?<!_\{)[=<>+-])")
@@ -73,11 +73,11 @@ def placed(found: re.Match[str]) -> str:
     """A place for a formula; code as it is."""
     if found["code"]:
         return found[0]
-    shown = displayed(found["displayed"]) if found["displayed"] else in_text(found["in_text"])
-    _formulas.append(shown)
-    after = found.string[found.end() : found.end() + 1]
-    joined = "\u2060" if after and after in ").,;:" else ""  # no line begins with what follows
-    return f"\ue000{len(_formulas) - 1}\ue001{joined}"
+    if found["displayed"]:
+        _formulas.append(displayed(found["displayed"]))
+    else:
+        _formulas.append(in_text(found["in_text"], found["after"]))
+    return f"\ue000{len(_formulas) - 1}\ue001"
 
 
 def filled(place: re.Match[str]) -> str:
@@ -92,8 +92,10 @@ def displayed(formula: str) -> str:
     return f'<div class="formula">{mathml(latex(formula.strip()), "block")}</div>'
 
 
-def in_text(formula: str) -> str:
+def in_text(formula: str, after: str = "") -> str:
     """A formula in a sentence; browsers break no formula, so a long one is several.
+
+    The sign that follows stays on its line.
 
     >>> in_text("f(x + y) ≤ g(x + z) + h").count("<math")
     3
@@ -101,7 +103,9 @@ def in_text(formula: str) -> str:
     pieces = broken(latex(formula)) if len(formula) > 16 else [latex(formula)]
     first, *others = [mathml(piece) for piece in pieces]
     others = [other.replace("<mo>", '<mo form="infix">', 1) for other in others]
-    return "<wbr>".join([first, *others])
+    pieces = [first, *others]
+    pieces[-1] = f'<span class="unbroken">{pieces[-1]}{after}</span>' if after else pieces[-1]
+    return "<wbr>".join(pieces)
 
 
 def mathml(formula: str, display: str = "inline") -> str:
@@ -111,6 +115,8 @@ def mathml(formula: str, display: str = "inline") -> str:
     True
     """
     made = convert(formula, display=display)
+    signs = r"(<mo[^>]*>(?:&#x00028;|\[|=|&#x0003D;|&#x0002C;|&#x02264;)</mo>)<mo>&#x02212;</mo>"
+    made = re.sub(signs, r'\1<mo form="prefix">&#x02212;</mo>', made)  # no space after a sign
     letter, prime = "(<mi>[^<&]</mi>)", "<mi>(&#x0203[23];)</mi>"
     beside = r"<mrow>\1<mo lspace='0' rspace='0'>\2</mo></mrow>"
     made = re.sub(f"<msup>{letter}{prime}</msup>", beside, made)

@@ -47,6 +47,7 @@ def test_connections_without_a_request_stop_nobody(
     service: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connections, "MOST_UNFINISHED", 20)
+    monkeypatch.setattr(connections, "PATIENCE", 10 * PATIENCE)  # their number closes them
     waiting = [half_open(service) for _ in range(60)]
     assert all(is_closed(one) for one in waiting[:30])
     assert service.client.get("/api/health").status_code == 200
