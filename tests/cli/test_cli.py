@@ -183,7 +183,8 @@ def test_a_closed_pipe_is_quiet(events: Path) -> None:
 
 
 LONG_QUERY = """
-import sys, threading
+import signal, sys, threading
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
 from topsecret.sources import progress
 stopped, watch = threading.Event(), progress.watch
 
