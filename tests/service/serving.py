@@ -26,6 +26,8 @@ from topsecret.service.settings import Settings
 from topsecret.service.state import Parts
 
 PATIENCE = 600.0
+BRIEF = httpx.Limits(keepalive_expiry=2)
+"""Well below the service's own 5 s, so that no request meets a connection that is being closed."""
 PASSWORD = "correct horse battery"
 SHOP = "shop-of-the-operator.db"
 SOURCES = Path(__file__).parents[2] / "src"
@@ -184,7 +186,13 @@ def here(folder: Path, **changes: Any) -> Iterator[Here]:
     parts: Parts = app.state.parts
     populate(parts, folder)
     keys = {name: parts.accounts.new_key(name, "tests") for name in ("olga", "ann", "bob")}
-    config = uvicorn.Config(app, http=ImpatientProtocol, log_config=None, access_log=False)
+    config = uvicorn.Config(
+        app,
+        http=ImpatientProtocol,
+        log_config=None,
+        access_log=False,
+        timeout_keep_alive=int(PATIENCE),  # else it closes just when a slow test asks again
+    )
     server = uvicorn.Server(config)
     with bound("127.0.0.1", 0) as listening:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)

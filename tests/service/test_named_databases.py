@@ -6,7 +6,18 @@ from pathlib import Path
 
 import httpx
 import pytest
-from serving import PASSWORD, PATIENCE, PLACES, SHOP, Here, Server, here, settings, write_table
+from serving import (
+    BRIEF,
+    PASSWORD,
+    PATIENCE,
+    PLACES,
+    SHOP,
+    Here,
+    Server,
+    here,
+    settings,
+    write_table,
+)
 from sqlalchemy import create_engine, inspect, text
 
 from topsecret.errors import InvalidParameter
@@ -52,7 +63,7 @@ def test_a_table_is_registered_and_asked_and_its_address_is_nowhere(
     server = Server(tmp_path, "--tick", "0.1", environment=environment)
     seen = []
     try:
-        with httpx.Client(base_url=server.address, timeout=PATIENCE) as client:
+        with httpx.Client(base_url=server.address, timeout=PATIENCE, limits=BRIEF) as client:
             service = Here(client, parts, keys)
 
             def call(who: str, method: str, path: str, body: object = None) -> httpx.Response:

@@ -17,7 +17,7 @@ from typing import Any
 
 import httpx
 import pytest
-from serving import PASSWORD, PATIENCE, SOURCES, Server, settings
+from serving import BRIEF, PASSWORD, PATIENCE, SOURCES, Server, settings
 from sqlalchemy import create_engine, text
 from test_coming_in import form_token
 from test_openid import provider, sign_in
@@ -216,7 +216,7 @@ def test_the_ways_to_start_on_the_page_start_it(tmp_path: Path, program: Path, s
                 assert time.monotonic() < deadline
                 assert process.poll() is None, log.read_text()
                 time.sleep(0.1)
-            transport = httpx.HTTPTransport(retries=5)
+            transport = httpx.HTTPTransport(retries=5, limits=BRIEF)
             with httpx.Client(base_url=found[1], transport=transport, timeout=PATIENCE) as client:
                 assert client.get("/api/health").json() == {"status": "ok"}
             if step == " ".join(entry):
@@ -255,7 +255,7 @@ def test_the_walk_of_the_page_ends_with_tls_owners_and_openid(
             (link,) = re.findall(r"https://\S+/setup\?token=\S+", log.read_text())
             address = link.partition("/setup")[0]
             trusted = ssl.create_default_context(cafile=tmp_path / "topsecret.pem")
-            tls = httpx.HTTPTransport(verify=trusted, retries=5)
+            tls = httpx.HTTPTransport(verify=trusted, retries=5, limits=BRIEF)
             with httpx.Client(base_url=address, transport=tls, timeout=PATIENCE) as web:
                 olga = {"name": "olga", "password": PASSWORD, "again": PASSWORD}
                 page = web.get(link).text

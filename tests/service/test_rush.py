@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx
 import pytest
-from serving import PATIENCE, PLACES, Here, Server, settings, write_events
+from serving import BRIEF, PATIENCE, PLACES, Here, Server, settings, write_events
 
 from topsecret.service.datasets import NewDataset
 from topsecret.service.schema import USERS
@@ -53,7 +53,7 @@ def test_nothing_is_over_spent_and_the_others_are_refused(tmp_path: Path, place:
         """Questions that nobody else asks: no stored answer can serve them."""
         name = f"a{number}"
         ended = {}
-        with httpx.Client(base_url=server.address, timeout=PATIENCE) as client:
+        with httpx.Client(base_url=server.address, timeout=PATIENCE, limits=BRIEF) as client:
             service = Here(client, parts, keys)
             column, k = ("place", "colour")[number % 2], 2 + number // 2
             bodies = {

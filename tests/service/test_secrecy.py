@@ -7,7 +7,17 @@ the service writes is searched: its log, its answers, its errors, its metrics, i
 from pathlib import Path
 
 import httpx
-from serving import PASSWORD, PATIENCE, PLACES, SHOP, Server, settings, write_events, write_table
+from serving import (
+    BRIEF,
+    PASSWORD,
+    PATIENCE,
+    PLACES,
+    SHOP,
+    Server,
+    settings,
+    write_events,
+    write_table,
+)
 
 from topsecret.service.datasets import NewDataset
 from topsecret.service.state import Parts
@@ -39,7 +49,10 @@ def test_a_canary_is_nowhere_to_be_seen(tmp_path: Path) -> None:
     seen: list[str] = []
     try:
         with httpx.Client(
-            base_url=server.address, headers={"authorization": f"Bearer {key}"}, timeout=PATIENCE
+            base_url=server.address,
+            headers={"authorization": f"Bearer {key}"},
+            timeout=PATIENCE,
+            limits=BRIEF,
         ) as client:
 
             def get(path: str, **more: object) -> httpx.Response:
