@@ -193,3 +193,35 @@ def test_the_numbers_of_the_first_page() -> None:
     [seconds] = [row["median, s"] for row in rows if row["library"] == "topsecret"]
     assert f"a further question about 150,000 rows | {seconds} s" in readme
     assert f"ahead of the rest, ε = 1 | {lead(k=10, epsilon=1.0)}; half" in readme
+
+
+def test_what_the_default_of_pate_is_worth() -> None:
+    """Nowhere more than .01 behind the best hard rule; tmc2007-500 as high as the page says."""
+    runs: dict[tuple[str, str, str], list[float]] = {}
+    path = ROOT / "docs" / "results" / "pate-sets.csv"
+    with path.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            if row["method"] != "soft, matched rates":
+                cell = row["set"], row["epsilon"], row["method"].split(",")[0]
+                runs.setdefault(cell, []).append(float(row["student F1"]))
+    mean = {key: sum(found) / len(found) for key, found in runs.items()}
+    cells = {(name, epsilon) for name, epsilon, _ in runs}
+    assert len(cells) == 33
+    assert all(len(found) == 5 for found in runs.values())
+    for cell in cells:
+        best = max(mean[(*cell, rule)] for rule in ("StableTopK", "PATE", "PATE-τ"))
+        assert mean[(*cell, "soft")] >= best - 0.01, cell
+    for epsilon, least in (("2", 0.43), ("4", 0.45), ("8", 0.465)):
+        assert mean["tmc2007-500", epsilon, "soft"] >= least
+
+
+def test_what_a_ranking_by_strength_finds() -> None:
+    with (ROOT / "docs" / "results" / "strength.csv").open(encoding="utf-8") as file:
+        found = {
+            row["contest"]: (float(row["found"]), int(row["runs"]))
+            for row in csv.DictReader(file)
+            if (row["method"], row["epsilon"]) == ("strength", "1")
+        }
+    assert {name: runs for name, (_, runs) in found.items()} == dict.fromkeys(found, 20)
+    for contest, least in (("tennis", 0.95), ("football", 0.94), ("arena", 0.98)):
+        assert found[contest][0] >= least

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 from topsecret.errors import BudgetExceeded, InvalidParameter
-from topsecret.pate import Aggregator, NoisyMajority, StableLabels
+from topsecret.pate import Aggregator, NoisyMajority, NoisyShares, StableLabels
 from topsecret.pate.ballots import count_votes, cut_ballots, surest
 
 STABLE = StableLabels(labels=3, teachers=300, selection_scale=10, test_scale=10, failure=1e-9)
 MAJORITY = NoisyMajority(labels=3, teachers=300, sigma=20)
+SHARES = NoisyShares(labels=3, teachers=300, sigma=20)
 
 
 def clear(label: int = 1) -> np.ndarray:
@@ -67,9 +68,10 @@ def test_queries_that_do_not_fit_are_refused_before_any() -> None:
         Aggregator(STABLE, epsilon=1, delta=1e-6, queries=1000)
 
 
-def test_memory_does_not_grow_with_the_stream() -> None:
+@pytest.mark.parametrize("rule", [MAJORITY, SHARES], ids=["majority", "shares"])
+def test_memory_does_not_grow_with_the_stream(rule: NoisyMajority | NoisyShares) -> None:
     def peak(queries: int) -> int:
-        aggregator = Aggregator(MAJORITY, epsilon=1000, delta=1e-6, queries=queries)
+        aggregator = Aggregator(rule, epsilon=1000, delta=1e-6, queries=queries)
 
         def stream() -> Iterator[np.ndarray]:
             for _ in range(queries):

@@ -41,6 +41,9 @@ def test_every_kind_of_student_learns_shares(model: object, threshold: str) -> N
     student = SoftStudent(model, threshold)  # type: ignore[arg-type]
     student.fit(X[:400], noisy(slice(0, 400), 0.3), 0.3**2)
     assert f1(student.predict(X[2000:])) > 0.6
+    one = SoftStudent(model, threshold)  # type: ignore[arg-type]
+    one.fit(X[:40], noisy(slice(0, 40), 0.3)[:, :1], 0.3**2)
+    assert one.predict(X[2000:]).shape == (len(X) - 2000, 1)
 
 
 def test_the_known_noise_sets_the_ridge() -> None:

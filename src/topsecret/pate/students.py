@@ -187,7 +187,7 @@ class SoftStudent:
 
     def shares(self, features: Any) -> Floats:
         """The estimated shares."""
-        return np.asarray(self.fitted_.predict(features), dtype=np.float64)
+        return _estimates(self.fitted_, features, len(self.thresholds_))
 
     def predict(self, features: Any) -> NDArray[np.int64]:
         """1 where a label is named."""
@@ -268,8 +268,13 @@ def _out_of_fold(model: Any, features: Any, shares: Floats, noise_variance: floa
         here = np.flatnonzero(folds == fold)
         there = np.flatnonzero(folds != fold)
         fitted = _fitted(model, features[there], shares[there], noise_variance)
-        told[here] = fitted.predict(features[here])
+        told[here] = _estimates(fitted, features[here], shares.shape[1])
     return told
+
+
+def _estimates(fitted: Any, features: Any, labels: int) -> Floats:
+    """One column for each label: of one label alone most regressors return a single line."""
+    return np.asarray(fitted.predict(features), dtype=np.float64).reshape(-1, labels)
 
 
 def _dense(features: Any) -> Floats:
