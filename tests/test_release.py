@@ -45,11 +45,12 @@ Receipt
   Guarantee      epsilon = 0.9999 and delta = 1e-06: no one person makes any
                  outcome more than 2.72 times as likely, or as unlikely
                  (e^epsilon); beyond that, delta adds at most 1 in 1,000,000 to
-                 its probability. This holds for each person and each answer.
-                 Who guesses from the answer whether a person is in the data, at
-                 even odds before, is right at most 73.2% of the time; which of
-                 two things a person did, 88.1%. This is about privacy; it does
-                 not say how accurate the list is.
+                 its probability. This holds for each person, for this one
+                 answer; others add to it. Who guesses from the answer whether a
+                 person is in the data, at even odds before, is right at most
+                 73.2% of the time; which of two things a person did, 88.1%.
+                 This is about privacy; it does not say how accurate the list
+                 is.
   Not covered    what is true of many people at once; the rows themselves, where
                  they are kept; what other answers about the same people add.
                  This receipt may be shown with the list.
@@ -57,9 +58,9 @@ Receipt
                  together to be named safely. Random noise, which hides any one
                  person, took part: where items are nearly level, the wrong one
                  may come first or be listed at all.
-  Missing items  an item that is not listed may be rare; it may have too few
-                 people to be named safely; or it is common, and the noise put
-                 others first. Missing never means that nobody has it.
+  Missing items  an item that is not listed may rank lower; it may have too few
+                 people to be named safely; or it belongs on the list, and the
+                 noise put others first. It does not follow that nobody has it.
   Named when     its noisy count beats a noisy threshold.
   Mechanism      (for specialists) named 'limited-domain' (k_bar=60,
                  epsilon_per_pick=0.25, threshold_delta=5e-07); epsilon is added

@@ -32,10 +32,10 @@ def test_the_receipt_says_what_was_chosen_and_what_the_choice_cost() -> None:
         assert release.mechanism == "tested-or-weighted"
         assert 0 < release.parameters["epsilon_of_the_choice"] < 0.2  # type: ignore[operator]
         assert 0.99 < release.epsilon <= 1
-    assert few.ending.endswith("which of two methods it is: the one by weighted people.")
+    assert few.ending.endswith("chose one of two methods: the one by weighted people.")
     assert few.threshold.startswith("the item's weighted people and noise of ")
     assert few.at_least is not None
-    assert many.ending.endswith("which of two methods it is: the one that tests the whole list.")
+    assert many.ending.endswith("chose one of two methods: the one that tests the whole list.")
     assert "ahead of the item ranked 1601 (0 people where there are fewer" in many.threshold
     assert many.at_least is None
     assert many.items

@@ -25,10 +25,7 @@ EMPTY_ADVICE = (
 )
 """What to ask instead after an empty list."""
 
-CHOSEN = (
-    "The data decided, with noise so that this gives nobody away either, which of two methods it "
-    "is:"
-)
+CHOSEN = "A noisy look at the data, included in epsilon, chose one of two methods:"
 
 Telling = Callable[[Question, Selection], str]
 """How an answer ended, as a sentence that goes on after "The list"."""

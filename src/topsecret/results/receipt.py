@@ -46,7 +46,7 @@ def receipt_lines(release: Release) -> Lines:
             "other answers about the same people add. This receipt may be shown with the list.",
         ),
         ("The list", release.ending + order),
-        ("Missing items", f"{_missing(release)} Missing never means that nobody has it."),
+        ("Missing items", f"{_missing(release)} It does not follow that nobody has it."),
         *([] if release.items else [("Why empty", WHY_EMPTY)]),
         ("Named when", f"{release.threshold}."),
         *_conditions(release),
@@ -86,15 +86,15 @@ def guarantee(epsilon: float, delta: float, adjacency: Adjacency) -> str:
         rounded_up(math.nextafter(math.exp(epsilon), math.inf), 3) if epsilon < 20 else "e^epsilon"
     )
     added = (
-        f"; beyond that, delta adds at most 1 in {_one_in(delta):,} to its probability. This holds "
-        "for each person and each answer"
+        f"; beyond that, delta adds at most 1 in {_one_in(delta):,} to its probability"
         if delta
         else ""
     )
     return (
         f"{without_or_with(epsilon, delta)}: no one person makes any outcome more than {factor} "
-        f"times as likely, or as unlikely (e^epsilon){added}.{_guess(epsilon, delta, adjacency)} "
-        "This is about privacy; it does not say how accurate the list is."
+        f"times as likely, or as unlikely (e^epsilon){added}. This holds for each person, for this "
+        f"one answer; others add to it.{_guess(epsilon, delta, adjacency)} This is about privacy; "
+        "it does not say how accurate the list is."
     )
 
 
@@ -148,8 +148,8 @@ def _missing(release: Release) -> str:
             "was unlucky with the noise."
         )
     return (
-        "an item that is not listed may be rare; it may have too few people to be named "
-        "safely; or it is common, and the noise put others first."
+        "an item that is not listed may rank lower; it may have too few people to be named "
+        "safely; or it belongs on the list, and the noise put others first."
     )
 
 
