@@ -98,6 +98,7 @@ def test_a_version_is_read_from_a_public_table(fresh: Here) -> None:
     def ask(**more: object) -> dict[str, Any]:
         return fresh.answered("bob", f"{VISITS}/ask", QUESTION | more)
 
+    plain = ask(request_id="plain")
     run("CREATE TABLE runs (finished TEXT)")
     run("INSERT INTO runs VALUES ('2026-11-15')")
     place = {"table": "runs", "column": "finished"}
@@ -124,6 +125,23 @@ def test_a_version_is_read_from_a_public_table(fresh: Here) -> None:
     assert fresh.parts.jobs.run(first["id"]) == "answered"
     assert fresh.ended("bob", first["id"])["answer"]["items"] == ["Harbour"]
     assert spent(fresh, "visits") == after
+    # So it is where the job was forgotten, and where it began without a version.
+    with fresh.parts.store.writing() as connection:
+        connection.execute(JOBS.update().where(JOBS.c.request == "monday").values(asked=0.0))
+    assert fresh.parts.jobs.forget(1) == 1
+    assert ask(request_id="monday")["answer"]["items"] == ["Harbour"]
+    with fresh.parts.store.writing() as connection:
+        connection.execute(JOBS.update().where(JOBS.c.request == "plain").values(lost))
+    assert fresh.parts.jobs.run(plain["id"]) == "answered"
+    assert spent(fresh, "visits") == after
+    # Another table with the same value is another version, and so is the value in words.
+    run("CREATE TABLE runs_too (finished TEXT)")
+    run("INSERT INTO runs_too VALUES ('2026-11-15')")
+    for other in ({"version_from": place | {"table": "runs_too"}}, {"version": "2026-11-15"}):
+        assert edit(fresh, VISITS, **other) == 200
+        assert ask()["answer"]["items"] == ["Tower"]
+    assert edit(fresh, VISITS, version_from=place) == 200
+    after = spent(fresh, "visits")
     # What cannot be read is free, and said to owners alone.
     run("DELETE FROM runs")
     failed = ask()

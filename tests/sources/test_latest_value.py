@@ -1,5 +1,6 @@
 """A version is read from a public table: never from the events or a view of them."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -37,8 +38,10 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return found
 
 
-def latest(url: str, table: str, column: str, *, trusted: bool = False) -> str:
-    told = {"private": ["visits", "gone"], "persons": ["who"]}
+def latest(
+    url: str, table: str, column: str, *, trusted: bool = False, elsewhere: Sequence[str] = ()
+) -> str:
+    told = {"private": ["visits", "gone"], "persons": ["who"], "elsewhere": elsewhere}
     return latest_value(url, table, column, trusted=trusted, **told)
 
 
@@ -62,6 +65,8 @@ def test_what_is_made_of_the_events_is_refused(url: str, monkeypatch: pytest.Mon
     for table, column in (("runs", "none"), ("none", "number"), ('runs"; --', "number")):
         with pytest.raises(SourceError):
             latest(url, table, column)
+    with pytest.raises(DataIndependentFailure, match="would be data"):  # of any schema
+        latest(url, "runs", "number", trusted=True, elsewhere=["other.runs"])
     if url.startswith("postgresql"):  # a table that is being filled holds nobody up
         monkeypatch.setattr(module, "SECONDS", 0.05)
         engine = create_engine(url)
@@ -74,3 +79,61 @@ def test_what_is_made_of_the_events_is_refused(url: str, monkeypatch: pytest.Mon
             with pytest.raises(DataIndependentFailure, match="locked"):
                 latest(url, "runs", "number")
         engine.dispose()
+
+
+OWN = {
+    "sqlite": (
+        "CREATE TABLE ticks (id INTEGER PRIMARY KEY AUTOINCREMENT, x TEXT)",
+        "INSERT INTO ticks (x) VALUES ('a')",
+        "CREATE INDEX by_number ON runs (number)",
+        "ANALYZE",
+        "CREATE VIRTUAL TABLE notes USING fts5(body)",
+        "INSERT INTO notes VALUES ('a')",
+        "CREATE VIEW sold AS SELECT seq FROM sqlite_sequence",
+        "CREATE VIEW slow AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c "
+        "WHERE x < 1000000) SELECT x FROM c",
+    ),
+    "postgresql": (
+        "CREATE SEQUENCE tickets",
+        "CREATE VIEW sold AS SELECT last_value AS seq FROM tickets",
+        "CREATE VIEW sizes AS SELECT reltuples FROM pg_catalog.pg_class",
+    ),
+}
+OF_THE_SYSTEM = {
+    "sqlite": (
+        ("sqlite_sequence", "seq"),
+        ("main.SQLITE_sequence", "seq"),
+        ("sqlite_stat1", "stat"),
+        ("notes_content", "id"),
+        ("Notes_docsize", "id"),
+        ("sold", "seq"),
+    ),
+    "postgresql": (
+        ("tickets", "last_value"),
+        ("sold", "seq"),
+        ("sizes", "reltuples"),
+        ("pg_catalog.pg_description", "objsubid"),
+        ("pg_stat_user_tables", "n_tup_ins"),
+        ("information_schema.tables", "table_name"),
+    ),
+}
+
+
+def test_what_the_database_keeps_for_itself_is_refused(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kind = url.partition(":")[0].partition("+")[0]
+    engine = create_engine(url)
+    with engine.begin() as connection:
+        for statement in OWN[kind]:
+            connection.execute(text(statement))
+    engine.dispose()
+    for table, column in OF_THE_SYSTEM[kind]:
+        for trusted in (False, True):
+            with pytest.raises(DataIndependentFailure, match=r"would be data|does not exist"):
+                latest(url, table, column, trusted=trusted)
+    assert latest(url, "runs", "number") == "9"
+    if kind == "sqlite":
+        monkeypatch.setattr(module, "SECONDS", 0.0)
+        with pytest.raises(DataIndependentFailure, match="an end within 0 s"):
+            latest(url, "slow", "x", trusted=True)

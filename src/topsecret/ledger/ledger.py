@@ -299,6 +299,17 @@ class Ledger:
         with self._store.reading() as connection:
             return connection.execute(statements.SAME_REQUEST, key).first() is not None
 
+    def asked(self, dataset: str, analyst: str, request_id: str) -> dict[str, object] | None:
+        """The question of such a request as it was reserved; None where there is none."""
+        key = {"the_dataset": dataset, "the_analyst": analyst, "the_request": request_id}
+        with self._store.reading() as connection:
+            found = connection.execute(statements.SAME_REQUEST, key).mappings().first()
+            if found is None:
+                return None
+            at = (ENTRIES.c.dataset == dataset, ENTRIES.c.position == found["position"])
+            body = connection.execute(select(ENTRIES.c.body).where(*at)).scalar_one()
+        return dict(json.loads(body)["asked"])
+
     def reached(self) -> dict[str, tuple[int, str]]:
         """For each data set: how many entries it has, and the hash of the last."""
         query = select(DATASETS.c.name, DATASETS.c.entries, DATASETS.c.head)

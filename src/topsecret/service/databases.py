@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
 
 from sqlalchemy import exc, make_url
 
@@ -92,6 +94,26 @@ class Databases:
         if name in self._addresses:
             return self._addresses[name]
         raise DataIndependentFailure("the service was started without this data set's database")
+
+    def may_be_one(self, name: str, other: str) -> bool:
+        """Whether two names may lead to one database: they may, unless they are seen not to."""
+        if name == other or not {name, other} <= set(self._addresses):
+            return True
+        one, two = (make_url(self._addresses[each]) for each in (name, other))
+        kinds = {url.get_backend_name().replace("mariadb", "mysql") for url in (one, two)}
+        if len(kinds) > 1:
+            return False
+        named = one.database, two.database
+        if not all(named) or any(str(each).startswith("file:") for each in named):
+            return True
+        if kinds <= {"sqlite", "duckdb"}:
+            paths = [Path(str(each)).resolve() for each in named]
+            with suppress(OSError):
+                return paths[0].samefile(paths[1])
+            return paths[0] == paths[1]
+        # A server has many names, but a database of PostgreSQL one.
+        elsewhere = {"dbname", "service"} & {*one.query, *two.query}
+        return kinds != {"postgresql"} or bool(elsewhere) or named[0] == named[1]
 
     def _schema(self, name: str, table: str | None = None) -> tuple[str, ...]:
         if name not in self._addresses:

@@ -134,13 +134,12 @@ JOBS = Table(
     Column("worker", Text, nullable=False),
     Column("cancelled", Float, nullable=True),
     Column("cause", Text, nullable=True),
-    Column("version", Text, nullable=True),
     UniqueConstraint("user", "dataset", "request", name="one_job_per_request"),
     Index("service_jobs_by_state", "state"),
     Index("service_jobs_by_user", "user", "asked"),
 )
 """Questions and, once they have one, their answers. ``cause`` is for the owners: why the data could
-not be read, in public words; ``version`` is the table's when the question began."""
+not be read, in public words."""
 
 SAVED = Table(
     "service_saved",

@@ -11,7 +11,7 @@ VersionFrom(table='etl_runs', column='finished', trusted=False)
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
@@ -44,17 +44,37 @@ class VersionFrom:
 def version_now(dataset: Dataset, known: Iterable[Dataset], databases: Databases) -> str | None:
     """Which contents of its table a question is about today; it may block.
 
-    No table of events is read, of this data set or of another in the same database.
+    No table of events is read, of this data set or of another in the same database, by whichever
+    name of it. The text holds the place, too, since two tables may count their runs alike, and
+    a line's end, which no version in the owner's words does.
     """
     place = dataset.version_from
     if place is None or dataset.table is None:
         return dataset.version
-    beside = [one for one in known if one.source == dataset.source and one.table is not None]
-    return latest_value(
+    beside = [
+        one
+        for one in known
+        if one.table is not None and databases.may_be_one(one.source, dataset.source)
+    ]
+    latest = latest_value(
         databases.address(dataset.source),
         place.table,
         place.column,
-        private={dataset.table, *(str(one.table) for one in beside)},
+        private={dataset.table}
+        | {str(one.table) for one in beside if one.source == dataset.source},
+        elsewhere={str(one.table) for one in beside if one.source != dataset.source},
         persons={dataset.person, *(one.person for one in beside)},
         trusted=place.trusted,
     )
+    return f"{json.dumps([place.table, place.column])}\n{latest}"
+
+
+def version_asked(question: Mapping[str, object]) -> str | None:
+    """The version in a question as the ledger has it.
+
+    >>> version_asked({"source": {"version": "2026"}}), version_asked({"source": {"version": ""}})
+    ('2026', None)
+    """
+    source = question.get("source")  # a text in topsecret 0.1, which knew no versions of tables
+    version = source.get("version") if isinstance(source, Mapping) else None
+    return str(version) if version else None

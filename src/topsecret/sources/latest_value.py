@@ -13,7 +13,8 @@ from topsecret.errors import DataIndependentFailure, SourceError
 
 LONGEST = 100
 SECONDS = 10.0
-"""How long PostgreSQL may take: a table that somebody has locked must not hold up the caller."""
+"""How long PostgreSQL and SQLite may take: a table that somebody has locked, or a view that never
+ends, must not hold up the caller."""
 
 
 def latest_value(
@@ -23,19 +24,21 @@ def latest_value(
     *,
     private: Collection[str],
     persons: Collection[str],
+    elsewhere: Collection[str] = (),
     trusted: bool = False,
 ) -> str:
     """The largest value of a public table's column, as text.
 
     ``private`` are the tables of events, ``persons`` their columns of persons: a table that is one
-    of them, or a view made of one, is refused always. Other views, and tables with a column of
-    such a name, are refused unless they are ``trusted``. Every failure is one that no row of the
-    events can influence.
+    of them, or a view made of one, is refused always. So are tables of any schema with the name of
+    one that was registered by another address (``elsewhere``), and those that the database keeps
+    for itself. Other views, and tables with a column of a person's name, are refused unless they
+    are ``trusted``. Every failure is one that no row of the events can influence.
     """
     from topsecret.sources.engines.sqlalchemy import SqlSource
 
     try:
-        found = SqlSource(url, table).latest(column, private, persons, trusted, SECONDS)
+        found = SqlSource(url, table).latest(column, private, elsewhere, persons, trusted, SECONDS)
     except DataIndependentFailure:
         raise
     except SourceError:
@@ -44,7 +47,7 @@ def latest_value(
     if not 0 < len(text) <= LONGEST or not text.isprintable():
         raise DataIndependentFailure(
             f"the version cannot be read from {column} of {table}: it needs a row, a column that "
-            f"has a largest value, of at most {LONGEST} printable characters, and nobody who "
-            "keeps the table locked"
+            f"has a largest value, of at most {LONGEST} printable characters, an end within "
+            f"{SECONDS:g} s, and nobody who keeps the table locked"
         )
     return text

@@ -46,6 +46,7 @@ from topsecret.service.pasted_sql import answered_in_sql
 from topsecret.service.problems import Problem
 from topsecret.service.schema import JOBS
 from topsecret.service.shares import refusal
+from topsecret.service.table_versions import version_asked
 
 _AT_ONCE = 100
 """How many jobs one account may have under way."""
@@ -245,7 +246,7 @@ class Jobs:
             if dataset.state is not None and not begun():
                 return _without(REFUSED, dataset.state, not_now(dataset.state))
             if dataset.table is not None:
-                dataset = self._at_version(dataset, row, turn, begun())
+                dataset = self._at_version(dataset, row, turn)
             if asked.query is not None:
                 whose = (row["user"], row["request"])
                 release = answered_in_sql(self._datasets, dataset, asked, ledger, *whose)
@@ -285,8 +286,12 @@ class Jobs:
             )
         except InvalidParameter as error:
             if self._ledger.requested(row["dataset"], row["user"], row["request"]):
-                # A process died after the ledger heard of the end, before it was stored here.
-                words = "This question was cut short. What it may cost stays charged."
+                # A process died after the ledger heard of the end, before it was stored here; or
+                # the data set was pointed to other events since.
+                words = (
+                    "This question was cut short, or its data set is about other events by now. "
+                    "What it may cost stays charged."
+                )
                 return _without(FAILED, "failed", words)
             return _without(REFUSED, "refused", str(error))
         except Closing:
@@ -303,18 +308,14 @@ class Jobs:
             return _without(FAILED, "failed", "The question could not be answered.")
         return _answered(release, row["asked"], dataset.name)
 
-    def _at_version(self, dataset: Dataset, row: RowMapping, turn: Turn, begun: bool) -> Dataset:
+    def _at_version(self, dataset: Dataset, row: RowMapping, turn: Turn) -> Dataset:
         """The data set with its table's version, which stays what it was when a question began."""
-        if begun:
-            kept = row["version"]
-            return replace(dataset, version=dataset.version if kept is None else kept)
+        begun = self._ledger.asked(dataset.name, row["user"], row["request"])
+        if begun is not None:  # also where the job was forgotten since
+            return replace(dataset, version=version_asked(begun))
         if dataset.version_from is not None:
             with turn.aside():
                 dataset = self._datasets.at_its_version(dataset)
-        if dataset.version is not None:
-            kept_now = update(JOBS).where(JOBS.c.id == row["id"]).values(version=dataset.version)
-            with self._store.writing() as connection:
-                connection.execute(kept_now)
         return dataset
 
     def _seen(self, row: RowMapping) -> Job:

@@ -79,9 +79,13 @@ class Turn(SettlementTime):
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """Wait for something public, in nobody's way."""
+        """Wait for something public, in nobody's way; the time limit runs."""
         self._leave()
-        yield
+        self._counted_since = monotonic()
+        try:
+            yield
+        finally:
+            self._counted_since = None
         self._take(self._turns.preparing)
 
     def reading(self) -> None:

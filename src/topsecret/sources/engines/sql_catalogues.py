@@ -104,6 +104,25 @@ def partitions(connection: Connection, name: Name) -> set[Name]:
     return {(str(schema), str(table)) for schema, table in rows}
 
 
+def usable_schemas(connection: Connection) -> list[str]:
+    """The schemas of PostgreSQL in which this user may look up names: others are an error."""
+    query = "SELECT nspname FROM pg_catalog.pg_namespace WHERE has_schema_privilege(oid, 'USAGE')"
+    return [str(row[0]) for row in connection.execute(text(query))]
+
+
+def is_shadow(connection: Connection, name: Name) -> bool:
+    """Whether a table of SQLite may belong to a virtual table, whose rows it keeps.
+
+    By its name, as SQLite has it: ``PRAGMA table_list`` knows those of loaded modules alone.
+    """
+    query = f"SELECT name, sql FROM {quoted((*name[:-1], 'sqlite_master'))} WHERE type = 'table'"
+    return any(
+        name[-1].casefold().startswith(f"{table}_".casefold())
+        for table, sql in connection.exec_driver_sql(query)
+        if " ".join(str(sql).split()).casefold().startswith("create virtual")
+    )
+
+
 def _letter(kind: Any) -> str:
     """A value of PostgreSQL's type "char", which some drivers return as bytes."""
     return kind.decode() if isinstance(kind, bytes) else str(kind)

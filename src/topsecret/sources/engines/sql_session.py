@@ -26,7 +26,12 @@ from topsecret.sources.domains.domain import Column, FileColumn
 from topsecret.sources.engines import sqlite
 from topsecret.sources.engines.duckdb import private_domain
 from topsecret.sources.engines.settings import POSTGRES_PATH
-from topsecret.sources.engines.sql_catalogues import catalogue_of, partitions
+from topsecret.sources.engines.sql_catalogues import (
+    catalogue_of,
+    is_shadow,
+    partitions,
+    usable_schemas,
+)
 from topsecret.sources.engines.sql_settings import path_of, raw
 from topsecret.sources.engines.sql_types import columns_of
 from topsecret.sources.engines.table_names import check_columns, table_parts
@@ -118,6 +123,7 @@ class SqlSession:
         parts: tuple[str, ...],
         column: str,
         private: Collection[str],
+        elsewhere: Collection[str],
         persons: Collection[str],
         trusted: bool,
     ) -> exp.Expression:
@@ -126,7 +132,13 @@ class SqlSession:
         found, name = self._stored[parts], ".".join(parts)
 
         def tables() -> set[tuple[str, ...]]:
-            events = (self._catalogue.find(table_parts(one), None) for one in private)
+            names = [table_parts(one) for one in private]
+            # Another address may have another default schema.
+            last = {table_parts(one)[-1] for one in elsewhere}
+            names += [
+                (schema, one) for schema in (self._schemas_read() if last else ()) for one in last
+            ]
+            events = (self._catalogue.find(one, None) for one in names)
             kept = [one for one in events if one is not None]
             held = {name for one in kept for name in self._tables_of(one)}
             if self.dialect == "postgres":
@@ -134,10 +146,17 @@ class SqlSession:
             return held
 
         events = self._asked(tables)
-        if self._asked(lambda: self._tables_of(found)) & events:
+        read = self._asked(lambda: self._tables_of(found))
+        if read & events:
             raise DataIndependentFailure(
                 f"{name} is a table of events, or made of one: a version that is read from it "
                 "would be data; name a table that the job which fills the events writes to"
+            )
+        if self._asked(lambda: any(self._is_the_systems(one) for one in read)):
+            raise DataIndependentFailure(
+                f"{name} is one of the database's own tables, or made of one, which the events "
+                "move: a version that is read from it would be data; name a table that is listed "
+                "among those that can be registered"
             )
         of_persons = {one.casefold() for one in persons} & {one.casefold() for one in schema}
         if not trusted and (found.definition is not None or found.refused or of_persons):
@@ -148,8 +167,27 @@ class SqlSession:
         return relation
 
     def _tables_of(self, one: Stored) -> frozenset[tuple[str, ...]]:
-        """A table, or a view and all tables that it reads."""
-        return base_tables(one, self._catalogue, self.dialect) | {one.name}
+        """A table, or a view and all tables that it reads, with their schemas."""
+        found = base_tables(one, self._catalogue, self.dialect) | {one.name}
+        usual = sqlalchemy.inspect(self._connection).default_schema_name
+        return frozenset(name if len(name) > 1 else (str(usual), *name) for name in found)
+
+    def _is_the_systems(self, name: tuple[str, ...]) -> bool:
+        """Whether a table is kept by the database itself, from counts to copies of the rows."""
+        schema, last = ".".join(name[:-1]), name[-1]
+        if schema.casefold() in SYSTEM | {"system", "pg_toast"}:
+            return True
+        if last.casefold().startswith(("sqlite_", "duckdb_")):
+            return True
+        if self.dialect == "sqlite" and is_shadow(self._connection, name):
+            return True
+        return last not in self._listed(sqlalchemy.inspect(self._connection), schema)
+
+    def _schemas_read(self) -> list[str]:
+        """The schemas whose tables this user may look up."""
+        if self.dialect == "postgres":
+            return usable_schemas(self._connection)
+        return list(sqlalchemy.inspect(self._connection).get_schema_names())
 
     def upload(self, rows: Sequence[tuple[Any, ...]], names: Sequence[str]) -> exp.Expression:
         """The rows as part of the statement."""
@@ -258,15 +296,19 @@ class SqlSession:
             for schema in inspector.get_schema_names():
                 if schema in SYSTEM or "." in schema:
                     continue
-                names = [*inspector.get_table_names(schema), *inspector.get_view_names(schema)]
-                if self.dialect == "postgres":
-                    names += inspector.get_materialized_view_names(schema)
                 ahead = "" if schema == usual else f"{schema}."
+                names = self._listed(inspector, schema)
                 found |= {f"{ahead}{name}" for name in names if "." not in name}
             return tuple(sorted(found))
         except (exc.SQLAlchemyError, OSError):
             pass
         raise DataIndependentFailure("the database's tables cannot be listed; check the user")
+
+    def _listed(self, inspector: sqlalchemy.Inspector, schema: str) -> list[str]:
+        names = [*inspector.get_table_names(schema), *inspector.get_view_names(schema)]
+        if self.dialect == "postgres":
+            names += inspector.get_materialized_view_names(schema)
+        return names
 
     def table(self, parts: tuple[str, ...], columns: Sequence[str]) -> Relation:
         """A table or view by its full name, with what its columns hold."""

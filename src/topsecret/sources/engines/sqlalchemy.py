@@ -33,7 +33,7 @@ try:
     from sqlalchemy.engine import Engine as Database
 
     from topsecret.sources.engines.sql_session import SqlSession
-    from topsecret.sources.engines.sql_settings import hardened, may_keep, softened
+    from topsecret.sources.engines.sql_settings import hardened, may_keep, raw, softened
 except ImportError:
     raise MissingExtra(
         "a database needs SQLAlchemy; install it with: pip install 'topsecret[postgres]'"
@@ -142,16 +142,19 @@ class SqlSource:
         self,
         column: str,
         private: Collection[str],
+        elsewhere: Collection[str],
         persons: Collection[str],
         trusted: bool,
         seconds: float,
     ) -> object:
         """The largest value of a column of a public table (``sources.latest_value``)."""
-        with self._opened() as session:
+        with self._opened() as session, contextlib.ExitStack() as limited:
+            if self._dialect == "sqlite":
+                limited.enter_context(sqlite.within(raw(session.connection), seconds))
             if self._dialect == "postgres":
                 timeout = f"SET LOCAL statement_timeout = {int(1000 * seconds)}"
                 session.connection.exec_driver_sql(timeout)
-            relation = session.public(self._parts, column, private, persons, trusted)
+            relation = session.public(self._parts, column, private, elsewhere, persons, trusted)
             rows = session.run(
                 exp.select(exp.Max(this=exp.column(column, quoted=True))).from_(relation)
             )

@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 from topsecret.errors import DataIndependentFailure
@@ -54,6 +55,17 @@ def reading(raw: Any) -> Iterator[None]:
         yield
     finally:
         raw.text_factory = usual
+
+
+@contextmanager
+def within(raw: Any, seconds: float) -> Iterator[None]:
+    """While this lasts, statements fail that have not ended after so many seconds."""
+    deadline = monotonic() + seconds
+    raw.set_progress_handler(lambda: monotonic() > deadline, 10_000)
+    try:
+        yield
+    finally:
+        raw.set_progress_handler(None, 0)
 
 
 def name_of(text: bytes) -> str:
