@@ -237,7 +237,8 @@ def test_nobody_arrives_twice(scores, k, scale, noise):
 
 
 def test_secret_objects_show_nothing():
-    assert "987" not in repr(ScoreGroups(np.array([987])))
+    secret = 987_654_321_987_654_321  # longer than the address that a repr shows
+    assert str(secret) not in repr(ScoreGroups(np.array([secret])))
 
 
 def test_a_long_list_of_many_groups_is_drawn_on_both_sides_of_every_threshold(monkeypatch):

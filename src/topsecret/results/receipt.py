@@ -170,7 +170,7 @@ def _conditions(release: Release) -> list[tuple[str, str]]:
         )
     lines += [("Clipped", f"{release.clipping}.")] if release.clipping else []
     lines += [("Assumes", f"{said}.") for said in release.assumes]
-    if release.counts is not None:
+    if release.counts:
         together = "" if release.intervals is None else release.intervals.together
         lines.append(
             (

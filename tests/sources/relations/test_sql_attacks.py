@@ -11,6 +11,7 @@ import psycopg
 import pytest
 
 import topsecret
+from topsecret.errors import InvalidParameter
 from topsecret.questions.sql import explain
 from topsecret.results.release import Release
 from topsecret.sources.relations.open_query import open_query
@@ -269,6 +270,36 @@ def test_ties_under_a_limit_of_public_rows(tmp_path: Path) -> None:
         )
         seen.add(str(sorted(counts(query, source, file).items())))
     assert seen == {"[('a', 1), ('b', 1)]"}
+
+
+def test_what_people_have_of_a_public_table_is_not_public(tmp_path: Path) -> None:
+    file = PrivacyFile.parse('[tables.visits]\nperson = "who"\n[tables.shops]\npublic = true')
+    source = on_duckdb(
+        tmp_path,
+        "CREATE TABLE visits(who INTEGER, place TEXT); CREATE TABLE shops(id TEXT); "
+        "INSERT INTO visits VALUES (1, 'a'); INSERT INTO shops VALUES ('a'), ('b')",
+    )
+    joined = "FROM visits v JOIN shops s ON s.id = v.place"
+    of_shops = f"SELECT s.id, COUNT(DISTINCT v.who) AS n {joined} GROUP BY s.id" + END
+    of_visits = (
+        f"SELECT t.id, COUNT(DISTINCT t.who) AS n FROM (SELECT v.who, s.id {joined}) t GROUP BY "
+        "t.id" + END
+    )
+    assert open_query(of_shops, source, privacy=file)[1].domain is not None
+    assert open_query(of_visits, source, privacy=file)[1].domain is None
+    assert refused(of_visits.replace("DESC", "ASC"), source, file).reason == "smallest"
+
+
+def test_a_file_is_one_table_whatever_it_is_called(tmp_path: Path) -> None:
+    events = tmp_path / "events.csv"
+    events.write_text("who,place\n1,a\n")
+    file = PrivacyFile.parse('[tables.ev]\nperson = "who"\n[tables.places]\npublic = true')
+    query = (
+        "SELECT p.place, COUNT(DISTINCT e.who) AS n FROM ev e JOIN places p ON p.place = e.place "
+        "GROUP BY p.place" + END
+    )
+    with pytest.raises(InvalidParameter, match="one table; this one reads ev, places"):
+        open_query(query, events, privacy=file)
 
 
 def test_the_filter_of_a_materialised_view_is_read_not_its_rows(postgres_url: str) -> None:

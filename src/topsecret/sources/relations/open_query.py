@@ -53,8 +53,10 @@ def open_query(
     holder = person if file is None else file.person
     opened = catalogue_of(database) if not columns else _one_frame(database, columns, holder or "")
     with opened as catalogue:
-        if file is None:
+        if file is None or isinstance(catalogue, _AnyName):
+            # One table under two names would be its own public table.
             named = _only_table(text, dialect or catalogue.dialect)
+        if file is None:
             file = PrivacyFile.of_one_table(named, person or "")
         seen = catalogue if only is None else SomeColumns(catalogue, frozenset(only))
         asked = read(text, file, seen, dialect or "", bounded=bounded)
@@ -183,7 +185,7 @@ def _only_table(text: str, dialect: str) -> str:
     }
     if len(names) != 1:
         raise InvalidParameter(
-            f"person= serves a query of one table; this one reads {', '.join(sorted(names))}: "
-            "write a privacy file and pass privacy="
+            "person=, files and data frames serve a query of one table; this one reads "
+            f"{', '.join(sorted(names))}: put them into a database and pass privacy="
         )
     return names.pop()

@@ -311,6 +311,8 @@ class _Reading:
         if len(sources) != 1 or len(found) != len(items):
             return None
         (source,) = sources.values()
+        if source.relation.private:  # what people have of a public table is theirs
+            return None
         alone = Scope(scope.dialect)
         alone.sources.append(source)
         expressions = Expressions(alone)
