@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from topsecret.sources.relations import aggregates, conditions, from_clause, select_list, tables
 from topsecret.sources.relations.ranked_query import read
+from topsecret.sources.relations.refusal import QueryRefused
 from topsecret.sources.relations.relation import Names, RelationColumn
 from topsecret.sources.sql.dialects import as_text
 from topsecret.sources.sql.operand_types import Typed
@@ -121,3 +122,19 @@ def test_public_rows_are_numbered_and_never_cut_by_the_engine() -> None:
     asked = read(query, FILE, catalogue("duckdb", unique=True), "duckdb", bounded=True)
     assert asked.rows.find(exp.RowNumber) is not None
     assert asked.rows.find(exp.Limit) is None
+
+
+def test_public_rows_are_sorted_by_the_column_that_was_meant() -> None:
+    """Not by another one that was given its name in the list."""
+    query = (
+        "SELECT place, COUNT(DISTINCT user_id) AS n FROM checkins WHERE place IN (SELECT city FROM "
+        "(SELECT a.id AS city, a.city AS z FROM venues a ORDER BY a.city LIMIT 1) v) GROUP BY "
+        "place ORDER BY n DESC LIMIT 3"
+    )
+    known = catalogue("duckdb", unique=True)
+    asked = read(query, FILE, known, "duckdb", bounded=True)
+    window = asked.rows.find(exp.Window)
+    assert window is not None
+    assert window.args["order"].expressions[0].find(exp.Column).name == "c2"
+    with pytest.raises(QueryRefused, match="put it into the list"):
+        read(query.replace("a.city AS z", "1 AS z"), FILE, known, "duckdb", bounded=True)

@@ -44,7 +44,7 @@ def first_rows(node: exp.Select, relation: Relation, names: Names, dialect: str)
     alias, cut = names.alias(), names.alias()
     keys = [
         exp.Ordered(
-            this=_shown(one.this, relation).at(alias, dialect),
+            this=_shown(one.this, node, relation).at(alias, dialect),
             desc=bool(one.args.get("desc")),
             nulls_first=bool(one.args.get("nulls_first")),
         )
@@ -65,9 +65,15 @@ def first_rows(node: exp.Select, relation: Relation, names: Names, dialect: str)
     return Relation(select.where(first), relation.columns, private=False)
 
 
-def _shown(key: Any, relation: Relation) -> RelationColumn:
+def _shown(key: Any, node: exp.Select, relation: Relation) -> RelationColumn:
     """The column of the list that an ORDER BY names."""
     plain = key.unnest()
+    if isinstance(plain, exp.Column) and plain.table:  # not one that was given the same name
+        listed = [one.unalias() for one in node.expressions]
+        places = [place for place, one in enumerate(listed) if one == plain]
+        if places and len(listed) == len(relation.columns):
+            return relation.columns[places[0]]
+        raise QueryRefused("limit", f"ORDER BY {quoted(key)} beside LIMIT: put it into the list")
     if isinstance(plain, exp.Literal) and not plain.is_string and plain.this.isdigit():
         place = int(plain.this)
         if 1 <= place <= len(relation.columns):
