@@ -66,7 +66,8 @@ VIEWS: list[tuple[str, tuple[str, ...], str]] = [
     ("SELECT u, unnest(['a', p]) AS p FROM ev", ("duckdb",), "EXPLODE"),
     ("SELECT 'u' AS u, 'p' AS p FROM range(3)", ("duckdb",), "(0, 3)"),
     ("SELECT u, p FROM ev GROUP BY u", ("sqlite",), "any row of its group"),
-    ("SELECT u, p || '!' AS p FROM ev", ALL, ""),
+    ("SELECT u, p || '!' AS p FROM ev", ALL, "may make a text that is too long"),
+    ("SELECT u, substr(p, 1, 9) || '!' AS p FROM ev", ALL, ""),
     ("SELECT u, p FROM (SELECT u, p, n AS m FROM ev) AS t WHERE m > 1", ALL, ""),
     ("SELECT u, coalesce(p, 'none') AS p FROM ev WHERE nullif(n, 3) >= 1", ALL, ""),
     # DuckDB would make a number, or a truth value, of every row.
@@ -164,7 +165,7 @@ def test_grouping_by_a_collation_merges_persons(make: Any, engine: str) -> None:
         "CREATE VIEW w AS SELECT u, p FROM ev",
     ]
     source = make(engine, made)
-    with pytest.raises(DataIndependentFailure, match="take two persons for one"):
+    with pytest.raises(DataIndependentFailure, match="values of u for one that are not identical"):
         source("v").leading_counts(QUERY)
     assert source("w").leading_counts(QUERY) == [("tea", 2)]
 
