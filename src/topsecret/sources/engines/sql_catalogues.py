@@ -38,9 +38,8 @@ JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 """
 _POSTGRES_PATH = "SELECT pg_catalog.current_setting('search_path')"
 _POSTGRES_COLUMNS = """
-SELECT a.attname, t.typname, t.typnamespace = CAST('pg_catalog' AS regnamespace), c.collname,
-       c.collnamespace = CAST('pg_catalog' AS regnamespace), c.collisdeterministic,
-       pg_catalog.format_type(a.atttypid, NULL)
+SELECT a.attname, t.typname, t.typnamespace = CAST('pg_catalog' AS regnamespace),
+       a.attcollation, c.collisdeterministic, pg_catalog.format_type(a.atttypid, NULL)
 FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
 LEFT JOIN pg_catalog.pg_collation c ON c.oid = a.attcollation
 WHERE a.attrelid = pg_catalog.to_regclass(CAST(:name AS text)) AND a.attnum > 0
@@ -57,6 +56,9 @@ POSTGRES_SORTS: dict[str, Sort] = {
     "numeric": "decimal",
     "uuid": f"{EXACT}uuid",
 }
+DEFAULT_COLLATION = 100
+"""The number of the database's own, which is deterministic."""
+
 SYSTEM = {"information_schema", "pg_catalog", "pg_toast"}
 
 
@@ -126,18 +128,13 @@ class PostgresCatalogue:
 
 
 def _postgres_sort(
-    name: str,
-    own: bool,
-    collation: str | None,
-    own_collation: bool | None,
-    deterministic: bool | None,
-    full: str,
+    name: str, own: bool, collation: int, deterministic: bool | None, full: str
 ) -> Sort:
     """What a column holds. Two collations in one expression fail, on the first row."""
     sort = POSTGRES_SORTS.get(str(name)) if own else None
-    if sort != "text" or (collation == "default" and own_collation):
+    if sort != "text" or collation == DEFAULT_COLLATION:
         return sort or f"type {full}"
-    return f"{EXACT if deterministic else 'type '}text COLLATE {'pg_catalog' if own_collation else ''}.{collation}"
+    return f"{EXACT if deterministic else 'type '}text COLLATE {collation}"
 
 
 def partitions(connection: Connection, name: Name) -> set[Name]:

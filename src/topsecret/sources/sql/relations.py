@@ -28,14 +28,19 @@ from sqlglot.errors import SqlglotError
 from topsecret.errors import DataIndependentFailure, InvalidParameter
 from topsecret.sources.sql.expressions import shown
 from topsecret.sources.sql.view_columns import (
+    AGGREGATES,
     Column,
     Columns,
     Sort,
+    counts_rows,
+    is_aggregate,
     is_identical,
+    is_of_group,
+    is_same,
     is_sorted,
     merged,
 )
-from topsecret.sources.sql.view_expressions import AGGREGATES, Judge, counts_rows
+from topsecret.sources.sql.view_expressions import Judge
 
 Name = tuple[str, ...]
 
@@ -220,7 +225,7 @@ class _Analysis:
         if keys is not None:
             clause = f"{_clause(group)} without the person"
             held = [
-                one if any(_same(key, value) for key in keys) else replace(one, mixed=clause)
+                one if any(is_same(key, value) for key in keys) else replace(one, mixed=clause)
                 for one, (_, value) in zip(held, listed, strict=True)
             ]
         if distinct is not None:
@@ -265,7 +270,7 @@ class _Analysis:
             self._identical(_clause(group), [Column(_clause(key), rows.check(key))], scope)
             keys.append(key)
         for _, part in listed:
-            if not _is_of_group(part, keys):
+            if not is_of_group(part, keys):
                 raise refused(scope.start, _clause(part), "is of any row of its group")
         return keys
 
@@ -293,7 +298,7 @@ class _Analysis:
             if isinstance(node, exp.Query | exp.Subquery | exp.Exists | exp.Window):
                 raise _mixes(scope.start, _clause(node))
             known = aggregates and (isinstance(node, AGGREGATES) or counts_rows(node))
-            if _is_aggregate(node) and not known:
+            if is_aggregate(node) and not known:
                 raise _mixes(scope.start, _clause(node))
 
 
@@ -380,26 +385,6 @@ def _order(node: Any) -> list[Any]:
 
 def _name(node: Any) -> str:
     return str(node.name).casefold()
-
-
-def _same(one: exp.Expression, other: exp.Expression) -> bool:
-    """Whether both are one column, however qualified, or the same expression."""
-    if isinstance(one, exp.Column) and isinstance(other, exp.Column):
-        return one.name.casefold() == other.name.casefold()
-    return one == other
-
-
-def _is_aggregate(node: exp.Expression) -> bool:
-    return isinstance(node, exp.AggFunc) or counts_rows(node)
-
-
-def _is_of_group(part: exp.Expression, keys: Sequence[exp.Expression]) -> bool:
-    """Whether a value is the same for a whole group: of its keys, or an aggregate."""
-    if _is_aggregate(part) or any(_same(key, part) for key in keys):
-        return True
-    if isinstance(part, exp.Column | exp.Star):
-        return False
-    return all(_is_of_group(child, keys) for child in part.iter_expressions())
 
 
 def _clause(node: Any) -> str:

@@ -1,8 +1,12 @@
-"""What the columns of a view hold, and which of them may be the person."""
+"""What the columns of a view hold, which may be the person, and what is one for a group."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
+
+from sqlglot import exp
 
 Sort = str
 """What a column holds: a kind of KINDS, ``float``, ``decimal`` (of any digits), ``any`` (SQLite),
@@ -14,6 +18,9 @@ KINDS = {"text", "integer", "boolean", "date", "timestamp"}
 
 EXACT = "exact "
 MOMENT = f"{EXACT}time with a zone"
+
+AGGREGATES = (exp.Count, exp.Min, exp.Max)
+"""Of one person's rows, in any order: the same value, if equal values are identical."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,3 +64,29 @@ def merged(one: Sort, other: Sort, dialect: str) -> Sort | None:
     if dialect == "sqlite":
         return "other" if "other" in both else "any"
     return "float" if both == {"integer", "float"} else None
+
+
+def is_same(one: exp.Expression, other: exp.Expression) -> bool:
+    """Whether both are one column, however qualified, or the same expression."""
+    if isinstance(one, exp.Column) and isinstance(other, exp.Column):
+        return one.name.casefold() == other.name.casefold()
+    return one == other
+
+
+def is_aggregate(node: exp.Expression) -> bool:
+    """Whether it is a value of several rows."""
+    return isinstance(node, exp.AggFunc) or counts_rows(node)
+
+
+def is_of_group(part: exp.Expression, keys: Sequence[exp.Expression]) -> bool:
+    """Whether a value is the same for a whole group: of its keys, or an aggregate."""
+    if is_aggregate(part) or any(is_same(key, part) for key in keys):
+        return True
+    if isinstance(part, exp.Column | exp.Star):
+        return False
+    return all(is_of_group(child, keys) for child in part.iter_expressions())
+
+
+def counts_rows(node: Any) -> bool:
+    """DuckDB's own name for COUNT(*)."""
+    return isinstance(node, exp.Anonymous) and node.name.upper() == "COUNT_STAR"

@@ -18,7 +18,7 @@ from sqlglot import exp
 from topsecret.errors import InvalidParameter
 from topsecret.sources.sql.expressions import COMPARISONS, shown
 from topsecret.sources.sql.safe_expressions import CASTS, FARTHEST, LONGEST_JOINED, TRIED
-from topsecret.sources.sql.view_columns import EXACT, KINDS, MOMENT, Sort, is_identical
+from topsecret.sources.sql.view_columns import EXACT, KINDS, MOMENT, Sort, counts_rows, is_identical
 
 LARGEST_INTEGER = 2**63 - 1
 MOST_DIGITS = 15
@@ -35,9 +35,6 @@ INTEGERS = {
 WIDE = {exp.DataType.Type.DOUBLE, exp.DataType.Type.FLOAT, exp.DataType.Type.DECIMAL}
 SHORT = KINDS - {"text"} | {"float", "number", "null"}
 """Kinds whose texts are short."""
-
-AGGREGATES = (exp.Count, exp.Min, exp.Max)
-"""Of one person's rows, in any order: the same value, if equal values are identical."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,11 +362,6 @@ def _is_dated(part: Part, kind: str) -> bool:
 
 def _fits(number: Decimal) -> bool:
     return abs(number) <= LARGEST_INTEGER and number == number.to_integral_value()
-
-
-def counts_rows(node: Any) -> bool:
-    """DuckDB's own name for COUNT(*)."""
-    return isinstance(node, exp.Anonymous) and node.name.upper() == "COUNT_STAR"
 
 
 def _only(node: Any, *names: str) -> None:
