@@ -199,6 +199,8 @@ def test_no_row_decides_whether_a_view_fails(
 ) -> None:
     """The engine fails on the row, so that the view is refused whether it is there or not."""
     table = [
+        "DROP VIEW IF EXISTS v",
+        "DROP TABLE IF EXISTS ev",
         f"CREATE TABLE ev (u TEXT, a {a}, b {b})",
         f"CREATE VIEW v AS SELECT u, {expression} AS p FROM ev",
     ]
@@ -206,7 +208,7 @@ def test_no_row_decides_whether_a_view_fails(
         source = make(engine, [*table, *more])
         with pytest.raises(DataIndependentFailure, match="may fail on one person's row"):
             source("v").leading_counts(QUERY)
-    with pytest.raises(SourceError, match="could not be counted|failed"):
+    with pytest.raises(SourceError, match=r"could not|failed"):
         source("v", trust_view=True).leading_counts(QUERY)
 
 
@@ -270,7 +272,7 @@ def test_what_postgresql_knows_beside_views(make: Any, postgres: sqlalchemy.Engi
             "CREATE VIEW small AS SELECT u, lower(p) AS p FROM ev",
             "CREATE TABLE moments (u TEXT, p TEXT, at TIMESTAMPTZ, c FLOAT8, d NUMERIC(9, 2))",
             "CREATE VIEW recent AS SELECT u, p FROM moments WHERE at >= '2024-05-01 00:00:00+00' "
-            "AND c > 1.5 AND d < -1 AND p NOT IN ('a', 'b') AND p NOT LIKE 'x%' ORDER BY at",
+            "AND c > 1.5 AND d < -1 AND p NOT IN ('a', 'b') AND p NOT LIKE 'x%%' ORDER BY at",
         ],
     )
     assert source("m").leading_counts(QUERY) == [("tea", 2), ("milk", 1)]

@@ -101,7 +101,7 @@ class DuckCatalogue:
 
 def _columns(held: Iterable[tuple[str, str]], collated: bool) -> tuple[tuple[str, Sort], ...]:
     """The columns of a table; which of them has the collation is not looked for."""
-    sorts = SORTS | ({"VARCHAR": "other"} if collated else {})
+    sorts = SORTS | ({"VARCHAR": "type VARCHAR COLLATE"} if collated else {})
     return tuple((name, sorts.get(kind, f"type {kind}")) for name, kind in held)
 
 

@@ -36,7 +36,7 @@ WITH RECURSIVE kin(oid) AS (
 SELECT n.nspname, c.relname FROM kin k JOIN pg_catalog.pg_class c ON c.oid = k.oid
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 """
-_POSTGRES_PATH = "SELECT pg_catalog.current_setting('search_path')"
+_POSTGRES_SET_PATH = "SELECT pg_catalog.set_config('search_path', CAST(:path AS text), true)"
 _POSTGRES_COLUMNS = """
 SELECT a.attname, t.typname, t.typnamespace = CAST('pg_catalog' AS regnamespace),
        a.attcollation, c.collisdeterministic, pg_catalog.format_type(a.atttypid, NULL)
@@ -119,11 +119,14 @@ class PostgresCatalogue:
 
         Else ``lower(p)`` might be one of theirs.
         """
-        before = self._connection.execute(text(_POSTGRES_PATH)).scalar()
-        self._connection.exec_driver_sql(f"SET LOCAL search_path = {POSTGRES_PATH}")
-        query = text("SELECT pg_catalog.pg_get_viewdef(CAST(:view AS oid))")
-        definition = self._connection.execute(query, {"view": view}).scalar()
-        self._connection.exec_driver_sql(f"SET LOCAL search_path = {before}")
+
+        def ask(query: str, **given: Any) -> Any:
+            return self._connection.execute(text(query), given).scalar()
+
+        before = ask("SELECT pg_catalog.current_setting('search_path')")
+        ask(_POSTGRES_SET_PATH, path=POSTGRES_PATH)
+        definition = ask("SELECT pg_catalog.pg_get_viewdef(CAST(:view AS oid))", view=view)
+        ask(_POSTGRES_SET_PATH, path=before)
         return str(definition)
 
 

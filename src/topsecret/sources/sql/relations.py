@@ -224,16 +224,13 @@ class _Analysis:
                 raise refused(scope.start, f"ORDER BY {_clause(key)}", "may fail on a row")
         if keys is not None:
             clause = f"{_clause(group)} without the person"
-            held = [
-                one if any(is_same(key, value) for key in keys) else replace(one, mixed=clause)
-                for one, (_, value) in zip(held, listed, strict=True)
-            ]
+            for place, (_, value) in enumerate(listed):
+                if not any(is_same(key, value) for key in keys):
+                    held[place] = replace(held[place], mixed=clause)
         if distinct is not None:
             self._identical("DISTINCT", held, scope)
-            held = [
-                one if value.find(exp.Column) else replace(one, mixed=one.mixed or NOBODY)
-                for one, (_, value) in zip(held, listed, strict=True)
-            ]
+            made = zip(held, listed, strict=True)
+            held = [o if v.find(exp.Column) else replace(o, mixed=NOBODY) for o, (_, v) in made]
         return tuple(held)
 
     def _listed(
@@ -308,9 +305,8 @@ class _Rows:
     def __init__(self, inner: Columns, alias: str, dialect: str, scope: _Scope) -> None:
         self._columns: dict[str, Column] = {}
         for one in inner:
-            twice = one.name in self._columns
-            known = Column(one.name, "other", "a name of two columns") if twice else one
-            self._columns[one.name] = known
+            twice = Column(one.name, "other", "a name of two columns")
+            self._columns[one.name] = twice if one.name in self._columns else one
         sorts = {name: one.sort for name, one in self._columns.items()}
         self._judge = Judge(sorts, dialect)
         self._alias = alias.casefold()

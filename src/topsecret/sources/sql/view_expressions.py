@@ -288,7 +288,7 @@ class Judge:
             return ("integer" if whole else "other") if numbers else "null"
         if len(sorts) == 1:
             (sort,) = sorts
-            short = all(len(number.as_tuple().digits) <= MOST_DIGITS for number in numbers)
+            short = all(_is_short_number(number) for number in numbers)
             beside = sort == "float" or (sort == "decimal" and self._dialect == "postgres")
             if (whole and sort == "integer") or (short and beside):
                 return sort
@@ -361,7 +361,16 @@ def _is_dated(part: Part, kind: str) -> bool:
 
 
 def _fits(number: Decimal) -> bool:
-    return abs(number) <= LARGEST_INTEGER and number == number.to_integral_value()
+    """A whole number of 64 bits, written as one: 1.000 makes decimals of what it stands beside.
+
+    >>> _fits(Decimal("5")), _fits(Decimal("5.0")), _fits(Decimal(2) ** 63)
+    (True, False, False)
+    """
+    return abs(number) <= LARGEST_INTEGER and int(number.as_tuple().exponent) >= 0
+
+
+def _is_short_number(number: Decimal) -> bool:
+    return len(number.as_tuple().digits) <= MOST_DIGITS and abs(number.adjusted()) <= MOST_DIGITS
 
 
 def _only(node: Any, *names: str) -> None:
