@@ -54,7 +54,7 @@ def test_what_a_plan_may_be(spark: SparkSession, events: DataFrame) -> None:
         "run to run": events.filter(f.rand() < 0.5),
         "sub-query": spark.sql("SELECT u, p FROM ev WHERE n = (SELECT max(n) FROM ev)"),
         "Window": spark.sql("SELECT u, first(p) OVER (ORDER BY n) AS p FROM ev"),
-        "Distinct may take": events.select("u", "p", events.n.cast("double")).distinct(),
+        "Deduplicate may take": events.select("u", "p", events.n.cast("double")).distinct(),
         "Max may take": events.groupBy("u").agg(f.max(events.n.cast("float")).alias("p")),
         "CollectList": events.groupBy("u").agg(f.collect_list("p").cast("string").alias("p")),
     }
