@@ -54,6 +54,8 @@ def test_what_a_plan_may_be(spark: SparkSession, events: DataFrame) -> None:
         "run to run": events.filter(f.rand() < 0.5),
         "sub-query": spark.sql("SELECT u, p FROM ev WHERE n = (SELECT max(n) FROM ev)"),
         "Window": spark.sql("SELECT u, first(p) OVER (ORDER BY n) AS p FROM ev"),
+        "Deduplicate may take": events.select("u", "p", events.n.cast("double")).distinct(),
+        "Max may take": events.groupBy("u").agg(f.max(events.n.cast("float")).alias("p")),
         "CollectList": events.groupBy("u").agg(f.collect_list("p").cast("string").alias("p")),
     }
     for clause, frame in refused.items():

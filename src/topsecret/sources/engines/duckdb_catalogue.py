@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 from topsecret.errors import DataIndependentFailure
-from topsecret.sources.engines.duckdb import kinds
 from topsecret.sources.sql.relations import Name, Stored
+from topsecret.sources.sql.view_columns import EXACT, MOMENT, Sort
 
 OWN = "duckdb"
 """The type of databases whose tables are DuckDB's own: of others a table may be a view."""
 
 
-IDENTICAL = re.compile(r"VARCHAR|BOOLEAN|U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|DATE|TIMESTAMP|UUID")
-"""Types whose equal values are identical, without a collation."""
+SORTS: dict[str, Sort] = {
+    "VARCHAR": "text",
+    "BOOLEAN": "boolean",
+    **dict.fromkeys(("TINYINT", "SMALLINT", "INTEGER", "BIGINT"), "integer"),
+    **dict.fromkeys(("UTINYINT", "USMALLINT", "UINTEGER"), "integer"),
+    **{name: f"{EXACT}{name}" for name in ("UBIGINT", "HUGEINT", "UHUGEINT", "UUID")},
+    "DATE": "date",
+    "TIMESTAMP": "timestamp",
+    "TIMESTAMP WITH TIME ZONE": MOMENT,
+    "FLOAT": "float",
+    "DOUBLE": "float",
+}
+"""What columns of a view's tables hold: whole numbers are those of 64 bits with a sign."""
 
 
 class Asks(Protocol):
@@ -32,28 +42,23 @@ class DuckCatalogue:
     def __init__(self, session: Asks, frames: Iterable[str] = ()) -> None:
         self._frames = set(frames)
         types = dict(session.ask("SELECT database_name, type FROM duckdb_databases()", []))
-        columns: dict[Name, set[str]] = {}
-        held: dict[Name, dict[str, str]] = {}
+        held: dict[Name, list[tuple[str, str]]] = {}
         for *name, column, type_name in session.ask(
             "SELECT database_name, schema_name, table_name, column_name, data_type "
-            "FROM duckdb_columns() WHERE NOT internal",
+            "FROM duckdb_columns() WHERE NOT internal ORDER BY column_index ASC NULLS LAST",
             [],
         ):
-            held.setdefault(tuple(name), {})[column.casefold()] = type_name
-            if IDENTICAL.fullmatch(type_name):
-                columns.setdefault(tuple(name), set()).add(column.casefold())
+            held.setdefault(tuple(name), []).append((column, type_name))
         self._stored = []
         for *parts, sql in session.ask(
             "SELECT database_name, schema_name, table_name, sql FROM duckdb_tables()", []
         ):
             full = tuple(parts)
-            collated = "collate" in str(sql).casefold()
-            identical = frozenset() if collated else frozenset(columns.get(full, ()))
             refused = "" if types.get(full[0]) == OWN else "its database"
-            sorts = kinds(held.get(full, {}))
-            self._stored.append(Stored(full, None, refused, identical, sorts))
+            columns = _columns(held.get(full, ()), "collate" in str(sql).casefold())
+            self._stored.append(Stored(full, None, refused, columns))
         self._stored += [
-            Stored(tuple(name), None, sorts=kinds(held.get(tuple(name), {})))
+            Stored(tuple(name), None, columns=_columns(held.get(tuple(name), ()), False))
             if name[-1] in self._frames
             else Stored(tuple(name), sql)
             for *name, sql in session.ask(
@@ -92,6 +97,12 @@ class DuckCatalogue:
             return next((o for p in ordered for o in found if o.name[:2] == p), None)
         same = [one for one in found if one.name[0] == place[0]]
         return same[0] if len(same) == 1 else None
+
+
+def _columns(held: Iterable[tuple[str, str]], collated: bool) -> tuple[tuple[str, Sort], ...]:
+    """The columns of a table; which of them has the collation is not looked for."""
+    sorts = SORTS | ({"VARCHAR": "type VARCHAR COLLATE"} if collated else {})
+    return tuple((name, sorts.get(kind, f"type {kind}")) for name, kind in held)
 
 
 def _is_meant(wanted: Sequence[str], name: Name) -> bool:

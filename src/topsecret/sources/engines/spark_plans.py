@@ -45,7 +45,8 @@ ROW_WISE = {
 BY_PERSON = {"Aggregate", "Deduplicate", "Distinct"}
 AGGREGATES = {"Count", "Max", "Min"}
 CODE = {"ScalaUDF", "PythonUDF", "PythonUDAF", "ScalaUDAF", "WindowExpression"}
-IDENTICAL = {"string", "boolean", "tinyint", "smallint", "int", "bigint", "date", "timestamp_ntz"}
+WHOLE = {"tinyint", "smallint", "int", "bigint"}
+IDENTICAL = {"string", "boolean", *WHOLE, "date", "timestamp", "timestamp_ntz"}
 """Types whose equal values are identical."""
 
 CHANGING = re.compile(
@@ -114,9 +115,16 @@ def _check_person(node: Any, operator: str, own: str, start: Stored) -> None:
         keys = _each(node.child().output())
     if operator == "Deduplicate" and node.keys().size() < len(keys):
         raise refused(start, operator, "makes a row depend on other rows")
-    mine = [one for one in keys if str(one) == own]
-    if not mine or str(mine[0].dataType().simpleString()) not in IDENTICAL:
+    for key in keys:
+        _check_identical(key, operator, start)
+    if not any(str(one) == own for one in keys):
         raise refused(start, f"{operator} without the person", "makes a row depend on other rows")
+
+
+def _check_identical(node: Any, clause: str, start: Stored) -> None:
+    """Which of two equal values stands for both may depend on the rows of others."""
+    if str(node.dataType().simpleString()) not in IDENTICAL:
+        raise refused(start, clause, "may take values for one that are not identical")
 
 
 def _check_expression(expression: Any, operator: str, start: Stored) -> None:
@@ -132,6 +140,9 @@ def _check_expression(expression: Any, operator: str, start: Stored) -> None:
             function = str(node.aggregateFunction().getClass().getSimpleName())
             if function not in AGGREGATES:
                 raise refused(start, function, "may depend on the order of rows")
+            if function != "Count" or node.isDistinct():
+                for child in _each(node.aggregateFunction().children()):
+                    _check_identical(child, function, start)
         waiting += _each(node.children())
 
 

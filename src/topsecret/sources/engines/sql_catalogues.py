@@ -10,11 +10,13 @@ from typing import Any, Protocol
 from sqlalchemy import exc, inspect, text
 from sqlalchemy.engine import Connection
 
+from topsecret.sources.engines.settings import POSTGRES_PATH
 from topsecret.sources.sql.relations import Catalogue, Name, Stored
+from topsecret.sources.sql.view_columns import EXACT, MOMENT, Sort
 
 _POSTGRES_ONE = """
 SELECT n.nspname, c.relname, c.relkind, c.relrowsecurity,
-       CASE WHEN c.relkind IN ('v', 'm') THEN pg_catalog.pg_get_viewdef(c.oid) END
+       CASE WHEN c.relkind IN ('v', 'm') THEN c.oid END
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE c.oid = pg_catalog.to_regclass(CAST(:name AS text))
 """
@@ -34,15 +36,29 @@ WITH RECURSIVE kin(oid) AS (
 SELECT n.nspname, c.relname FROM kin k JOIN pg_catalog.pg_class c ON c.oid = k.oid
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 """
-_POSTGRES_IDENTICAL = """
-SELECT a.attname
+_POSTGRES_SET_PATH = "SELECT pg_catalog.set_config('search_path', CAST(:path AS text), true)"
+_POSTGRES_COLUMNS = """
+SELECT a.attname, t.typname, t.typnamespace = CAST('pg_catalog' AS regnamespace),
+       a.attcollation, c.collisdeterministic, pg_catalog.format_type(a.atttypid, NULL)
 FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
 LEFT JOIN pg_catalog.pg_collation c ON c.oid = a.attcollation
 WHERE a.attrelid = pg_catalog.to_regclass(CAST(:name AS text)) AND a.attnum > 0
-  AND t.typnamespace = CAST('pg_catalog' AS regnamespace)
-  AND t.typname IN ('int2', 'int4', 'int8', 'bool', 'date', 'uuid', 'text', 'varchar', 'timestamp')
-  AND COALESCE(c.collisdeterministic, true)
+  AND NOT a.attisdropped ORDER BY a.attnum
 """
+POSTGRES_SORTS: dict[str, Sort] = {
+    **dict.fromkeys(("int2", "int4", "int8"), "integer"),
+    **dict.fromkeys(("text", "varchar"), "text"),
+    **dict.fromkeys(("float4", "float8"), "float"),
+    "bool": "boolean",
+    "date": "date",
+    "timestamp": "timestamp",
+    "timestamptz": MOMENT,
+    "numeric": "decimal",
+    "uuid": f"{EXACT}uuid",
+}
+DEFAULT_COLLATION = 100
+"""The number of the database's own, which is deterministic."""
+
 SYSTEM = {"information_schema", "pg_catalog", "pg_toast"}
 
 
@@ -82,11 +98,11 @@ class PostgresCatalogue:
         row = self._connection.execute(text(_POSTGRES_ONE), given).fetchone()
         if row is None:
             return None
-        schema, table, kind, secured, definition = row
+        schema, table, kind, secured, view = row
         full = (str(schema), str(table))
         given = {"name": quoted(full)}
-        if definition is not None:
-            return Stored(full, str(definition))
+        if view is not None:
+            return Stored(full, self._definition(view))
         refused = ""
         if _letter(kind) not in {"r", "p"} or schema in SYSTEM:
             refused = "a foreign or a system table"
@@ -94,8 +110,34 @@ class PostgresCatalogue:
             refused = "its row security"
         elif self._connection.execute(text(_POSTGRES_FOREIGN), given).scalar():
             refused = "a foreign table among its parts"
-        columns = self._connection.execute(text(_POSTGRES_IDENTICAL), given).fetchall()
-        return Stored(full, None, refused, frozenset(str(one[0]).casefold() for one in columns))
+        columns = self._connection.execute(text(_POSTGRES_COLUMNS), given).fetchall()
+        held = tuple((str(name), _postgres_sort(*of)) for name, *of in columns)
+        return Stored(full, None, refused, held)
+
+    def _definition(self, view: int) -> str:
+        """The SELECT of a view, where functions and operators of users have their schema's name.
+
+        Else ``lower(p)`` might be one of theirs.
+        """
+
+        def ask(query: str, **given: Any) -> Any:
+            return self._connection.execute(text(query), given).scalar()
+
+        before = ask("SELECT pg_catalog.current_setting('search_path')")
+        ask(_POSTGRES_SET_PATH, path=POSTGRES_PATH)
+        definition = ask("SELECT pg_catalog.pg_get_viewdef(CAST(:view AS oid))", view=view)
+        ask(_POSTGRES_SET_PATH, path=before)
+        return str(definition)
+
+
+def _postgres_sort(
+    name: str, own: bool, collation: int, deterministic: bool | None, full: str
+) -> Sort:
+    """What a column holds. Two collations in one expression fail, on the first row."""
+    sort = POSTGRES_SORTS.get(str(name)) if own else None
+    if sort != "text" or collation == DEFAULT_COLLATION:
+        return sort or f"type {full}"
+    return f"{EXACT if deterministic else 'type '}text COLLATE {collation}"
 
 
 def partitions(connection: Connection, name: Name) -> set[Name]:
@@ -159,8 +201,27 @@ class SqliteCatalogue:
             return Stored(full, str(sql))
         refused = "a virtual table" if made.startswith("create virtual") else ""
         info = f"PRAGMA {quoted((schema,))}.table_xinfo({quoted((str(name),))})"
-        columns = [str(row[1]).casefold() for row in self._connection.exec_driver_sql(info)]
-        return Stored(full, None, refused, frozenset(() if "collate" in made else columns))
+        strict = "strict" in made.rpartition(")")[2]
+        columns = tuple(
+            (str(row[1]), "other" if "collate" in made else sqlite_sort(str(row[2]), strict))
+            for row in self._connection.exec_driver_sql(info)
+        )
+        return Stored(full, None, refused, columns)
+
+
+def sqlite_sort(declared: str, strict: bool) -> Sort:
+    """What a column holds, by the affinity of its declared type.
+
+    Whole numbers are certain in STRICT tables alone: elsewhere the float -2^63 stays one, and is
+    equal to the integer without being identical.
+
+    >>> sqlite_sort("VARCHAR(9)", False), sqlite_sort("INT", False), sqlite_sort("INT", True)
+    ('text', 'any', 'integer')
+    """
+    kind = declared.upper()
+    if "INT" in kind:
+        return "integer" if strict else "any"
+    return "text" if any(one in kind for one in ("CHAR", "CLOB", "TEXT")) else "any"
 
 
 class ReflectedCatalogue:
@@ -176,7 +237,8 @@ class ReflectedCatalogue:
             schema = inside.name[0]
         full = (schema, name[-1]) if schema else (name[-1],)
         if name[-1] in self._inspector.get_table_names(schema):
-            return Stored(full)
+            found = self._inspector.get_columns(name[-1], schema)
+            return Stored(full, columns=tuple((str(one["name"]), "other") for one in found))
         try:
             definition = self._inspector.get_view_definition(name[-1], schema)
         except (exc.SQLAlchemyError, NotImplementedError):

@@ -4,17 +4,20 @@ A view may count all rows, keep the latest, join, sample or cut: then one person
 the rows of others look like, and no count of it is bounded by one. So its definition is read from
 the engine and checked. Accepted is what keeps neighbours neighbours whatever the rows are:
 
-- projections and filters that look at one row and never change from run to run or fail;
+- projections and filters that look at one row and never change from run to run or fail, by the
+  short list of ``view_expressions``;
 - the same below ``UNION [ALL]``, in sub-queries in FROM, in CTEs and in further views;
 - ``DISTINCT`` with the person among the columns, and ``GROUP BY`` with the person among the keys,
-  with COUNT, MIN and MAX: a group then belongs to one person.
+  with COUNT, MIN and MAX: a group then belongs to one person. Equal values of all these columns
+  must be identical: which of 0.0 and -0.0 stands for both may depend on the rows of others.
 
-Everything else is refused with the clause that mixes. What no rule names is refused.
+From the tables up, each column carries why it cannot be the person: a column that can is one whose
+value all rows share that a row was made of. What no rule names is refused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -22,32 +25,28 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from topsecret.errors import DataIndependentFailure
-from topsecret.sources.sql.expressions import ALLOWED, shown
-from topsecret.sources.sql.view_expressions import AsWritten, Sorts, judged, merged, replaced
+from topsecret.errors import DataIndependentFailure, InvalidParameter
+from topsecret.sources.sql.expressions import shown
+from topsecret.sources.sql.view_columns import (
+    AGGREGATES,
+    Column,
+    Columns,
+    Sort,
+    counts_rows,
+    is_aggregate,
+    is_identical,
+    is_of_group,
+    is_same,
+    is_sorted,
+    merged,
+)
+from topsecret.sources.sql.view_expressions import Judge
 
 Name = tuple[str, ...]
 
 DEEPEST = 50
 """Views upon views."""
 
-# What expressions may hold beside those of filters. All keep to their row and cannot fail.
-ROW_WISE: tuple[type[exp.Expression], ...] = (
-    *ALLOWED,
-    exp.Alias,
-    exp.Star,
-    exp.Concat,
-    exp.DPipe,
-    exp.Collate,
-    exp.Nullif,
-    exp.Array,
-    exp.Any,
-    exp.Interval,
-)
-AGGREGATES = (exp.Count, exp.Min, exp.Max)
-"""Of one person's rows, in any order: the same value."""
-
-TEXTS = {exp.DataType.Type.TEXT, exp.DataType.Type.VARCHAR}
 MIXING = {
     "limit": "LIMIT",
     "offset": "OFFSET",
@@ -62,6 +61,13 @@ MIXING = {
 }
 """Clauses where a row's fate depends on other rows."""
 
+CLAUSES = {"expressions", "from_", "from", "where", "group", "having", "distinct", "order"}
+UNITED = {"this", "expression", "distinct", "order"}
+WITH = {"with_", "with"}
+NOBODY = "DISTINCT without the person"
+TABLE = {"this", "db", "catalog", "alias", "only"}
+"""The parts of a query that are looked at; it may have no others."""
+
 
 @dataclass(frozen=True, slots=True)
 class Stored:
@@ -72,11 +78,8 @@ class Stored:
     """The SELECT of a view; None for a table."""
     refused: str = ""
     """Why it cannot be analysed, such as "a foreign table"; empty for tables and views."""
-    identical: frozenset[str] = frozenset()
-    """Columns of a table, in small letters, whose equal values are identical: not of a collation
-    that takes ``Ann`` for ``ann``, not 1.0 and 1.00. Grouping by others would merge persons."""
-    sorts: Sorts | None = None
-    """What the columns hold, of engines that cast on their own and fail; else None."""
+    columns: tuple[tuple[str, Sort], ...] = ()
+    """The columns of a table in their order, and what they hold."""
 
 
 class Catalogue(Protocol):
@@ -89,7 +92,13 @@ class Catalogue(Protocol):
 
 def check_relation(start: Stored, person: str, catalogue: Catalogue, dialect: str) -> None:
     """Raise ``DataIndependentFailure`` unless each row depends on its own person alone."""
-    _Analysis(catalogue, dialect).stored(start, person, _Scope(start, start, 0, {}, False))
+    held = _Analysis(catalogue, dialect).stored(start, _Scope(start, start, 0, {}))
+    found = [one for one in held if one.name == person.casefold()]
+    clauses = [one.mixed for one in found if one.mixed]
+    if clauses:
+        raise _mixes(start, clauses[0])
+    if start.definition is not None and len(found) != 1:
+        raise refused(start, f"its column {person!r}", "is not found, or found twice")
 
 
 def base_tables(start: Stored, catalogue: Catalogue, dialect: str) -> frozenset[Name]:
@@ -115,32 +124,27 @@ class _Analysis:
         self._catalogue = catalogue
         self._dialect = dialect
 
-    def stored(self, one: Stored, person: str | None, scope: _Scope) -> Sorts | None:
-        """Check a table or view that is asked for within this scope; what its columns hold."""
+    def stored(self, one: Stored, scope: _Scope) -> Columns:
+        """Check a table or view that is asked for within this scope; its columns."""
         if one.refused:
             raise refused(scope.start, one.refused, "cannot be looked into")
         if one.definition is None:
-            if scope.grouped and (person is None or person.casefold() not in one.identical):
-                raise _mixes(
-                    scope.start, "DISTINCT or GROUP BY, which may take two persons for one,"
-                )
-            return one.sorts
+            return tuple(Column(name.casefold(), sort) for name, sort in one.columns)
         tree = _parsed(one, self._dialect)
         if tree is None or scope.depth > DEEPEST:
             raise refused(scope.start, "its definition", "cannot be read")
-        inner = _Scope(one, scope.start, scope.depth + 1, {}, scope.grouped)
-        return self._query(tree, person, inner)
+        return self._query(tree, _Scope(one, scope.start, scope.depth + 1, {}))
 
-    def _query(self, node: Any, person: str | None, scope: _Scope) -> Sorts | None:
+    def _query(self, node: Any, scope: _Scope) -> Columns:
         if isinstance(node, exp.Subquery | exp.Paren):
-            self._clauses(node, scope)
-            return self._query(node.this, person, scope)
+            self._clauses(node, {"this", "alias"}, scope)
+            return self._query(node.this, scope)
         if isinstance(node, exp.Union):
-            scope = self._with(node, scope)
-            self._clauses(node, scope)
-            return self._union(node, person, scope)
+            self._clauses(node, UNITED | WITH, scope)
+            return self._union(node, self._with(node, scope))
         if isinstance(node, exp.Select):
-            return self._select(node, person, self._with(node, scope))
+            self._clauses(node, CLAUSES | WITH, scope)
+            return self._select(node, self._with(node, scope))
         raise refused(scope.start, _clause(node), "is not a SELECT of one table")
 
     def _with(self, node: Any, scope: _Scope) -> _Scope:
@@ -156,131 +160,182 @@ class _Analysis:
             inner = inner.knowing(cte.alias.casefold(), (cte.this, inner))
         return inner
 
-    def _clauses(self, node: Any, scope: _Scope) -> None:
+    def _clauses(self, node: Any, known: set[str], scope: _Scope) -> None:
         for name, clause in MIXING.items():
             if node.args.get(name):
                 raise _mixes(scope.start, clause)
+        for name, part in node.args.items():
+            if part and name not in known:
+                raise refused(scope.start, name.strip("_").upper(), "is not known to keep to rows")
 
-    def _union(self, node: Any, person: str | None, scope: _Scope) -> Sorts | None:
-        if node.args.get("by_name") or node.args.get("on"):
-            raise refused(scope.start, "UNION BY NAME", "is not known to keep rows apart")
-        names = [name.casefold() for name in node.left.named_selects]
-        theirs: list[str] = list(node.right.named_selects)
-        other: str | None = None
-        if person is not None and person.casefold() in names and "*" not in (*names, *theirs):
-            place = names.index(person.casefold())
-            other = theirs[place] if place < len(theirs) else None
-        elif names == [name.casefold() for name in theirs]:  # stars, of tables alike
-            other = person
-        if node.args.get("distinct") and (person is None or other is None):
-            raise refused(scope.start, "UNION", "drops rows; write UNION ALL")
-        scope = scope.grouping(bool(node.args.get("distinct")))
-        left, right = self._query(node.left, person, scope), self._query(node.right, other, scope)
-        return None if left is None or right is None else merged(left, right)
+    def _union(self, node: Any, scope: _Scope) -> Columns:
+        left, right = self._query(node.left, scope), self._query(node.right, scope)
+        if len(left) != len(right):
+            raise refused(scope.start, "UNION", "has sides of different columns")
+        held: list[Column] = []
+        for one, other in zip(left, right, strict=True):
+            sort = merged(one.sort, other.sort, self._dialect)
+            if sort is None:
+                why = f"casts {shown(one.name)}, which may fail on one person's row"
+                raise refused(scope.start, "UNION", why)
+            held.append(Column(one.name, sort, one.mixed or other.mixed))
+        for key in _order(node):
+            if not isinstance(key, exp.Column | exp.Literal):
+                raise refused(scope.start, _clause(key), "is not known to be safe on every row")
+        if node.args.get("distinct"):
+            self._identical("UNION", held, scope)
+        return tuple(held)
 
-    def _select(self, node: Any, person: str | None, scope: _Scope) -> Sorts | None:
-        self._clauses(node, scope)
+    def _identical(self, clause: str, held: Iterable[Column], scope: _Scope) -> None:
+        """What is made one by its equality must be identical."""
+        for one in held:
+            if not is_identical(one.sort) and one.sort != "null":
+                why = f"may take values of {shown(one.name)} for one that are not identical"
+                raise refused(scope.start, clause, why)
+
+    def _select(self, node: Any, scope: _Scope) -> Columns:
         from_ = node.args.get("from_") or node.args.get("from")
         if from_ is None:
             raise refused(scope.start, _clause(node), "reads no table")
-        expression = _projection(node, person)
-        group = node.args.get("group")
-        distinct = node.args.get("distinct")
-        if distinct is not None:
-            if distinct.args.get("on"):
-                raise _mixes(scope.start, "DISTINCT ON")
-            if expression is None:
-                raise _mixes(scope.start, "DISTINCT without the person")
-        if group is not None:
-            self._group(node, group, expression, scope)
-        elif node.args.get("having"):
-            raise _mixes(scope.start, _clause(node.args["having"]))
-        where = node.args.get("where")
-        for part in node.expressions:
+        group, distinct = node.args.get("group"), node.args.get("distinct")
+        if distinct is not None and distinct.args.get("on"):
+            raise _mixes(scope.start, "DISTINCT ON")
+        having, where = node.args.get("having"), node.args.get("where")
+        if group is None and having is not None:
+            raise _mixes(scope.start, _clause(having))
+        for part in [*node.expressions, *_order(node)]:
             self._row_wise(part, scope, aggregates=group is not None)
         if where is not None:
             self._row_wise(where.this, scope, aggregates=False)
-        having = node.args.get("having")
+        inner = self._from(from_.this, scope)
+        rows = _Rows(inner, from_.this.alias_or_name, self._dialect, scope)
+        listed = self._listed(node.expressions, inner, scope)
+        keys = None if group is None else self._keys(group, listed, rows, scope)
+        if where is not None:
+            rows.check(where.this, condition=True)
         if having is not None:
             self._row_wise(having.this, scope, aggregates=True)
-        inner = expression.name if isinstance(expression, exp.Column) else None
-        inner_scope = scope.grouping(group is not None or distinct is not None)
-        sorts = self._from(from_.this, inner, inner_scope)
-        if sorts is None:
-            return None
-        for part in [*node.expressions, *(group.expressions if group is not None else [])]:
-            for one in replaced(part) if part.is_star else [part]:
-                self._total(one.unalias(), sorts, scope, condition=False)
-        for clause in (where, having):
-            if clause is not None:
-                self._total(clause.this, sorts, scope, condition=True)
-        return AsWritten(sorts).output(node.expressions)
+            rows.check(having.this, condition=True)
+        held = [Column(name, rows.check(one), rows.mixed(one)) for name, one in listed]
+        for key in _order(node):
+            named = {one.name: one.sort for one in held}.get(_name(key))
+            known = named if named is not None and isinstance(key, exp.Column) else rows.check(key)
+            if not is_sorted(known, self._dialect):
+                raise refused(scope.start, f"ORDER BY {_clause(key)}", "may fail on a row")
+        if keys is not None:
+            clause = f"{_clause(group)} without the person"
+            for place, (_, value) in enumerate(listed):
+                if not any(is_same(key, value) for key in keys):
+                    held[place] = replace(held[place], mixed=clause)
+        if distinct is not None:
+            self._identical("DISTINCT", held, scope)
+            made = zip(held, listed, strict=True)
+            held = [o if v.find(exp.Column) else replace(o, mixed=NOBODY) for o, (_, v) in made]
+        return tuple(held)
 
-    def _total(self, node: Any, sorts: Sorts, scope: _Scope, *, condition: bool) -> None:
-        why = judged(node, sorts, condition=condition)
-        if why:
-            raise refused(scope.start, _clause(node), f"may fail on one person's row ({why})")
+    def _listed(
+        self, expressions: Sequence[Any], inner: Columns, scope: _Scope
+    ) -> list[tuple[str, Any]]:
+        """The names and expressions of a select list, its stars written out."""
+        listed: list[tuple[str, Any]] = []
+        for one in expressions:
+            if not one.is_star:
+                listed.append((one.alias_or_name.casefold(), one.unalias()))
+                continue
+            star = one.this if isinstance(one, exp.Column) else one
+            if any(star.args.get(name) for name in ("rename", "ilike")):
+                raise refused(scope.start, _clause(one), "renames columns; name them by AS")
+            left_out = {_name(out) for out in star.args.get("except_") or ()}
+            put = {new.alias.casefold(): new.unalias() for new in star.args.get("replace") or ()}
+            names = [column.name for column in inner if column.name not in left_out]
+            listed += [(name, put.get(name, exp.column(name))) for name in names]
+        return listed
 
-    def _group(
-        self, node: Any, group: Any, expression: exp.Expression | None, scope: _Scope
-    ) -> None:
+    def _keys(
+        self, group: Any, listed: Sequence[tuple[str, Any]], rows: _Rows, scope: _Scope
+    ) -> list[Any]:
+        """The keys of GROUP BY, of which all other values of a group must be made."""
         if any(value for name, value in group.args.items() if name != "expressions"):
             raise _mixes(scope.start, _clause(group))
-        keys = [
-            node.expressions[int(key.this) - 1].unalias()
-            if isinstance(key, exp.Literal) and not key.is_string
-            else key
-            for key in group.expressions
-        ]
-        for key in keys:
+        keys = []
+        for key in group.expressions:
+            if isinstance(key, exp.Literal) and not key.is_string:
+                key = listed[int(key.this) - 1][1]
+            elif isinstance(key, exp.Column) and not rows.has(key):
+                key = dict(listed).get(key.name.casefold(), key)  # by the name in the list
             self._row_wise(key, scope, aggregates=False)
-        if expression is None or not any(_same(key, expression) for key in keys):
-            raise _mixes(scope.start, f"{_clause(group)} without the person")
-        for part in node.expressions:
-            if not _is_of_group(part.unalias(), keys):
+            self._identical(_clause(group), [Column(_clause(key), rows.check(key))], scope)
+            keys.append(key)
+        for _, part in listed:
+            if not is_of_group(part, keys):
                 raise refused(scope.start, _clause(part), "is of any row of its group")
+        return keys
 
-    def _from(self, node: Any, person: str | None, scope: _Scope) -> Sorts | None:
-        if isinstance(node, exp.Subquery):
-            self._clauses(node, scope)
-            alias = node.args.get("alias")
-            if alias is not None and alias.columns:
-                raise refused(scope.start, _clause(node), "renames columns; name them by AS")
-            return self._query(node.this, person, scope)
-        if not isinstance(node, exp.Table) or not _is_name(node):
-            raise refused(scope.start, _clause(node), "is no table of the database")
-        if any(node.args.get(name) for name in ("joins", "laterals", "pivots", "sample", "when")):
-            raise _mixes(scope.start, _clause(node))
+    def _from(self, node: Any, scope: _Scope) -> Columns:
         alias = node.args.get("alias")
         if alias is not None and alias.columns:
             raise refused(scope.start, _clause(node), "renames columns; name them by AS")
+        if isinstance(node, exp.Subquery):
+            return self._query(node, scope)
+        if not isinstance(node, exp.Table) or not _is_name(node):
+            raise refused(scope.start, _clause(node), "is no table of the database")
+        if any(part for name, part in node.args.items() if name not in TABLE):
+            raise _mixes(scope.start, _clause(node))
         parts = _parts(node)
         known = scope.known.get(parts[0].casefold()) if len(parts) == 1 else None
         if known is not None:
-            return self._query(known[0], person, known[1].grouping(scope.grouped))
+            return self._query(known[0], known[1])
         found = self._catalogue.find(parts, scope.view)
         if found is None:
             raise refused(scope.start, ".".join(parts), "is no table of the database")
-        return self.stored(found, person, scope)
+        return self.stored(found, scope)
 
     def _row_wise(self, expression: Any, scope: _Scope, *, aggregates: bool) -> None:
         for node in expression.walk():
-            if isinstance(node, exp.Query | exp.Subquery | exp.Exists):
+            if isinstance(node, exp.Query | exp.Subquery | exp.Exists | exp.Window):
                 raise _mixes(scope.start, _clause(node))
-            if isinstance(node, exp.Window):
+            known = aggregates and (isinstance(node, AGGREGATES) or counts_rows(node))
+            if is_aggregate(node) and not known:
                 raise _mixes(scope.start, _clause(node))
-            if _is_aggregate(node):
-                if aggregates and (isinstance(node, AGGREGATES) or _counts_rows(node)):
-                    continue
-                raise _mixes(scope.start, _clause(node))
-            if aggregates and isinstance(node, exp.Distinct):
-                continue  # COUNT(DISTINCT …)
-            if not isinstance(node, ROW_WISE):
-                raise refused(
-                    scope.start, _clause(node), "is not known to keep to one row and not to fail"
-                )
-            if isinstance(node, exp.Cast) and not _is_total(node):
-                raise refused(scope.start, _clause(node), "may fail on one person's row")
+
+
+class _Rows:
+    """The rows that a select reads: what expressions over their columns hold."""
+
+    def __init__(self, inner: Columns, alias: str, dialect: str, scope: _Scope) -> None:
+        self._columns: dict[str, Column] = {}
+        for one in inner:
+            twice = Column(one.name, "other", "a name of two columns")
+            self._columns[one.name] = twice if one.name in self._columns else one
+        sorts = {name: one.sort for name, one in self._columns.items()}
+        self._judge = Judge(sorts, dialect)
+        self._alias = alias.casefold()
+        self._scope = scope
+
+    def has(self, column: exp.Column) -> bool:
+        """Whether the table has a column of this name."""
+        return column.name.casefold() in self._columns
+
+    def check(self, node: Any, *, condition: bool = False) -> Sort:
+        """What an expression holds; refused if it may fail on a row."""
+        for column in node.find_all(exp.Column):
+            if column.table and column.table.casefold() != self._alias:  # a part of a value
+                raise refused(self._scope.start, _clause(column), "is no column of its table")
+        try:
+            if not condition:
+                return self._judge.sort(node)
+            self._judge.truth(node)
+            return "boolean"
+        except InvalidParameter as error:
+            why = f"may fail on one person's row ({error})"
+            if isinstance(node, exp.Column):
+                why = "is no column of its table"
+        raise refused(self._scope.start, _clause(node), why)
+
+    def mixed(self, node: Any) -> str:
+        """Why an expression cannot be the person: for that of a column that it is made of."""
+        used = [self._columns[one.name.casefold()].mixed for one in node.find_all(exp.Column)]
+        return next((clause for clause in used if clause), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,14 +346,9 @@ class _Scope:
     start: Stored
     depth: int
     known: Mapping[str, tuple[Any, _Scope]]
-    grouped: bool
-    """Whether rows of equal persons are made one somewhere above."""
 
     def knowing(self, name: str, cte: tuple[Any, _Scope]) -> _Scope:
         return replace(self, known={**self.known, name: cte})
-
-    def grouping(self, also: bool) -> _Scope:
-        return replace(self, grouped=self.grouped or also)
 
 
 def _parsed(one: Stored, dialect: str) -> Any:
@@ -323,46 +373,14 @@ def _parts(node: exp.Table) -> Name:
     return tuple(part.name for part in node.parts)
 
 
-def _projection(node: Any, person: str | None) -> exp.Expression | None:
-    """What the person's column is, in terms of the table that the select reads."""
-    if person is None:
-        return None
-    for one in node.expressions:
-        if one.alias_or_name.casefold() == person.casefold():
-            return one.unalias()  # type: ignore[no-any-return]
-    stars = [one for one in node.expressions if one.is_star]
-    return exp.column(person) if stars else None
+def _order(node: Any) -> list[Any]:
+    """What the rows are sorted by, which changes none but may fail."""
+    order = node.args.get("order")
+    return [] if order is None else [one.this for one in order.expressions]
 
 
-def _same(one: exp.Expression, other: exp.Expression) -> bool:
-    """Whether both are one column, however qualified, or the same expression."""
-    if isinstance(one, exp.Column) and isinstance(other, exp.Column):
-        return one.name.casefold() == other.name.casefold()
-    return one == other
-
-
-def _is_aggregate(node: exp.Expression) -> bool:
-    return isinstance(node, exp.AggFunc) or _counts_rows(node)
-
-
-def _counts_rows(node: exp.Expression) -> bool:
-    """DuckDB's own name for COUNT(*)."""
-    return isinstance(node, exp.Anonymous) and node.name.upper() == "COUNT_STAR"
-
-
-def _is_of_group(part: exp.Expression, keys: Sequence[exp.Expression]) -> bool:
-    """Whether a value is the same for a whole group: of its keys, or an aggregate."""
-    if _is_aggregate(part) or any(_same(key, part) for key in keys):
-        return True
-    if isinstance(part, exp.Column | exp.Star):
-        return False
-    return all(_is_of_group(child, keys) for child in part.iter_expressions())
-
-
-def _is_total(cast: exp.Cast) -> bool:
-    if isinstance(cast, exp.TryCast) or cast.to.this in TEXTS:
-        return True
-    return isinstance(cast.this.unnest(), exp.Literal | exp.Boolean | exp.Null | exp.Array)
+def _name(node: Any) -> str:
+    return str(node.name).casefold()
 
 
 def _clause(node: Any) -> str:
@@ -376,6 +394,7 @@ def _mixes(start: Stored, clause: str) -> DataIndependentFailure:
 def refused(start: Stored, clause: str, why: str) -> DataIndependentFailure:
     """Our error, which names the clause."""
     return DataIndependentFailure(
-        f"{'.'.join(start.name)} may mix persons: {clause} {why}; pass its table and use where=, "
-        "or pass trust_view=True if you know that each row depends on its own person alone"
+        f"{'.'.join(start.name)} may mix persons: {clause} {why}; pass its table with where= and "
+        "an item= expression, or the query to topsecret.sql, or pass trust_view=True if you know "
+        "that each row depends on its own person alone and none can fail"
     )

@@ -1,123 +1,383 @@
-"""Expressions of a DuckDB view as they stand there: none may fail on a row.
+"""Expressions of a view as they stand there: none may fail on a row, on any engine.
 
-DuckDB casts on its own: ``text = 1`` makes a number of every row and fails on the first that is
-none. A view is run as it is written, so its expressions must be of one kind without any cast.
+A view is run as it is written, so nothing can be rebuilt around its expressions: a short list says
+which of them no row can make fail, from the kinds of their parts. What is not on it is refused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import datetime
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from sqlglot import exp
 
 from topsecret.errors import InvalidParameter
-from topsecret.sources.sql.operand_types import Sort, Typed
-from topsecret.sources.sql.safe_expressions import CASTS, Total, mixed
+from topsecret.sources.sql.expressions import COMPARISONS, shown
+from topsecret.sources.sql.safe_expressions import CASTS, FARTHEST, LONGEST_JOINED, TRIED
+from topsecret.sources.sql.view_columns import EXACT, KINDS, MOMENT, Sort, counts_rows, is_identical
 
-Sorts = Mapping[str, Sort]
-"""What the columns of a relation hold, by their names in small letters."""
+LARGEST_INTEGER = 2**63 - 1
+MOST_DIGITS = 15
+"""Of a number beside floats or decimals."""
 
-NUMBERS = {"integer", "decimal", "float"}
-JOINED = (exp.Concat, exp.DPipe)
-MADE = (
-    *JOINED,
-    exp.Like,
-    exp.Count,
-    exp.Distinct,
-    exp.Min,
-    exp.Max,
-    exp.Collate,
-    exp.Array,
-    exp.Any,
-    exp.Interval,
-    exp.Tuple,
-)
-"""What the rules of expressions for every engine do not speak of, or speak of otherwise."""
+LONGEST_PATTERN = 1_000
+TEXTS = {exp.DataType.Type.TEXT, exp.DataType.Type.VARCHAR}
+INTEGERS = {
+    exp.DataType.Type.TINYINT,
+    exp.DataType.Type.SMALLINT,
+    exp.DataType.Type.INT,
+    exp.DataType.Type.BIGINT,
+}
+WIDE = {exp.DataType.Type.DOUBLE, exp.DataType.Type.FLOAT, exp.DataType.Type.DECIMAL}
+SHORT = KINDS - {"text"} | {"float", "number", "null"}
+"""Kinds whose texts are short."""
 
 
-class AsWritten(Total):
-    """Judges expressions over these columns; what it rebuilds is thrown away."""
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What an expression holds, and its value if it is a literal."""
 
-    def __init__(self, sorts: Sorts) -> None:
-        super().__init__({}, "postgres")  # whose rules know no cast that tries
+    sort: Sort
+    value: Any = None
+
+
+class Judge:
+    """Judges the expressions of one select over the columns of its table."""
+
+    def __init__(self, sorts: Mapping[str, Sort], dialect: str) -> None:
         self._sorts = sorts
+        self._dialect = dialect
+        self._lax = dialect == "sqlite"  # which compares and casts whatever there is
 
-    def typed(self, node: Any) -> Typed:
-        """What an expression holds."""
-        if isinstance(node, exp.Column) and not isinstance(node.this, exp.Star):
-            return Typed(node, self._sorts.get(node.name.casefold(), "other"))
-        if isinstance(node, exp.Star) or _counts_rows(node):
-            return Typed(node, "integer")
-        if isinstance(node, MADE):  # whose parts may be of any kind, and none of them may fail
-            sorts = [self.typed(part).sort for part in node.iter_expressions()]
-            return Typed(node, _made(node, sorts))
-        if isinstance(node, exp.Cast | exp.TryCast):
-            part, to = self.typed(node.this), node.args["to"].this
-            return Typed(node, CASTS[to][0] if to in CASTS else "other", part.value)
-        return super().typed(node)
+    def sort(self, node: Any) -> Sort:
+        """What an expression holds as a column, or an error that says why it may fail."""
+        part = self.part(node)
+        return self._joint(node, [part], compared=False) if part.sort == "number" else part.sort
 
-    def _unified(self, node: Any, parts: Sequence[Any], compared: bool) -> tuple[Sort, list[Any]]:
-        typed = [self.typed(part) for part in parts]
-        days = [one for one in typed if one.sort == "date" and one.value is None]
-        if days and any(one.sort == "timestamp" for one in typed):
-            raise mixed(node, parts, typed)  # not every day has a time
-        if any(one.sort == "other" for one in typed):
-            parts = [p for p, t in zip(parts, typed, strict=True) if not _is_text_literal(t)]
-        return super()._unified(node, parts, compared)
+    def truth(self, node: Any) -> None:
+        """An error, unless the expression is a condition that cannot fail."""
+        if self.part(node).sort not in {"boolean", "null"} and not self._lax:
+            raise _refused(node, "is not a truth value")
 
-    def output(self, expressions: Sequence[Any]) -> dict[str, Sort]:
-        """What the columns of a select list hold."""
-        held: dict[str, Sort] = {}
-        for one in expressions:
-            if one.is_star:
-                held |= self._sorts
-                held |= self.output(replaced(one))
-            else:
-                held[one.alias_or_name.casefold()] = self.typed(one.unalias()).sort
-        return {name: "float" if s == "number" else s for name, s in held.items()}
+    def part(self, node: Any) -> Part:
+        """What an expression holds, or an error that says why it may fail on a row."""
+        for kinds, rule in self._RULES:
+            if isinstance(node, kinds):
+                found: Part = rule(self, node)
+                return found
+        if counts_rows(node):
+            return Part("integer")
+        raise _refused(node, "is not known to be safe on every row")
 
+    def _column(self, node: Any) -> Part:
+        if node.name.casefold() not in self._sorts:
+            raise _refused(node, "is no column of its table")
+        sort = self._sorts[node.name.casefold()]
+        return Part("other" if sort == "null" else sort)
 
-def replaced(star: Any) -> list[Any]:
-    """The expressions of ``* REPLACE (…)``."""
-    plain = star.this if isinstance(star, exp.Column) else star
-    return list(plain.args.get("replace") or [])
+    def _literal(self, node: Any) -> Part:
+        _only(node, "this", "is_string")
+        if node.is_string:
+            return Part("text", node.this)
+        with suppress(InvalidOperation):
+            return Part("number", Decimal(node.this))
+        raise _refused(node, "is not a number that every engine reads")
 
+    def _negative(self, node: Any) -> Part:
+        part = self.part(node.this)
+        if part.sort != "number":
+            raise _refused(node, "may overflow; only a literal may have a minus")
+        return Part("number", -part.value)
 
-def merged(left: Sorts, right: Sorts) -> Sorts:
-    """What the columns of a union hold, which have the names of the left side."""
-    held: dict[str, Sort] = {}
-    for (name, one), other in zip(left.items(), right.values(), strict=False):
-        both = {one, other} - {"null"}
-        held[name] = one if len(both) < 2 else "float" if both <= NUMBERS else "other"
-    return held
+    def _connected(self, node: Any) -> Part:
+        for one in node.flatten():
+            self.truth(one)
+        return Part("boolean")
 
+    def _not(self, node: Any) -> Part:
+        self.truth(node.this)
+        return Part("boolean")
 
-def judged(node: Any, sorts: Sorts, *, condition: bool) -> str:
-    """Why an expression may fail on a row; empty if it cannot."""
-    try:
-        judge = AsWritten(sorts)
-        judge.truth(node) if condition else judge.typed(node)
-    except InvalidParameter as error:
-        return str(error)
-    return ""
+    def _compared(self, node: Any) -> Part:
+        _only(node, "this", "expression", "expressions", "low", "high", "negate")
+        others = [node.args.get(name) for name in ("expression", "low", "high")]
+        listed = [one for other in others if other is not None for one in _listed(other)]
+        self._unified(node, [node.this, *listed, *node.expressions], compared=True)
+        return Part("boolean")
 
+    def _is(self, node: Any) -> Part:
+        _only(node, "this", "expression", "negate")
+        if isinstance(node.expression, exp.Boolean):
+            self.truth(node.this)
+        elif isinstance(node.expression, exp.Null):
+            self.part(node.this)
+        else:
+            raise _refused(node, "is not known to be safe on every row; write IS NULL")
+        return Part("boolean")
 
-def _made(node: Any, sorts: Sequence[Sort]) -> Sort:
-    """What such a part holds; ``other`` may be compared with nothing."""
-    if isinstance(node, JOINED):
+    def _like(self, node: Any) -> Part:
+        _only(node, "this", "expression", "negate")
+        pattern = self.part(node.expression)
+        if pattern.sort != "text" or pattern.value is None or "\\" in pattern.value:
+            raise _refused(node, "needs a literal pattern without a backslash")
+        if len(pattern.value) > LONGEST_PATTERN:
+            raise _refused(node, "has a pattern that is too long")
+        self._text(node.this)
+        return Part("boolean")
+
+    def _case(self, node: Any) -> Part:
+        _only(node, "this", "ifs", "default", "true", "false")
+        is_if = isinstance(node, exp.If)
+        branches = [node] if is_if else node.args["ifs"]
+        default = node.args.get("false" if is_if else "default")
+        tests = [branch.this for branch in branches]
+        if not is_if and node.this:
+            self._unified(node, [node.this, *tests], compared=True)
+        else:
+            for test in tests:
+                self.truth(test)
+        results = [branch.args["true"] for branch in branches]
+        return Part(self._unified(node, [*results, default or exp.null()], compared=False))
+
+    def _first(self, node: Any) -> Part:
+        _only(node, "this", "expression", "expressions", "is_nvl", "is_null")
+        others = [node.expression] if isinstance(node, exp.Nullif) else node.expressions
+        compared = isinstance(node, exp.Nullif)
+        return Part(self._unified(node, [node.this, *others], compared=compared))
+
+    def _joined(self, node: Any) -> Part:
+        _only(node, "this", "expression", "expressions", "safe", "coalesce")
+        for one in node.expressions or [node.this, node.expression]:
+            self._text(one)
+            if not self._is_short(one):
+                raise _refused(
+                    node,
+                    "may make a text that is too long; cut its parts, say: "
+                    f"SUBSTR({shown(one.sql())}, 1, 1000)",
+                )
+        return Part("text")
+
+    def _is_short(self, node: Any) -> bool:
+        """Whether a text has a bound, so that others may be joined to it."""
+        if isinstance(node, exp.Substring):
+            return (
+                node.args.get("length") is not None
+                and self.part(node.args["length"]).value <= LONGEST_JOINED
+            )
+        if isinstance(node, exp.Column):
+            return self.part(node).sort in SHORT
+        parts = [one for one in node.iter_expressions() if not isinstance(one, exp.DataType)]
+        return all(self._is_short(one) for one in parts)
+
+    def _changed(self, node: Any) -> Part:
+        _only(node, "this")
+        sort = self._text(node.this)
+        return Part("integer" if isinstance(node, exp.Length) else sort)
+
+    def _trim(self, node: Any) -> Part:
+        _only(node, "this", "expression", "position")
+        removed = node.args.get("expression")
+        if removed is not None and not self.part(removed).value:
+            raise _refused(node, "may trim the characters of a literal only")
+        return Part(self._text(node.this))
+
+    def _substring(self, node: Any) -> Part:
+        _only(node, "this", "start", "length")
+        for name in ("start", "length"):
+            if node.args.get(name) is None and name == "length":
+                continue
+            place = self.part(node.args.get(name))
+            number = place.value
+            if place.sort != "number" or not 0 <= number <= FARTHEST or number % 1:
+                raise _refused(node, "needs places that are literals, 0 or more")
+        return Part(self._text(node.this))
+
+    def _cast(self, node: Any) -> Part:
+        _only(node, "this", "to", "safe")
+        part, to = self.part(node.this), node.args["to"]
+        found = self._cast_part(part, to, isinstance(node, exp.TryCast))
+        if found is None:
+            raise _refused(node, "is a cast that may fail on one person's row")
+        return found
+
+    def _cast_part(self, part: Part, to: Any, tried: bool) -> Part | None:
+        given, literal = part.sort, part.value is not None
+        if to.this in TEXTS:
+            if given == "text" or given.startswith(f"{EXACT}text"):
+                return Part(given, None if to.expressions else part.value)
+            if self._lax:
+                return Part("other" if given == "other" else "text")
+            total = given in {*KINDS, "number", "null", "float", "decimal"}
+            exact = given.startswith((EXACT, "type DECIMAL(")) and given != MOMENT
+            return Part("text") if total or exact else None
+        if to.expressions:
+            return None
+        kind = CASTS.get(to.this, ("",))[0]
+        if literal and given == "text" and kind in {"date", "timestamp"}:
+            return _dated(part.value, kind)
+        if literal and given == "text" and to.this == exp.DataType.Type.TIMESTAMPTZ:
+            postgres = self._dialect == "postgres"  # whose views hold the moment itself
+            return Part(MOMENT) if postgres and _dated(part.value, MOMENT) else None
+        wide = to.this in WIDE and (kind == "float" or self._dialect == "postgres")
+        if literal and given in {"text", "number"} and (wide or to.this in INTEGERS):
+            with suppress(InvalidOperation):
+                number = Decimal(part.value)
+                return (
+                    Part("number", number)
+                    if _fits(number) or (wide and number.is_finite())
+                    else None
+                )
+            return None
+        if self._dialect == "duckdb" and tried and kind:
+            return Part(kind) if given in TRIED[kind] else None
+        if given == "integer" and to.this == exp.DataType.Type.BIGINT and not self._lax:
+            return part
+        if self._dialect == "postgres" and (given, kind) == ("timestamp", "date"):
+            return Part(kind)
+        return None
+
+    def _count(self, node: Any) -> Part:
+        counted = node.this
+        if isinstance(counted, exp.Distinct):
+            _only(counted, "expressions")
+            for one in counted.expressions:
+                self._identical(node, one)
+        elif not isinstance(counted, exp.Star):
+            self.part(counted)
+        _only(node, "this", "big_int")
+        return Part("integer")
+
+    def _extreme(self, node: Any) -> Part:
+        _only(node, "this")
+        return Part(self._identical(node, node.this))
+
+    def _identical(self, node: Any, one: Any) -> Sort:
+        sort = self.sort(one)
+        if not is_identical(sort):
+            raise _refused(node, f"takes values for one that are not identical: {shown(one.sql())}")
+        return sort
+
+    def _collated(self, node: Any) -> Part:
+        self._text(node.this)
+        return Part("other")
+
+    def _text(self, node: Any) -> Sort:
+        part = self.part(node)
+        if self._lax:
+            return part.sort if part.sort in {"text", "other"} else "any"
+        if part.sort not in {"text", "null"}:
+            raise _refused(node, "must be text, and of the database's own collation")
         return "text"
-    if isinstance(node, exp.Like):
-        return "boolean"
-    if isinstance(node, exp.Count):
-        return "integer"
-    kept = isinstance(node, exp.Min | exp.Max | exp.Collate) and sorts
-    return sorts[0] if kept else "other"
+
+    def _unified(self, node: Any, nodes: Sequence[Any], *, compared: bool) -> Sort:
+        return self._joint(node, [self.part(one) for one in nodes], compared=compared)
+
+    def _joint(self, node: Any, parts: Sequence[Part], *, compared: bool) -> Sort:
+        """The one sort of these parts."""
+        numbers = [part.value for part in parts if part.sort == "number"]
+        sorts = {part.sort for part in parts} - {"null", "number"}
+        whole = all(_fits(number) for number in numbers)
+        if self._lax:
+            sorts |= ({"integer"} if whole else {"any"}) if numbers else set()
+            return next(iter(sorts)) if len(sorts) == 1 else "other" if "other" in sorts else "any"
+        if not sorts:
+            return ("integer" if whole else "other") if numbers else "null"
+        if len(sorts) == 1:
+            (sort,) = sorts
+            short = all(_is_short_number(number) for number in numbers)
+            beside = sort == "float" or (sort == "decimal" and self._dialect == "postgres")
+            if (whole and sort == "integer") or (short and beside):
+                return sort
+            known = sort in KINDS or (sort != "other" if not compared else is_identical(sort))
+            if not numbers and known:
+                return sort
+        dates = [part for part in parts if part.sort in {"date", "text"}]
+        for sort in ("timestamp", "date"):
+            if sort in sorts and sorts <= {"timestamp", "date", "text"} and not numbers:
+                others = [part for part in dates if part.sort != sort]
+                if compared and all(_is_dated(part, sort) for part in others):
+                    return sort
+                break
+        raise _refused(node, "needs operands of one kind, which are compared without a cast")
+
+    _RULES: tuple[tuple[Any, Any], ...] = (
+        (exp.Column, _column),
+        (exp.Literal, _literal),
+        (exp.Boolean, lambda _, node: Part("boolean", bool(node.this))),
+        (exp.Null, lambda _, __: Part("null")),
+        (exp.Neg, _negative),
+        (exp.Paren, lambda self, node: self.part(node.this)),
+        ((exp.And, exp.Or), _connected),
+        (exp.Not, _not),
+        ((*COMPARISONS, exp.Between, exp.In), _compared),
+        (exp.Is, _is),
+        (exp.Like, _like),
+        ((exp.Case, exp.If), _case),
+        ((exp.Coalesce, exp.Nullif), _first),
+        ((exp.Concat, exp.DPipe), _joined),
+        ((exp.Lower, exp.Upper, exp.Length), _changed),
+        (exp.Trim, _trim),
+        (exp.Substring, _substring),
+        ((exp.Cast, exp.TryCast), _cast),
+        (exp.Count, _count),
+        ((exp.Min, exp.Max), _extreme),
+        (exp.Collate, _collated),
+    )
 
 
-def _counts_rows(node: Any) -> bool:
-    return isinstance(node, exp.Anonymous) and node.name.upper() == "COUNT_STAR"
+def _listed(node: Any) -> Iterable[Any]:
+    """The elements of ``= ANY (ARRAY[…])`` and ``<> ALL (ARRAY[…])``, as PostgreSQL writes IN."""
+    if isinstance(node, exp.Any):
+        inner = node.this
+    elif isinstance(node, exp.Anonymous) and node.name.upper() == "ALL":
+        inner = node.expressions[0]
+    else:
+        return [node]
+    array = inner.unnest()
+    if isinstance(array, exp.Cast) and array.to.this == exp.DataType.Type.ARRAY:
+        held = array.to.expressions
+        array = array.this.unnest() if held and held[0].this in TEXTS else array
+    return list(array.expressions) if isinstance(array, exp.Array) else [node]
 
 
-def _is_text_literal(part: Typed) -> bool:
-    return part.sort == "text" and part.value is not None
+def _dated(text: str, kind: str) -> Part | None:
+    with suppress(ValueError):
+        if kind == "date":
+            return Part(kind, datetime.date.fromisoformat(text))
+        time = datetime.datetime.fromisoformat(text)
+        return Part(kind, time) if (time.tzinfo is None) == (kind != MOMENT) else None
+    return None
+
+
+def _is_dated(part: Part, kind: str) -> bool:
+    """Whether a literal may stand beside a date or a time: it alone is cast."""
+    if part.sort == "text":
+        return part.value is not None and _dated(part.value, kind) is not None
+    return part.value is not None and kind == "timestamp"
+
+
+def _fits(number: Decimal) -> bool:
+    """A whole number of 64 bits, written as one: 1.000 makes decimals of what it stands beside.
+
+    >>> _fits(Decimal("5")), _fits(Decimal("5.0")), _fits(Decimal(2) ** 63)
+    (True, False, False)
+    """
+    return abs(number) <= LARGEST_INTEGER and int(number.as_tuple().exponent) >= 0
+
+
+def _is_short_number(number: Decimal) -> bool:
+    return len(number.as_tuple().digits) <= MOST_DIGITS and abs(number.adjusted()) <= MOST_DIGITS
+
+
+def _only(node: Any, *names: str) -> None:
+    """Options that nobody has thought about are refused."""
+    if any(value for name, value in node.args.items() if name not in names):
+        raise _refused(node, "is not known to be safe on every row")
+
+
+def _refused(node: Any, why: str) -> InvalidParameter:
+    return InvalidParameter(f"{shown(node.sql())} {why}")

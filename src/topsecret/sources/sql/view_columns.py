@@ -1,0 +1,92 @@
+"""What the columns of a view hold, which may be the person, and what is one for a group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlglot import exp
+
+Sort = str
+"""What a column holds: a kind of KINDS, ``float``, ``decimal`` (of any digits), ``any`` (SQLite),
+``null``, another type by its engine's name (``type JSON``), or ``other`` where nothing is known.
+Types beside KINDS whose equal values are identical begin with EXACT."""
+
+KINDS = {"text", "integer", "boolean", "date", "timestamp"}
+"""Kinds that are compared without a cast that fails, and whose equal values are identical."""
+
+EXACT = "exact "
+MOMENT = f"{EXACT}time with a zone"
+
+AGGREGATES = (exp.Count, exp.Min, exp.Max)
+"""Of one person's rows, in any order: the same value, if equal values are identical."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a query."""
+
+    name: str
+    """In small letters."""
+    sort: Sort
+    mixed: str = ""
+    """The clause for which it cannot be the person; empty if it can."""
+
+
+Columns = tuple[Column, ...]
+
+
+def is_identical(sort: Sort) -> bool:
+    """Whether equal values of this sort are identical: not 0.0 and -0.0, not ``Ann`` and ``ann``.
+
+    >>> is_identical("text"), is_identical("exact UUID"), is_identical("float")
+    (True, True, False)
+    """
+    return sort in KINDS or sort.startswith(EXACT)
+
+
+def is_sorted(sort: Sort, dialect: str) -> bool:
+    """Whether rows can be sorted by such a column without a failure."""
+    known = {*KINDS, "float", "decimal", "null"}
+    return dialect == "sqlite" or sort in known or sort.startswith((EXACT, "type DECIMAL("))
+
+
+def merged(one: Sort, other: Sort, dialect: str) -> Sort | None:
+    """What a column of a union holds; None where the engine would cast, which may fail.
+
+    >>> merged("text", "null", "duckdb"), merged("date", "timestamp", "duckdb")
+    ('text', None)
+    """
+    both = {one, other} - {"null"}
+    if len(both) < 2:
+        return None if both == {"other"} and dialect != "sqlite" else next(iter(both), "null")
+    if dialect == "sqlite":
+        return "other" if "other" in both else "any"
+    return "float" if both == {"integer", "float"} else None
+
+
+def is_same(one: exp.Expression, other: exp.Expression) -> bool:
+    """Whether both are one column, however qualified, or the same expression."""
+    if isinstance(one, exp.Column) and isinstance(other, exp.Column):
+        return one.name.casefold() == other.name.casefold()
+    return one == other
+
+
+def is_aggregate(node: exp.Expression) -> bool:
+    """Whether it is a value of several rows."""
+    return isinstance(node, exp.AggFunc) or counts_rows(node)
+
+
+def is_of_group(part: exp.Expression, keys: Sequence[exp.Expression]) -> bool:
+    """Whether a value is the same for a whole group: of its keys, or an aggregate."""
+    if is_aggregate(part) or any(is_same(key, part) for key in keys):
+        return True
+    if isinstance(part, exp.Column | exp.Star):
+        return False
+    return all(is_of_group(child, keys) for child in part.iter_expressions())
+
+
+def counts_rows(node: Any) -> bool:
+    """DuckDB's own name for COUNT(*)."""
+    return isinstance(node, exp.Anonymous) and node.name.upper() == "COUNT_STAR"
