@@ -13,6 +13,8 @@ from topsecret.errors import DataIndependentFailure, InvalidParameter
 from topsecret.sources import CountQuery, GroupAssignment
 from topsecret.sources.domains.counted_domain import domain_size
 from topsecret.sources.engines.spark import SparkSource
+from topsecret.sources.engines.spark_plans import total_text
+from topsecret.sources.relations.open_query import open_query
 from topsecret.sources.session import check, leading_counts_of
 
 pytestmark = pytest.mark.spark
@@ -63,6 +65,89 @@ def test_what_a_plan_may_be(spark: SparkSession, events: DataFrame) -> None:
             schema_only(frame)
         assert clause in str(caught.value)
     assert SparkSource(events.limit(2), trust_view=True).assumes
+
+
+def test_no_row_makes_a_plan_fail(spark: SparkSession, events: DataFrame) -> None:
+    """Under ANSI mode, which is Spark's default, one row's cast or sum fails the whole question."""
+    events.createOrReplaceTempView("ev")
+    dated = events.select("u", "p", "n", f.lit("2024-05-01").cast("date").alias("d"))
+    spark.conf.set("spark.sql.ansi.enabled", "false")
+    try:
+        legacy = events.select("u", f.col("p").cast("int").alias("p"))
+        zones = events.selectExpr("u", "CAST(CAST(p AS DATE) AS TIMESTAMP) AS p")
+    finally:
+        spark.conf.set("spark.sql.ansi.enabled", "true")
+    accepted = [
+        legacy,
+        events.filter(
+            "n % 5 = 1 AND n BETWEEN 1 AND 3 AND p LIKE 't%' AND n > 1.5 AND n IN (1, 2)"
+        ),
+        events.selectExpr("u", "CAST(n AS STRING) AS p"),
+        events.selectExpr("u", "TRY_CAST(p AS INT) AS p"),
+        events.selectExpr("u", "CAST(n AS BIGINT) AS p"),
+        events.selectExpr("u", "CASE WHEN n > 1 THEN TRIM(p) ELSE SUBSTRING(p, 1, 2) END AS p"),
+        dated.filter("d >= '2024-01-01'"),
+    ]
+    for frame in accepted:
+        schema_only(frame)
+    refused = {
+        "a cast in Project": events.select("u", f.col("p").cast("int").alias("p")),
+        "a cast in Filter": events.filter("p > 1"),
+        "Add in Project": events.selectExpr("u", "n + 1 AS p"),
+        "Divide in Filter": events.filter("1 / n > 0"),
+        "Remainder in Filter": events.filter("5 % n = 1"),
+        "UnaryMinus in Project": events.selectExpr("u", "-n AS p"),
+        "ElementAt in Project": events.selectExpr("u", "element_at(array(n), n) AS p"),
+        "RaiseError": events.filter("n = 1 OR raise_error('x') IS NULL"),
+    }
+    days = dated.filter("d < TIMESTAMP'2024-06-01 00:00:00'")
+    for clause, frame in [*refused.items(), ("a cast in Project", zones), ("a cast", days)]:
+        with pytest.raises(DataIndependentFailure, match="may fail on one person's row") as caught:
+            schema_only(frame)
+        assert clause in str(caught.value)
+        assert "trust_view=True" in str(caught.value)
+
+
+def test_no_row_makes_a_pasted_query_fail(spark: SparkSession) -> None:
+    """A person's sum beyond 64 bits has no value; all others are as they would be alone."""
+    query = (
+        "SELECT p, COUNT(DISTINCT u) AS n FROM (SELECT u, p, SUM(v) AS s, "
+        "SUM(v) FILTER (WHERE v > 1) AS t, MAX(d) AS d, MAX(w) AS w FROM ev GROUP BY u, p) x "
+        "WHERE s > 0 AND (t IS NULL OR t > 1) AND (d < w OR d > DATE '9999-01-01') "
+        "GROUP BY p ORDER BY n DESC LIMIT 1"
+    )
+    frame = spark.createDataFrame(
+        [
+            *(("a", "i", 1, 0), ("b", "i", 3, 0), ("b", "i", -1, 0), ("c", "i", -3, 0)),
+            *(("p", "i", 2**63 - 1, 0), ("p", "i", 1, 0), ("q", "i", 1, 2**31 - 1)),
+        ],
+        "u string, p string, v bigint, k int",
+    ).selectExpr(
+        "u", "p", "v", "date_from_unix_date(k) AS d", "TIMESTAMP_NTZ'2024-05-01 00:00:00' AS w"
+    )
+    source, _ = open_query(query, frame.localCheckpoint(), person="u")
+    assert source.leading_counts(QUERY) == [("i", 3)]  # a, b, and q, whose day has no time
+
+
+def test_the_text_of_a_plan() -> None:
+    """Of a remote session: what is neither a column, a comparison nor a condition is refused."""
+    for text in (
+        " [u#1, upper(p#2) AS p#3L]",
+        " ((p#1 = tea) AND NOT (n#2 IN (-5,3)))",
+        " [CASE WHEN (d#1 > 2024-05-01) THEN tea ELSE no END AS p#2]",
+    ):
+        assert total_text(text)
+    for text in (
+        " [cast(p#2 as int) AS p#3]",
+        " (n#2 div 0)",
+        " (5 div n#1)",
+        " (tea RLIKE p#1)",
+        " (CASE WHEN (n#1 > 0) THEN 1 END div 2)",
+        " [(n#1 + 1) AS n#2]",
+        " [a#1[0] AS x#2]",
+        " [-n#1 AS x#2]",
+    ):
+        assert not total_text(text)
 
 
 def test_one_person_is_in_one_list(spark: SparkSession) -> None:

@@ -3,6 +3,9 @@
 Accepted are projections, filters and unions over tables, and DISTINCT or GROUP BY with the person
 among the keys; limits, samples, joins, windows and whatever changes from run to run are refused.
 The plan is the analysed one, which holds the definitions of all views.
+
+No row may make an expression fail, either: under ANSI mode one text that is no number fails a cast
+and with it the whole question. Accepted are the expressions that have a value for every row.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from topsecret.errors import DataIndependentFailure
 from topsecret.sources.sql.relations import Stored, refused
 
 if TYPE_CHECKING:
@@ -49,6 +53,68 @@ WHOLE = {"tinyint", "smallint", "int", "bigint"}
 IDENTICAL = {"string", "boolean", *WHOLE, "date", "timestamp", "timestamp_ntz"}
 """Types whose equal values are identical."""
 
+TOTAL = {
+    *AGGREGATES,
+    "AggregateExpression",
+    "Alias",
+    "And",
+    "AttributeReference",
+    "Between",
+    "CaseWhen",
+    "CommonExpressionDef",
+    "CommonExpressionRef",
+    "Coalesce",
+    "Contains",
+    "EndsWith",
+    "EqualNullSafe",
+    "EqualTo",
+    "Explode",
+    "GetStructField",
+    "GreaterThan",
+    "GreaterThanOrEqual",
+    "If",
+    "In",
+    "IsNotNull",
+    "IsNull",
+    "Length",
+    "LessThan",
+    "LessThanOrEqual",
+    "Literal",
+    "Lower",
+    "Not",
+    "Or",
+    "PosExplode",
+    "SortOrder",
+    "StartsWith",
+    "StringTrim",
+    "StringTrimLeft",
+    "StringTrimRight",
+    "Upper",
+    "With",
+}
+"""Expressions that have a value, or NULL, whatever their parts hold. The analysed plan has every
+cast that Spark adds, say where text is compared with a number."""
+
+BY_CONSTANT = {"Like", "Remainder", "Substring"}
+"""Those that have one where all parts but the first are constants."""
+
+DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
+"""Of the largest number of each type."""
+
+DAYS = {"date", "timestamp", "timestamp_ntz"}
+FLOATS = {"float", "double"}
+DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
+
+WITH_EXPRESSIONS = {"Filter", "Generate", "Project", "RepartitionByExpression", "Sort"}
+PART = re.compile(
+    r"\s*(?:(?P<operand>\w+#\d+L?(?!\w)|-?\d+(?:[-:.]\d+)*(?!\w)|(?:END|true|false|null)(?!\w)|\))"
+    r"|(?P<between>[(,]|[<>=]+|(?:explode|isnotnull|isnull|lower|posexplode|upper)\("
+    r"|(?:AND|AS|ASC|CASE|DESC|ELSE|FIRST|IN|LAST|NOT|NULLS|OR|THEN|WHEN)(?![\w(#]))"
+    r"|(?P<free>\w+(?![\w(#])|\[)|\])"
+)
+"""A part of an expression's text: a column or a number, what stands between two of them, or a free
+word, which is a literal."""
+
 CHANGING = re.compile(
     r"\b(rand|randn|uuid|shuffle|monotonically_increasing_id|current_\w+)\(|query#"
 )
@@ -62,6 +128,7 @@ def check_plan(frame: DataFrame, person: str, name: str) -> None:
         _check_text(frame, start)
         return
     own = next((str(one) for one in _each(plan.output()) if one.name() == person), "")
+    expressions: list[tuple[Any, str]] = []
     for node in _nodes(plan):
         operator = str(node.getClass().getSimpleName())
         if operator not in ROW_WISE | BY_PERSON:
@@ -72,6 +139,9 @@ def check_plan(frame: DataFrame, person: str, name: str) -> None:
             _check_person(node, operator, own, start)
         for expression in _each(node.expressions()):
             _check_expression(expression, operator, start)
+            expressions.append((expression, operator))
+    for expression, operator in expressions:
+        _check_total(expression, operator, name)
 
 
 def leaves(frame: DataFrame) -> frozenset[str]:
@@ -146,6 +216,97 @@ def _check_expression(expression: Any, operator: str, start: Stored) -> None:
         waiting += _each(node.children())
 
 
+def _check_total(expression: Any, operator: str, name: str) -> None:
+    """Raise unless every part of the expression has a value for every row."""
+    waiting = [expression]
+    while waiting:
+        node = waiting.pop()
+        kind = str(node.getClass().getSimpleName())
+        if _constant(node):
+            continue
+        if kind == "Cast":
+            if not _total_cast(node):
+                raise _may_fail(name, f"a cast in {operator}")
+        elif kind in BY_CONSTANT:
+            if not _total_by_constant(node, kind):
+                raise _may_fail(name, f"{kind} in {operator}")
+        elif kind not in TOTAL:
+            raise _may_fail(name, f"{kind} in {operator}")
+        waiting += _each(node.children())
+
+
+def _constant(node: Any) -> bool:
+    """Whether it is made of literals and has a value: then it has it for every row."""
+    waiting = [node]
+    while waiting:
+        part = waiting.pop()
+        if str(part.getClass().getSimpleName()) not in {"Cast", "Literal", "UnaryMinus"}:
+            return False
+        waiting += _each(part.children())
+    try:
+        node.eval(None)
+    except Exception:  # whatever it is: it would fail where a row reaches it
+        return False
+    return True
+
+
+def _total_by_constant(node: Any, kind: str) -> bool:
+    first, *rest = _each(node.children())
+    if not all(_constant(one) for one in rest):
+        return False
+    value = str(rest[0].eval(None))
+    if kind == "Remainder":
+        return _type(first) in DIGITS and value not in {"0", "None"}
+    return kind == "Substring" or "\\" not in value
+
+
+def _type(node: Any) -> str:
+    return str(node.dataType().simpleString())
+
+
+def _total_cast(node: Any) -> bool:
+    """Whether a cast has a value for every row: it widens, or makes NULL of what does not fit."""
+    held, to = _type(node.child()), _type(node)
+    if to == held or held == "void":
+        return True
+    simple = {"string", "boolean", *DIGITS, *FLOATS, *DAYS}
+    if not all(one in simple or DECIMAL.fullmatch(one) for one in (held, to)):
+        return False
+    if to == "string" or (to == "date" and held in DAYS):
+        return True
+    if _widens(held, to):
+        return True
+    mode = str(node.evalMode().toString())
+    # Not every day has a time, nor every time one in another zone: without ANSI mode that fails.
+    return mode == "TRY" or (mode == "LEGACY" and not {held, to} <= DAYS)
+
+
+def _widens(held: str, to: str) -> bool:
+    """Whether every number of one type has one in the other."""
+    if to in FLOATS:
+        return held in FLOATS or _places(held) is not None
+    few, many = _places(held), _places(to)
+    if few is None or many is None:
+        return False
+    return few[0] <= many[0] and few[1] <= many[1]
+
+
+def _places(kind: str) -> tuple[int, int] | None:
+    """How many digits a number may have before and after the point."""
+    found = DECIMAL.fullmatch(kind)
+    if found:
+        return int(found[1]) - int(found[2]), int(found[2])
+    return (DIGITS[kind], 0) if kind in DIGITS else None
+
+
+def _may_fail(name: str, part: str) -> DataIndependentFailure:
+    return DataIndependentFailure(
+        f"{name} may fail on one person's row: {part} is not known to have a value for every row; "
+        "use try_cast, pass the frame without it and write it in item= or where=, or pass "
+        "trust_view=True if you know that no row can make it fail"
+    )
+
+
 def _check_text(frame: Any, start: Stored) -> None:
     """The plan of a remote session is known by its text alone, which must be whole."""
     text = str(frame._explain_string(extended=True))
@@ -159,3 +320,22 @@ def _check_text(frame: Any, start: Stored) -> None:
             raise refused(
                 start, operator[1] if operator else "its plan", "makes a row depend on other rows"
             )
+        if operator[1] in WITH_EXPRESSIONS and not total_text(line[operator.end() :]):
+            raise _may_fail(".".join(start.name), f"an expression in {operator[1]}")
+
+
+def total_text(text: str) -> bool:
+    """Whether expressions, as a plan shows them, are columns, comparisons and conditions alone.
+
+    >>> total_text(" [u#1, upper(p#2) AS p#3]"), total_text(" [u#1, cast(p#2 as int) AS p#3]")
+    (True, False)
+    """
+    place, after, text = 0, "", text.rstrip()
+    while place < len(text):
+        part = PART.match(text, place)
+        # After an operand a word is an operator (div, RLIKE), and a bracket takes an element.
+        if part is None or (part.lastgroup == "free" and after in {"operand", "word"}):
+            return False
+        after = "word" if part.lastgroup == "free" and part[0][-1] != "[" else part.lastgroup or ""
+        place = part.end()
+    return True

@@ -28,6 +28,9 @@ def aggregate(node: Any, expressions: Expressions, dialect: str) -> Typed:
     if isinstance(node, exp.Filter):
         inner = aggregate(node.this, expressions, dialect)
         kept = exp.Where(this=expressions.truth(node.expression.this))
+        if isinstance(inner.node, exp.TryCast):  # of a sum, which is what is filtered
+            summed = exp.Filter(this=inner.node.this, expression=kept)
+            return Typed(try_cast(summed, "BIGINT"), inner.sort)
         return Typed(exp.Filter(this=inner.node, expression=kept), inner.sort)
     if isinstance(node, exp.Count):
         return Typed(_count(node, expressions), "integer")
@@ -130,6 +133,9 @@ def _sum(value: exp.Expression, dialect: str) -> exp.Expression:
         return exp.Sum(this=exp.Anonymous(this="MAX", expressions=[clipped, high]))
     if dialect == "duckdb":  # sums of 64 bits have 128
         return exp.Sum(this=try_cast(value, "BIGINT"))
+    if dialect == "spark":  # whose sums of 64 bits fail beyond: 38 digits are enough for any rows
+        wide = exp.cast(try_cast(value, "BIGINT"), "DECIMAL(38, 0)")
+        return try_cast(exp.Sum(this=wide), "BIGINT")
     return exp.Sum(this=value)
 
 

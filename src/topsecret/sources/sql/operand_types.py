@@ -142,16 +142,29 @@ def unified(parts: Sequence[Typed], dialect: str, compared: bool) -> tuple[Sort,
                 return None  # one may have a zone, and some times have no counterpart in a zone
             if dialect == "sqlite":
                 return sort, [sqlite_literal(part, sort) for part in dated if part is not None]
-            return sort, [part.node for part in dated if part is not None]
+            return sort, [_in_zone(part, parts, dialect) for part in dated if part is not None]
     if sorts == {"date", "timestamp"} and compared:
         if dialect == "sqlite":
             return None
         if dialect == "duckdb":
             nodes = [try_cast(p.node, "TIMESTAMP") if p.sort == "date" else p.node for p in parts]
-        return "timestamp", nodes
+            return "timestamp", nodes
+        return "timestamp", [_in_zone(part, parts, dialect) for part in parts]
     if len(sorts) > 1:
         return None
     return next(iter(sorts), "null"), nodes
+
+
+def _in_zone(part: Typed, beside: Sequence[Typed], dialect: str) -> exp.Expression:
+    """A day or time for Spark, which casts what is of another type by itself, and fails on a day
+    or a time that has no counterpart there."""
+    days = {one.sort for one in beside} <= {"date", "text", "null"}
+    unzoned = any(isinstance(p.node, exp.Cast) and p.node.is_type("TIMESTAMPNTZ") for p in beside)
+    if dialect != "spark" or part.value is not None or part.sort == "null" or days:
+        return part.node
+    if unzoned:
+        return try_cast(part.node, "TIMESTAMPNTZ") if part.sort == "date" else part.node
+    return try_cast(part.node, "TIMESTAMP")
 
 
 def dated_literal(part: Typed, sort: str) -> Typed | None:
