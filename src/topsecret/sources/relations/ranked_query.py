@@ -302,16 +302,14 @@ class _Reading:
     def _domain(
         self, opened: Opened, columns: tuple[RelationColumn, ...], items: list[Any]
     ) -> exp.Select | None:
-        """The values of the items in the public table that they come from."""
+        """The items in the public table that they come from; of private rows they are theirs."""
         scope = opened.scope
         if any(column.origin is None for column in columns):
             return None
         found = [scope.find(item.unnest()) for item in items]
         sources = {id(f.source): f.source for f in found if f is not None}
-        if len(sources) != 1 or len(found) != len(items):
-            return None
-        (source,) = sources.values()
-        if source.relation.private:  # what people have of a public table is theirs
+        source = next(iter(sources.values()), None)
+        if source is None or len(sources) != 1 or source.relation.private:
             return None
         alone = Scope(scope.dialect)
         alone.sources.append(source)
