@@ -376,8 +376,8 @@ def check_apart(paths: Sequence[Path], domain: FileColumn) -> None:
 def private_domain(name: str) -> str:
     """Why a domain is refused."""
     return (
-        f"the domain {name} is made of the events themselves: which items they hold is what must "
-        "not be published; pass a list that is public without them, or leave domain out"
+        f"the domain {name} is made of the events themselves, or may be by functions: which items "
+        "they hold must not be published; pass a list that is public without them, or leave it out"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
@@ -57,10 +58,12 @@ class DuckCatalogue:
             refused = "" if types.get(full[0]) == OWN else "its database"
             columns = _columns(held.get(full, ()), "collate" in str(sql).casefold())
             self._stored.append(Stored(full, None, refused, columns))
+        made = session.ask("SELECT function_name FROM duckdb_functions() WHERE NOT internal", [])
+        own = {str(name).lower() for (name,) in made}
         self._stored += [
             Stored(tuple(name), None, columns=_columns(held.get(tuple(name), ()), False))
             if name[-1] in self._frames
-            else Stored(tuple(name), sql)
+            else Stored(tuple(name), sql, "a macro" if own & _words(sql) else "")
             for *name, sql in session.ask(
                 "SELECT database_name, schema_name, view_name, sql FROM duckdb_views()", []
             )
@@ -68,7 +71,7 @@ class DuckCatalogue:
         here = session.ask("SELECT current_database(), current_schema()", [])[0]
         self._here: Name = tuple(map(str, here))
         macros = session.ask(
-            "SELECT function_name FROM duckdb_functions() GROUP BY ALL "
+            "SELECT min(function_name) FROM duckdb_functions() GROUP BY lower(function_name) "
             "HAVING bool_or(internal) AND NOT bool_and(internal)",
             [],
         )
@@ -114,3 +117,8 @@ def _is_meant(wanted: Sequence[str], name: Name) -> bool:
 
 def _folded(name: Name) -> Name:
     return tuple(part.casefold() for part in name)
+
+
+def _words(sql: str) -> set[str]:
+    """What may be a function's name in a definition: a macro may read any table."""
+    return {word.lower() for pair in re.findall(r'"((?:[^"]|"")*)"|(\w+)', sql) for word in pair}

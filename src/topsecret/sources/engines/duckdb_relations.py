@@ -25,7 +25,8 @@ from topsecret.sources.engines.settings import DUCKDB
 from topsecret.sources.engines.table_names import check_columns
 from topsecret.sources.session import Relation
 from topsecret.sources.source import CountQuery, Schema
-from topsecret.sources.sql.relations import Stored, base_tables, check_relation
+from topsecret.sources.sql.base_tables import UNREAD, base_tables
+from topsecret.sources.sql.relations import Stored, check_relation
 from topsecret.sources.sql.statements import table
 
 
@@ -78,11 +79,11 @@ class Tables:
             shown = ".".join(parts)
             named = tuple(shown.split(".")) if len(parts) == 1 else parts
             items = self._found(catalogue(session), named, shown)
-            both = (
+            public, private = (
                 base_tables(one.stored, catalogue(session), "duckdb")
                 for one in (items, events(session))
             )
-            if frozenset.intersection(*both):
+            if UNREAD in public or public & private:
                 raise InvalidParameter(private_domain(shown))
             return self._described(session, items, columns, shown, believed=True)
 

@@ -38,8 +38,9 @@ from topsecret.sources.engines.table_names import check_columns, table_parts
 from topsecret.sources.interruption import interruptible
 from topsecret.sources.session import Relation, Rows
 from topsecret.sources.source import Schema
+from topsecret.sources.sql.base_tables import UNREAD, base_tables
 from topsecret.sources.sql.dialects import LETTERS
-from topsecret.sources.sql.relations import Stored, base_tables, check_relation
+from topsecret.sources.sql.relations import Stored, check_relation
 from topsecret.sources.sql.rendering import rendered
 from topsecret.sources.sql.statements import named, table
 
@@ -110,7 +111,7 @@ class SqlSession:
                     for one in (self._parts, parts)
                 ]
             )
-            if private & public:
+            if UNREAD in public or private & public:
                 raise InvalidParameter(private_domain(".".join(parts)))
             return relation
         from topsecret.sources.domains.file_items import items_of

@@ -39,7 +39,7 @@ FOREIGN = (
     "FROM duckdb_constraints() WHERE database_name = ? AND constraint_type = 'FOREIGN KEY'"
 )
 MACROS = (
-    "SELECT function_name FROM duckdb_functions() GROUP BY ALL "
+    "SELECT min(function_name) FROM duckdb_functions() GROUP BY lower(function_name) "
     "HAVING bool_or(internal) AND NOT bool_and(internal)"
 )
 POSTGRES_TABLE = """

@@ -101,24 +101,6 @@ def check_relation(start: Stored, person: str, catalogue: Catalogue, dialect: st
         raise refused(start, f"its column {person!r}", "is not found, or found twice")
 
 
-def base_tables(start: Stored, catalogue: Catalogue, dialect: str) -> frozenset[Name]:
-    """The tables that a relation reads, through however many views."""
-    found: set[Name] = set()
-    waiting, seen = [start], {start.name}
-    while waiting:
-        one = waiting.pop()
-        if one.definition is None:
-            found.add(one.name)
-            continue
-        tree = _parsed(one, dialect)
-        for node in tree.find_all(exp.Table) if tree is not None else ():
-            stored = catalogue.find(_parts(node), one) if _is_name(node) else None
-            if stored is not None and stored.name not in seen:
-                seen.add(stored.name)
-                waiting.append(stored)
-    return frozenset(found)
-
-
 class _Analysis:
     def __init__(self, catalogue: Catalogue, dialect: str) -> None:
         self._catalogue = catalogue
@@ -130,7 +112,7 @@ class _Analysis:
             raise refused(scope.start, one.refused, "cannot be looked into")
         if one.definition is None:
             return tuple(Column(name.casefold(), sort) for name, sort in one.columns)
-        tree = _parsed(one, self._dialect)
+        tree = parsed_view(one, self._dialect)
         if tree is None or scope.depth > DEEPEST:
             raise refused(scope.start, "its definition", "cannot be read")
         return self._query(tree, _Scope(one, scope.start, scope.depth + 1, {}))
@@ -277,11 +259,11 @@ class _Analysis:
             raise refused(scope.start, _clause(node), "renames columns; name them by AS")
         if isinstance(node, exp.Subquery):
             return self._query(node, scope)
-        if not isinstance(node, exp.Table) or not _is_name(node):
+        if not isinstance(node, exp.Table) or not is_plain_name(node):
             raise refused(scope.start, _clause(node), "is no table of the database")
         if any(part for name, part in node.args.items() if name not in TABLE):
             raise _mixes(scope.start, _clause(node))
-        parts = _parts(node)
+        parts = name_of(node)
         known = scope.known.get(parts[0].casefold()) if len(parts) == 1 else None
         if known is not None:
             return self._query(known[0], known[1])
@@ -351,7 +333,7 @@ class _Scope:
         return replace(self, known={**self.known, name: cte})
 
 
-def _parsed(one: Stored, dialect: str) -> Any:
+def parsed_view(one: Stored, dialect: str) -> Any:
     """The SELECT of a view, also out of a CREATE VIEW; None if it cannot be read."""
     tree: Any = one.definition
     if isinstance(tree, str):
@@ -365,11 +347,13 @@ def _parsed(one: Stored, dialect: str) -> Any:
     return tree if isinstance(tree, exp.Query) else None
 
 
-def _is_name(node: exp.Table) -> bool:
+def is_plain_name(node: exp.Table) -> bool:
+    """Whether a source is a name and no function."""
     return all(isinstance(part, exp.Identifier) for part in node.parts) and bool(node.parts)
 
 
-def _parts(node: exp.Table) -> Name:
+def name_of(node: exp.Table) -> Name:
+    """The parts of a table's name."""
     return tuple(part.name for part in node.parts)
 
 

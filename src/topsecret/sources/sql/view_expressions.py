@@ -7,6 +7,7 @@ which of them no row can make fail, from the kinds of their parts. What is not o
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -27,11 +28,16 @@ MOST_DIGITS = 15
 LONGEST_PATTERN = 1_000
 TEXTS = {exp.DataType.Type.TEXT, exp.DataType.Type.VARCHAR}
 INTEGERS = {
-    exp.DataType.Type.TINYINT,
-    exp.DataType.Type.SMALLINT,
-    exp.DataType.Type.INT,
-    exp.DataType.Type.BIGINT,
+    exp.DataType.Type.TINYINT: 7,
+    exp.DataType.Type.SMALLINT: 15,
+    exp.DataType.Type.INT: 31,
+    exp.DataType.Type.BIGINT: 63,
 }
+"""Their bits, the sign not counted."""
+
+WRITTEN = re.compile(r"-?[0-9]+(\.[0-9]+)?")
+"""A number that every engine reads: Python knows digits of other scripts, and underscores."""
+
 WIDE = {exp.DataType.Type.DOUBLE, exp.DataType.Type.FLOAT, exp.DataType.Type.DECIMAL}
 SHORT = KINDS - {"text"} | {"float", "number", "null"}
 """Kinds whose texts are short."""
@@ -224,14 +230,11 @@ class Judge:
             return Part(MOMENT) if postgres and _dated(part.value, MOMENT) else None
         wide = to.this in WIDE and (kind == "float" or self._dialect == "postgres")
         if literal and given in {"text", "number"} and (wide or to.this in INTEGERS):
-            with suppress(InvalidOperation):
-                number = Decimal(part.value)
-                return (
-                    Part("number", number)
-                    if _fits(number) or (wide and number.is_finite())
-                    else None
-                )
-            return None
+            if not WRITTEN.fullmatch(str(part.value)):
+                return None
+            number, bits = Decimal(str(part.value)), INTEGERS.get(to.this, 0)
+            fits = _fits(number) and -(2**bits) <= number < 2**bits
+            return Part("number", number) if fits or (wide and abs(number) < 10**30) else None
         if self._dialect == "duckdb" and tried and kind:
             return Part(kind) if given in TRIED[kind] else None
         if given == "integer" and to.this == exp.DataType.Type.BIGINT and not self._lax:
@@ -262,6 +265,8 @@ class Judge:
         return sort
 
     def _collated(self, node: Any) -> Part:
+        if self._dialect == "sqlite":  # it goes along through || and CASE
+            raise _refused(node, "may take different texts for one")
         self._text(node.this)
         return Part("other")
 
@@ -345,11 +350,14 @@ def _listed(node: Any) -> Iterable[Any]:
 
 
 def _dated(text: str, kind: str) -> Part | None:
+    """A day or time that every engine reads: Python knows more ways to write one."""
     with suppress(ValueError):
         if kind == "date":
-            return Part(kind, datetime.date.fromisoformat(text))
+            day = datetime.date.fromisoformat(text)
+            return Part(kind, day) if text == day.isoformat() else None
         time = datetime.datetime.fromisoformat(text)
-        return Part(kind, time) if (time.tzinfo is None) == (kind != MOMENT) else None
+        usual = kind == MOMENT or text.replace(" ", "T") == time.isoformat()
+        return Part(kind, time) if usual and (time.tzinfo is None) == (kind != MOMENT) else None
     return None
 
 
