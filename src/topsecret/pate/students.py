@@ -19,7 +19,7 @@ that are not told of the noise cannot know that they know nothing; for them ever
 where the noise hides even how often a label occurs (``HIDDEN``). ``threshold="rates"`` gives each
 label the threshold at which it is named as often as the teachers named it.
 
-The priors and ``LOWER`` were found on made sets; ``experiments/tune_students.py`` compares ``LOWER``.
+The priors and ``LOWER`` were found on made sets; ``experiments/tune_students.py`` shows the latter.
 
 >>> rng = np.random.default_rng(0)
 >>> X = rng.normal(size=(300, 2))
