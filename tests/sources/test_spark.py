@@ -175,10 +175,10 @@ def test_types_without_a_text_of_their_own(spark: SparkSession) -> None:
 
 
 @pytest.fixture
-def group(monkeypatch: pytest.MonkeyPatch) -> str:
-    """The name of the jobs, which otherwise nobody can guess."""
-    monkeypatch.setattr(secrets, "token_hex", lambda size: "known")
-    return "topsecret_known"
+def group(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> str:
+    """The name of the jobs, which otherwise nobody can guess; Spark remembers another test's."""
+    monkeypatch.setattr(secrets, "token_hex", lambda size: request.node.name)
+    return f"topsecret_{request.node.name}"
 
 
 def test_the_driver_gets_the_leading_rows_and_no_others(spark: SparkSession, group: str) -> None:

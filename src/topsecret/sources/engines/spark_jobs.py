@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TypeVar
 
@@ -92,8 +93,7 @@ def run(session: SparkSession, work: Callable[[], T], label: str) -> T:
 
     def end() -> None:
         while True:
-            # The signal may have cut a command to the driver in two: that connection is lost, and
-            # the next command opens another. Or it came before the job: then ask again, too.
+            # The signal may have come before the job, or a command may fail: then ask again.
             with suppress(Exception):
                 context.cancelJobGroup(label)
             if ended.wait(AGAIN):
@@ -101,7 +101,14 @@ def run(session: SparkSession, work: Callable[[], T], label: str) -> T:
 
     # The settings of the caller's thread, such as its scheduler pool, go along.
     inheriting: Callable[[], T] = inheritable_thread_target(session)(in_its_thread)
-    return watch(inheriting, fraction=lambda: finished(context, label), interrupt=end)
+    # Asked in a thread of its own: Ctrl-C, which the caller's thread gets, would cut the command to
+    # the driver in two, and the session could fail over the rest of it later.
+    with ThreadPoolExecutor(max_workers=1) as asking:
+        return watch(
+            inheriting,
+            fraction=lambda: asking.submit(finished, context, label).result(),
+            interrupt=end,
+        )
 
 
 def finished(context: SparkContext, group: str) -> float:
