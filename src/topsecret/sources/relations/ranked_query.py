@@ -359,7 +359,7 @@ class _Reading:
     def _file_values(self, found: Any) -> tuple[Any, ...]:
         rule = self._rule_of(found)
         held = {} if rule is None else {folded(name): held for name, held in rule.values.items()}
-        return held.get(folded(found.column.name), ())
+        return tuple(held.get(folded(found.column.name), ()))
 
     def _rule_of(self, found: Any) -> Any:
         return self.file.tables.get(found.source.table)
