@@ -58,10 +58,8 @@ TRIED: dict[str, set[Sort]] = {
 }
 LONGEST_REPEATED = 500
 """Nodes of a date whose part is taken: it is written twice."""
-
 LONGEST_JOINED = 10_000
 """Characters of each text that is joined with others."""
-
 FARTHEST = 1_000_000
 """Places of a text."""
 
@@ -285,7 +283,10 @@ class Total:
         if name not in {*TIME_PARTS, *DATE_PARTS.values()}:
             raise _refused(node, "is not a part that every date has")
         if isinstance(node, exp.Extract) or self._dialect in {"duckdb", "postgres"}:
-            return Typed(exp.Extract(this=exp.var(name), expression=value.node), "integer")
+            part: Any = exp.Extract(this=exp.var(name), expression=value.node)
+            if name == "SECOND" and self._dialect != "duckdb":  # decimals: 12.000000 is not 12
+                part = exp.cast(exp.Floor(this=part), exp.DataType.Type.BIGINT)
+            return Typed(part, "integer")
         return Typed(type(node)(this=value.node), "integer")
 
     def _truncated(self, node: Any) -> Typed:
