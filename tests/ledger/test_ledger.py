@@ -105,7 +105,7 @@ def test_a_stored_answer_outlives_a_closed_and_a_spent_budget(ledger: Ledger) ->
     ledger.settle(reserved(ledger.reserve(request())), ANSWER, symbols=3)
     ledger.close_budget("d")
     assert isinstance(ledger.reserve(request()), Stored)
-    with pytest.raises(InvalidParameter, match="'d' is closed and .*; ask its owner"):
+    with pytest.raises(InvalidParameter, match=r"'d' is closed and .*; ask its owner"):
         ledger.reserve(request(1))
     with pytest.raises(InvalidParameter, match="is closed already; nothing is left to do"):
         ledger.close_budget("d")
