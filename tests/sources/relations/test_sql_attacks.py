@@ -272,6 +272,29 @@ def test_ties_under_a_limit_of_public_rows(tmp_path: Path) -> None:
     assert seen == {"[('a', 1), ('b', 1)]"}
 
 
+def test_a_link_in_where_holds_to_the_end(tmp_path: Path) -> None:
+    """When orders are joined the name means the link's column, in the end a public table's."""
+    file = PrivacyFile.parse(
+        '[tables.orders]\nperson = "who"\n[tables.lines]\nlink = "order_id -> orders.id"\n'
+        "[tables.codes]\npublic = true"
+    )
+    source = on_duckdb(
+        tmp_path,
+        "CREATE TABLE orders(id INTEGER, who INTEGER); CREATE TABLE codes(id INTEGER); "
+        "CREATE TABLE lines(order_id INTEGER, item TEXT); "
+        "INSERT INTO orders VALUES (10, 1), (20, 2), (30, 3); "
+        "INSERT INTO lines VALUES (10, 'tea'), (20, 'tea'), (30, 'gun'); "
+        "INSERT INTO codes VALUES (10), (20), (30)",
+    )
+    query = (
+        "SELECT l.item, COUNT(DISTINCT o.who) AS n FROM lines l CROSS JOIN orders o "
+        'CROSS JOIN (SELECT id AS "ORDER_ID" FROM codes) x WHERE "ORDER_ID" = o.id GROUP BY l.item'
+    )
+    assert counts(query + END, source, file) == {"tea": 2, "gun": 1}
+    twice = query.replace(") x WHERE", ") l WHERE l.")
+    assert "two tables of one FROM are called 'l'" in str(refused(twice + END, source, file))
+
+
 def test_what_people_have_of_a_public_table_is_not_public(tmp_path: Path) -> None:
     file = PrivacyFile.parse('[tables.visits]\nperson = "who"\n[tables.shops]\npublic = true')
     source = on_duckdb(
@@ -300,6 +323,26 @@ def test_a_file_is_one_table_whatever_it_is_called(tmp_path: Path) -> None:
     )
     with pytest.raises(InvalidParameter, match="one table; this one reads ev, places"):
         open_query(query, events, privacy=file)
+    own = "WITH places AS (SELECT place FROM ev) "
+    with pytest.raises(InvalidParameter, match=r"one table; this one reads ev, s\.places"):
+        open_query(own + query.replace("JOIN places", "JOIN s.places"), events, privacy=file)
+    further_in = query.replace(" GROUP", f" AND e.who IN ({own}SELECT e.who FROM ev e) GROUP")
+    with pytest.raises(QueryRefused, match="there is no table 'places'"):
+        open_query(further_in, events, privacy=file)
+
+
+def test_a_link_leads_to_the_column_that_it_names(postgres_url: str) -> None:
+    """Of two columns "id" and "ID" one is the person; one person has three keys."""
+    source = on_postgres(
+        postgres_url,
+        'CREATE TABLE people(id INTEGER, "ID" INTEGER); CREATE TABLE lines(who INTEGER, item TEXT);'
+        "INSERT INTO people VALUES (1, 7), (1, 8), (1, 9); "
+        "INSERT INTO lines VALUES (7, 'tea'), (8, 'tea'), (9, 'tea')",
+    )
+    file = PrivacyFile.parse(
+        '[tables.people]\nperson = "id"\n[tables.lines]\nlink = "who -> people.ID"'
+    )
+    assert counts(LINES, source, file) == {"tea": 1}
 
 
 def test_the_filter_of_a_materialised_view_is_read_not_its_rows(postgres_url: str) -> None:

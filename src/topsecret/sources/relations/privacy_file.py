@@ -28,6 +28,7 @@ from typing import Any
 
 from topsecret.errors import InvalidParameter
 from topsecret.sources.measures import Bound, Sum, measure_of
+from topsecret.sources.sql.identifier_case import folded
 
 _LINK = re.compile(r"\s*([^\s>-][^>]*?)\s*->\s*(.+)\.([^.]+?)\s*")
 _ROWS = ""
@@ -124,7 +125,8 @@ class PrivacyFile:
             parent = rule.link.parent
             if parent not in self.tables:
                 raise InvalidParameter(
-                    f"the link of {name!r} leads to {parent!r}, which the file does not name"
+                    f"the link of {name!r} leads to {parent!r}, which the file does not name; "
+                    "add it, or correct the link"
                 )
             if parent in seen:
                 raise InvalidParameter(f"the links of {name!r} go round in a circle; cut one")
@@ -152,7 +154,7 @@ def _bounds(given: Any) -> dict[str, Bound]:
             )
         bound = Bound(str(parts["most"]), str(parts.get("unit", "1")))
         measure_of("rows" if column == _ROWS else Sum(column, bound.unit), bound.most)
-        held[column.casefold()] = bound
+        held[folded(column)] = bound
     return held
 
 
