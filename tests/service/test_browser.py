@@ -31,6 +31,16 @@ SMALL = """[...document.querySelectorAll(
     "nav a, button, .button, .rows a, summary, select, label.check, input:not([type=checkbox])")]
   .filter((one) => one.checkVisibility() && one.getBoundingClientRect().height < 43.9)
   .map((one) => one.outerHTML.slice(0, 80))"""
+BARS = """async bytes => {
+  const picture = await createImageBitmap(new Blob([new Uint8Array(bytes)]));
+  const pen = new OffscreenCanvas(picture.width, picture.height).getContext("2d");
+  pen.drawImage(picture, 0, 0);
+  const colour = (x, y) => pen.getImageData(x, y, 1, 1).data.join();
+  let bars = 0;
+  for (let y = 84; y < picture.height - 50; y += 44) bars += colour(382, y) !== colour(2, 2);
+  return bars;
+}"""
+"""How many lines of a downloaded chart begin with a bar."""
 AXE = Axe()
 RULES = {"resultTypes": ["violations"]}
 CONTRAST = RULES | {"runOnly": ["color-contrast"]}
@@ -331,6 +341,8 @@ def test_the_data_may_decide_how_many(
         picture = Path(download.value.path())
         assert download.value.suggested_filename.endswith(".png")
         assert picture.read_bytes().startswith(b"\x89PNG")
+        bars = page.evaluate(BARS, list(picture.read_bytes()))
+        assert bars == page.locator("#table tbody tr").count()
         if PICTURES:
             shutil.copy(picture, SCREENSHOTS / "chart.png")
 
