@@ -253,6 +253,25 @@ def test_what_is_made_one_is_identical(make: Any, engine: str, kind: str) -> Non
     assert source("w").leading_counts(QUERY) == []
 
 
+@pytest.mark.parametrize("engine", ALL)
+def test_names_are_as_alike_as_the_engine_finds_them(make: Any, engine: str) -> None:
+    """``casefold`` takes "straße" for "strasse": the wrong one of them would be judged."""
+    one = 'CREATE VIEW "strasse" AS SELECT u, p FROM ev LIMIT 1'
+    view = 'CREATE VIEW v AS WITH "straße" AS (SELECT u, p FROM ev) SELECT u, p FROM "strasse"'
+    with pytest.raises(DataIndependentFailure, match="LIMIT"):
+        make(engine, [*TABLE, one, view])("v").leading_counts(QUERY)
+
+
+def test_a_column_that_is_computed_when_it_is_read_may_fail_on_a_row(make: Any) -> None:
+    """SQLite does not look at the rows that are there when such a column is added."""
+    late = [*TABLE, "ALTER TABLE ev ADD COLUMN q TEXT AS (json_extract(p, '$.a'))"]
+    source = make("sqlite", late)("ev")
+    with pytest.raises(DataIndependentFailure, match="a virtual generated column cannot be"):
+        source.leading_counts(CountQuery("q", "u", rows=9))
+    kept = "CREATE TABLE kept (u TEXT, p TEXT, q TEXT AS (upper(p)) STORED)"
+    assert make("sqlite", [kept])("kept").leading_counts(CountQuery("q", "u", rows=9)) is not None
+
+
 def test_the_person_of_a_view_is_one_column(make: Any) -> None:
     """DuckDB calls the second ``u`` another name: the first is of another person's row."""
     made = [

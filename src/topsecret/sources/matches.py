@@ -31,6 +31,7 @@ from topsecret.errors import InvalidParameter
 from topsecret.sources.session import Engine
 from topsecret.sources.source import SALT_BYTES, CountQuery, Schema
 from topsecret.sources.sql.dialects import digest, readable
+from topsecret.sources.sql.identifier_case import folded
 from topsecret.sources.sql.statements import EVENTS, column, derived, named, person_of
 
 TIE_WORDS = ("1", "true", "t", "yes", "y", "tie", "tied", "draw")
@@ -49,7 +50,7 @@ class MatchQuery:
     salt: bytes = field(default=b"", repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        names = [name.casefold() for name in self.columns]
+        names = [folded(name) for name in self.columns]
         if len(set(names)) != len(names):
             raise InvalidParameter(
                 f"winner={self.winner!r}, loser={self.loser!r}, tie={self.tie!r} and "

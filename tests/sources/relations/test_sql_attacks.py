@@ -272,6 +272,29 @@ def test_ties_under_a_limit_of_public_rows(tmp_path: Path) -> None:
     assert seen == {"[('a', 1), ('b', 1)]"}
 
 
+def test_a_link_in_where_holds_to_the_end(tmp_path: Path) -> None:
+    """When orders are joined the name means the link's column, in the end a public table's."""
+    file = PrivacyFile.parse(
+        '[tables.orders]\nperson = "who"\n[tables.lines]\nlink = "order_id -> orders.id"\n'
+        "[tables.codes]\npublic = true"
+    )
+    source = on_duckdb(
+        tmp_path,
+        "CREATE TABLE orders(id INTEGER, who INTEGER); CREATE TABLE codes(id INTEGER); "
+        "CREATE TABLE lines(order_id INTEGER, item TEXT); "
+        "INSERT INTO orders VALUES (10, 1), (20, 2), (30, 3); "
+        "INSERT INTO lines VALUES (10, 'tea'), (20, 'tea'), (30, 'gun'); "
+        "INSERT INTO codes VALUES (10), (20), (30)",
+    )
+    query = (
+        "SELECT l.item, COUNT(DISTINCT o.who) AS n FROM lines l CROSS JOIN orders o "
+        'CROSS JOIN (SELECT id AS "ORDER_ID" FROM codes) x WHERE "ORDER_ID" = o.id GROUP BY l.item'
+    )
+    assert counts(query + END, source, file) == {"tea": 2, "gun": 1}
+    twice = query.replace(") x WHERE", ") l WHERE l.")
+    assert "two tables of one FROM are called 'l'" in str(refused(twice + END, source, file))
+
+
 def test_what_people_have_of_a_public_table_is_not_public(tmp_path: Path) -> None:
     file = PrivacyFile.parse('[tables.visits]\nperson = "who"\n[tables.shops]\npublic = true')
     source = on_duckdb(

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 from topsecret.errors import DataIndependentFailure
+from topsecret.sources.sql.identifier_case import folded
 from topsecret.sources.sql.relations import Name, Stored
 from topsecret.sources.sql.view_columns import EXACT, MOMENT, Sort
 
@@ -56,7 +57,7 @@ class DuckCatalogue:
         ):
             full = tuple(parts)
             refused = "" if types.get(full[0]) == OWN else "its database"
-            columns = _columns(held.get(full, ()), "collate" in str(sql).casefold())
+            columns = _columns(held.get(full, ()), "collate" in folded(str(sql)))
             self._stored.append(Stored(full, None, refused, columns))
         made = session.ask("SELECT function_name FROM duckdb_functions() WHERE NOT internal", [])
         own = {str(name).lower() for (name,) in made}
@@ -87,7 +88,7 @@ class DuckCatalogue:
 
     def find(self, name: Name, inside: Stored | None) -> Stored | None:
         """The table or view; the temporary ones first, then where the view or the session is."""
-        wanted = tuple(part.casefold() for part in name)
+        wanted = tuple(folded(part) for part in name)
         found = [one for one in self._stored if _is_meant(wanted, _folded(one.name))]
         if len(found) <= 1:
             return found[0] if found else None
@@ -116,7 +117,7 @@ def _is_meant(wanted: Sequence[str], name: Name) -> bool:
 
 
 def _folded(name: Name) -> Name:
-    return tuple(part.casefold() for part in name)
+    return tuple(folded(part) for part in name)
 
 
 def _words(sql: str) -> set[str]:

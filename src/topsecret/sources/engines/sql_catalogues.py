@@ -11,6 +11,7 @@ from sqlalchemy import exc, inspect, text
 from sqlalchemy.engine import Connection
 
 from topsecret.sources.engines.settings import POSTGRES_PATH
+from topsecret.sources.sql.identifier_case import folded
 from topsecret.sources.sql.relations import Catalogue, Name, Stored
 from topsecret.sources.sql.view_columns import EXACT, MOMENT, Sort
 
@@ -39,7 +40,8 @@ JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 _POSTGRES_SET_PATH = "SELECT pg_catalog.set_config('search_path', CAST(:path AS text), true)"
 _POSTGRES_COLUMNS = """
 SELECT a.attname, t.typname, t.typnamespace = CAST('pg_catalog' AS regnamespace),
-       a.attcollation, c.collisdeterministic, pg_catalog.format_type(a.atttypid, NULL)
+       a.attcollation, c.collisdeterministic, pg_catalog.format_type(a.atttypid, NULL),
+       a.attgenerated = 'v'
 FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
 LEFT JOIN pg_catalog.pg_collation c ON c.oid = a.attcollation
 WHERE a.attrelid = pg_catalog.to_regclass(CAST(:name AS text)) AND a.attnum > 0
@@ -56,10 +58,14 @@ POSTGRES_SORTS: dict[str, Sort] = {
     "numeric": "decimal",
     "uuid": f"{EXACT}uuid",
 }
+VIRTUAL = 2
+"""What SQLite calls a virtual generated column in ``hidden``."""
 DEFAULT_COLLATION = 100
 """The number of the database's own, which is deterministic."""
 
 SYSTEM = {"information_schema", "pg_catalog", "pg_toast"}
+COMPUTED = "a virtual generated column"
+"""It is computed when it is read: a row that was stored before it may make the reading fail."""
 
 
 class SqlCatalogue(Catalogue, Protocol):
@@ -111,7 +117,9 @@ class PostgresCatalogue:
         elif self._connection.execute(text(_POSTGRES_FOREIGN), given).scalar():
             refused = "a foreign table among its parts"
         columns = self._connection.execute(text(_POSTGRES_COLUMNS), given).fetchall()
-        held = tuple((str(name), _postgres_sort(*of)) for name, *of in columns)
+        if any(computed for *_, computed in columns):
+            refused = refused or COMPUTED
+        held = tuple((str(name), _postgres_sort(*of)) for name, *of, _ in columns)
         return Stored(full, None, refused, held)
 
     def _definition(self, view: int) -> str:
@@ -159,9 +167,9 @@ def is_shadow(connection: Connection, name: Name) -> bool:
     """
     query = f"SELECT name, sql FROM {quoted((*name[:-1], 'sqlite_master'))} WHERE type = 'table'"
     return any(
-        name[-1].casefold().startswith(f"{table}_".casefold())
+        folded(name[-1]).startswith(folded(f"{table}_"))
         for table, sql in connection.exec_driver_sql(query)
-        if " ".join(str(sql).split()).casefold().startswith("create virtual")
+        if folded(" ".join(str(sql).split())).startswith("create virtual")
     )
 
 
@@ -183,7 +191,7 @@ class SqliteCatalogue:
         if inside is not None and inside.name[0] != "temp":
             schemas = [inside.name[0]]
         for schema in schemas:
-            if len(name) > 2 or (len(name) == 2 and name[0].casefold() != schema.casefold()):
+            if len(name) > 2 or (len(name) == 2 and folded(name[0]) != folded(schema)):
                 continue
             query = text(
                 f"SELECT type, name, sql FROM {quoted((schema, 'sqlite_master'))} "
@@ -195,16 +203,24 @@ class SqliteCatalogue:
         return None
 
     def _stored(self, schema: str, kind: str, name: str, sql: str | None) -> Stored:
-        made = " ".join(str(sql or "").split()).casefold()
+        made = folded(" ".join(str(sql or "").split()))
         full = (schema, str(name))
         if kind == "view":
             return Stored(full, str(sql))
         refused = "a virtual table" if made.startswith("create virtual") else ""
-        info = f"PRAGMA {quoted((schema,))}.table_xinfo({quoted((str(name),))})"
-        strict = "strict" in made.rpartition(")")[2]
+        given = f"({quoted((str(name),))})"
+        listed = self._connection.exec_driver_sql(
+            f"PRAGMA {quoted((schema,))}.table_list{given}"
+        ).fetchall()
+        info = self._connection.exec_driver_sql(
+            f"PRAGMA {quoted((schema,))}.table_xinfo{given}"
+        ).fetchall()
+        strict = any(row[5] for row in listed)
+        if any(row[6] == VIRTUAL for row in info):
+            refused = refused or COMPUTED
         columns = tuple(
             (str(row[1]), "other" if "collate" in made else sqlite_sort(str(row[2]), strict))
-            for row in self._connection.exec_driver_sql(info)
+            for row in info
         )
         return Stored(full, None, refused, columns)
 

@@ -40,6 +40,7 @@ from topsecret.sources.session import Relation, Rows
 from topsecret.sources.source import Schema
 from topsecret.sources.sql.base_tables import UNREAD, base_tables
 from topsecret.sources.sql.dialects import LETTERS
+from topsecret.sources.sql.identifier_case import folded
 from topsecret.sources.sql.relations import Stored, check_relation
 from topsecret.sources.sql.rendering import rendered
 from topsecret.sources.sql.statements import named, table
@@ -159,7 +160,7 @@ class SqlSession:
                 "move: a version that is read from it would be data; name a table that is listed "
                 "among those that can be registered"
             )
-        of_persons = {one.casefold() for one in persons} & {one.casefold() for one in schema}
+        of_persons = {folded(one) for one in persons} & {folded(one) for one in schema}
         if not trusted and (found.definition is not None or found.refused or of_persons):
             raise DataIndependentFailure(
                 f"{name} is a view or no plain table, or has a column of persons: say that you "
@@ -176,9 +177,9 @@ class SqlSession:
     def _is_the_systems(self, name: tuple[str, ...]) -> bool:
         """Whether a table is kept by the database itself, from counts to copies of the rows."""
         schema, last = ".".join(name[:-1]), name[-1]
-        if schema.casefold() in SYSTEM | {"system", "pg_toast"}:
+        if folded(schema) in SYSTEM | {"system", "pg_toast"}:
             return True
-        if last.casefold().startswith(("sqlite_", "duckdb_")):
+        if folded(last).startswith(("sqlite_", "duckdb_")):
             return True
         if self.dialect == "sqlite" and is_shadow(self._connection, name):
             return True

@@ -10,6 +10,7 @@ from sqlglot import exp
 from topsecret.sources.relations.refusal import QueryRefused, quoted
 from topsecret.sources.relations.relation import RelationColumn, Tag
 from topsecret.sources.relations.scope import Scope, names_person, tag_of
+from topsecret.sources.sql.identifier_case import folded
 
 AGGREGATES = (exp.AggFunc, exp.Filter)
 
@@ -68,7 +69,7 @@ class CallerList:
             try:
                 self.scope.find(plain)
             except QueryRefused:
-                aliased = [n for name, n in self.shown if name.casefold() == plain.name.casefold()]
+                aliased = [n for name, n in self.shown if folded(name) == folded(plain.name)]
                 if len(aliased) == 1:
                     return aliased[0]
                 raise

@@ -9,6 +9,7 @@ from typing import Protocol
 from sqlglot import exp
 
 from topsecret.sources.source import Columns, Schema
+from topsecret.sources.sql.identifier_case import folded
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +96,10 @@ class FixedCatalogue:
 
     def table(self, parts: tuple[str, ...]) -> TableEntry | None:
         """The entry of this name, if the schema agrees where one was given."""
-        entry = self.entries.get(parts[-1].casefold())
+        entry = self.entries.get(folded(parts[-1]))
         if entry is None or len(parts) > len(entry.parts):
             return None
-        same = [p.casefold() for p in entry.parts[-len(parts) :]] == [p.casefold() for p in parts]
+        same = [folded(p) for p in entry.parts[-len(parts) :]] == [folded(p) for p in parts]
         return entry if same else None
 
     def tables(self) -> tuple[str, ...]:

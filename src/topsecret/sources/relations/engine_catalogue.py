@@ -18,9 +18,11 @@ from sqlglot.errors import SqlglotError
 
 from topsecret.errors import DataIndependentFailure
 from topsecret.sources.engines.duckdb import kinds
+from topsecret.sources.engines.sql_catalogues import COMPUTED, SqliteCatalogue
 from topsecret.sources.engines.sql_types import columns_of
 from topsecret.sources.relations.catalogue import TableEntry
 from topsecret.sources.relations.refusal import QueryRefused
+from topsecret.sources.sql.identifier_case import folded
 
 Ask = Callable[[str, list[Any]], list[tuple[Any, ...]]]
 """Runs a statement with its values."""
@@ -50,7 +52,9 @@ SELECT c.relkind::text, c.relrowsecurity, c.relhassubclass,
        ARRAY(SELECT a.attname::text FROM pg_catalog.pg_index i JOIN pg_catalog.pg_attribute a
              ON a.attrelid = c.oid AND a.attnum = i.indkey[0]
              WHERE i.indrelid = c.oid AND i.indisunique AND i.indisvalid AND i.indpred IS NULL
-             AND i.indexprs IS NULL AND i.indnkeyatts = 1)
+             AND i.indexprs IS NULL AND i.indnkeyatts = 1),
+       EXISTS (SELECT 1 FROM pg_catalog.pg_attribute a
+               WHERE a.attrelid = c.oid AND a.attgenerated = 'v')
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE n.nspname = %(schema)s AND c.relname = %(table)s
 """
@@ -95,12 +99,12 @@ class DuckCatalogue:
 
     def table(self, parts: tuple[str, ...]) -> TableEntry | None:
         """The table of this name, in the connection's schema unless another is named."""
-        if len(parts) > 2 and parts[-3].casefold() != self.database.casefold():
+        if len(parts) > 2 and folded(parts[-3]) != folded(self.database):
             return None
         schema = parts[-2] if len(parts) > 1 else self.default_schema
-        wanted = schema.casefold(), parts[-1].casefold()
+        wanted = folded(schema), folded(parts[-1])
         for (held_schema, held), entry in self.entries.items():
-            if (held_schema.casefold(), held.casefold()) == wanted:
+            if (folded(held_schema), folded(held)) == wanted:
                 return entry
         return None
 
@@ -186,8 +190,10 @@ class SqlCatalogue:
         rows = self.connection.execution_options(no_parameters=False).exec_driver_sql(
             POSTGRES_TABLE, dict(values)
         )
-        kind, secured, inherited, elsewhere, text, unique = rows.one()
+        kind, secured, inherited, elsewhere, text, unique, computed = rows.one()
         refused = SECURED if secured else INHERITED if inherited and kind == "r" else None
+        if computed:
+            refused = f"has {COMPUTED}"
         if kind not in {"r", "p", "v", "m"} or elsewhere:
             refused = "is not an ordinary table or view"
         return frozenset(unique), text, refused
@@ -201,7 +207,9 @@ class SqlCatalogue:
         if name in inspector.get_view_names(schema):
             text = inspector.get_view_definition(name, schema=schema)
         unique = frozenset(columns[0] for columns in keys if len(columns) == 1)
-        return unique, None if text is None else definition(text, self.dialect), None
+        stored = SqliteCatalogue(self.connection).find((schema, name), None)
+        refused = f"is or has {stored.refused}" if stored is not None and stored.refused else None
+        return unique, None if text is None else definition(text, self.dialect), refused
 
 
 def definition(text: str, dialect: str) -> str:
@@ -218,5 +226,5 @@ def definition(text: str, dialect: str) -> str:
 def _exact(wanted: str, names: list[str]) -> str | None:
     if wanted in names:
         return wanted
-    same = [name for name in names if name.casefold() == wanted.casefold()]
+    same = [name for name in names if folded(name) == folded(wanted)]
     return same[0] if len(same) == 1 else None

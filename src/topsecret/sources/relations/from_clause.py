@@ -19,6 +19,7 @@ from topsecret.sources.relations.scope import (
     same_owner,
     tag_of,
 )
+from topsecret.sources.sql.identifier_case import folded
 from topsecret.sources.sql.operand_types import Typed, unified
 
 
@@ -61,10 +62,18 @@ class FromClause:
         equal, tagged = self._using(node, source)
         parts = [] if node.args.get("on") is None else conjuncts(node.args["on"])
         before = list(scope.sources)
+        if source.name and any(folded(source.name) == folded(one.name) for one in before):
+            raise QueryRefused(
+                "join", f"two tables of one FROM are called {source.name!r}; give one another name"
+            )
         scope.sources.append(source)
-        tried = [*parts, *(self._where if side == "inner" else ())]
+        where = self._where if side == "inner" else ()
+        tried = [*parts, *where]
         both = mine is not None and source.relation.private
-        follows = both and side == "inner" and self._follows_link(source, before, tried)
+        # WHERE is read again when all tables are there: a name without its table may then mean
+        # the column of a later one, and nothing would be left of the link.
+        lasting = [*parts, *(one for one in where if _names_its_tables(one))]
+        follows = both and side == "inner" and self._follows_link(source, before, lasting)
         conditions = list(equal)
         if node.args.get("on") is not None:
             conditions.append(Expressions(scope).truth(node.args["on"]))
@@ -146,7 +155,7 @@ class FromClause:
                 )
             equal.append(exp.EQ(this=both[1][0], expression=both[1][1]))
             right_kept = str(node.args.get("side") or "").upper() == "RIGHT"
-            self._scope.merged[name.name.casefold()] = source if right_kept else left.source
+            self._scope.merged[folded(name.name)] = source if right_kept else left.source
         return equal, tagged
 
     def _typed(self, found: Found) -> Typed:
@@ -168,6 +177,10 @@ def _by_link(child: Source, parent: Source, parts: Sequence[Any], scope: Scope) 
         return False
     wanted = {(id(child), link.column), (id(parent), link.key)}
     return any({(id(f.source), f.column.ident) for f in _equal(p, scope)} == wanted for p in parts)
+
+
+def _names_its_tables(part: Any) -> bool:
+    return all(column.table for column in part.find_all(exp.Column))
 
 
 def _equal(part: Any, scope: Scope) -> list[Found]:

@@ -14,6 +14,7 @@ from topsecret.sources.relations.public_rows import limit_of
 from topsecret.sources.relations.rebuild import CTES, Rebuilder
 from topsecret.sources.relations.refusal import QueryRefused, quoted
 from topsecret.sources.relations.scope import conjuncts
+from topsecret.sources.sql.identifier_case import folded
 
 LAYER_PARTS = {"expressions", "from_", "from", "where", "order", "limit", "with_", "with"}
 
@@ -49,8 +50,8 @@ class Layers:
         if isinstance(inner, exp.Subquery):
             _plain(inner, {"this", "alias"})
             inner = inner.this
-        elif isinstance(inner, exp.Table) and inner.name.casefold() in ctes and not inner.db:
-            one, seen = ctes[inner.name.casefold()]
+        elif isinstance(inner, exp.Table) and folded(inner.name) in ctes and not inner.db:
+            one, seen = ctes[folded(inner.name)]
             _plain(inner, {"this", "alias"})
             _plain(one, {"this", "alias"})
             inner = one.this
@@ -81,7 +82,7 @@ class Layers:
         """What the counting SELECT calls its columns, by name."""
         counting, _ = self.counting
         return {
-            (one.alias_or_name).casefold(): one.this if isinstance(one, exp.Alias) else one
+            folded(one.alias_or_name): one.this if isinstance(one, exp.Alias) else one
             for one in counting.expressions
         }
 
@@ -100,12 +101,12 @@ class Layers:
             for one in inner.expressions:
                 if isinstance(one, exp.Star):
                     return self._meant(node, depth - 1)
-                names[one.alias_or_name.casefold()] = self._meant(
+                names[folded(one.alias_or_name)] = self._meant(
                     one.this if isinstance(one, exp.Alias) else one, depth - 1
                 )
-        if node.name.casefold() not in names:
+        if folded(node.name) not in names:
             raise QueryRefused("column", f"there is no column {quoted(node)} in the counted list")
-        return names[node.name.casefold()]
+        return names[folded(node.name)]
 
     def _shown(self) -> list[Any]:
         """What the outermost list shows, in the counting SELECT's own expressions."""
@@ -234,7 +235,7 @@ def _aliased(node: Any, listed: CallerList) -> Any:
         return listed.shown[place - 1][1]
     if isinstance(plain, exp.Column) and not plain.table:
         for name, one in listed.shown:
-            if name.casefold() == plain.name.casefold():
+            if folded(name) == folded(plain.name):
                 return one
     return node
 

@@ -15,6 +15,7 @@ from topsecret.sources.relations.privacy_file import PrivacyFile
 from topsecret.sources.relations.refusal import QueryRefused, quoted
 from topsecret.sources.relations.relation import PERSON
 from topsecret.sources.relations.scope import Expressions, Scope, tag_of
+from topsecret.sources.sql.identifier_case import folded
 from topsecret.sources.sql.operand_types import Typed
 
 Kind = Literal["persons", "rows", "sum"]
@@ -166,7 +167,7 @@ def bound_of(
         return None
     if name in options:
         return Bound(options[name], options.get(UNIT, "1"))
-    held = file.bounds.get("" if measure.kind == "rows" else measure.title.casefold())
+    held = file.bounds.get("" if measure.kind == "rows" else folded(measure.title))
     if held is None:
         rows = measure.kind == "rows"
         what = "one person may have any number of rows" if rows else "one person may add any amount"

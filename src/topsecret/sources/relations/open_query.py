@@ -15,6 +15,7 @@ from topsecret.sources.relations.privacy_file import PrivacyFile
 from topsecret.sources.relations.query_source import FRAME, QuerySource
 from topsecret.sources.relations.ranked_query import RankedQuery, read
 from topsecret.sources.source import CountQuery
+from topsecret.sources.sql.identifier_case import folded
 from topsecret.sources.sql.statements import table
 
 _ANY = CountQuery(item="any item", person="any person", rows=1)
@@ -177,11 +178,11 @@ def _only_table(text: str, dialect: str) -> str:
     from topsecret.sources.relations.rebuild import parsed
 
     tree = parsed(cut(text, dialect)[0], dialect)
-    own = {one.alias.casefold() for one in tree.find_all(exp.CTE)}
+    own = {folded(one.alias) for one in tree.find_all(exp.CTE)}
     names = {
         ".".join(part.name for part in one.parts)
         for one in tree.find_all(exp.Table)
-        if one.name.casefold() not in own
+        if folded(one.name) not in own
     }
     if len(names) != 1:
         raise InvalidParameter(

@@ -28,6 +28,7 @@ from typing import Any
 
 from topsecret.errors import InvalidParameter
 from topsecret.sources.measures import Bound, Sum, measure_of
+from topsecret.sources.sql.identifier_case import folded
 
 _LINK = re.compile(r"\s*([^\s>-][^>]*?)\s*->\s*(.+)\.([^.]+?)\s*")
 _ROWS = ""
@@ -152,7 +153,7 @@ def _bounds(given: Any) -> dict[str, Bound]:
             )
         bound = Bound(str(parts["most"]), str(parts.get("unit", "1")))
         measure_of("rows" if column == _ROWS else Sum(column, bound.unit), bound.most)
-        held[column.casefold()] = bound
+        held[folded(column)] = bound
     return held
 
 

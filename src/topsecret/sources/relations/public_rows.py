@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from topsecret.sources.relations.refusal import QueryRefused, quoted
 from topsecret.sources.relations.relation import Names, Relation, RelationColumn, as_source
+from topsecret.sources.sql.identifier_case import folded
 from topsecret.sources.sql.statements import column, derived, named
 
 PLACE = "place"
@@ -79,7 +80,7 @@ def _shown(key: Any, node: exp.Select, relation: Relation) -> RelationColumn:
         if 1 <= place <= len(relation.columns):
             return relation.columns[place - 1]
     if isinstance(plain, exp.Column) and not isinstance(plain.this, exp.Star):
-        named = [c for c in relation.columns if c.name.casefold() == plain.name.casefold()]
+        named = [c for c in relation.columns if folded(c.name) == folded(plain.name)]
         if len(named) == 1:
             return named[0]
     raise QueryRefused("limit", f"ORDER BY {quoted(key)} beside LIMIT must be a column of the list")

@@ -16,6 +16,7 @@ from topsecret.sources.relations.ranked_query import RankedQuery
 from topsecret.sources.relations.relation import OWN
 from topsecret.sources.session import Engine, Relation, Rows, Session
 from topsecret.sources.source import CountQuery, LeadingCounts, Schema, source_fingerprint
+from topsecret.sources.sql.identifier_case import folded
 from topsecret.sources.sql.statements import column, derived, named
 
 FRAME = "topsecret frame"
@@ -166,12 +167,12 @@ def _over(frame: exp.Expression, rows: exp.Select) -> exp.Select:
 
 def _apart(titles: Sequence[str], person: str) -> tuple[str, ...]:
     """Names that differ from each other and from the person's, whatever their case."""
-    used = {person.casefold()}
+    used = {folded(person)}
     made = []
     for title in titles:
         name, number = title, 2
-        while name.casefold() in used:
+        while folded(name) in used:
             name, number = f"{title} {number}", number + 1
-        used.add(name.casefold())
+        used.add(folded(name))
         made.append(name)
     return tuple(made)

@@ -43,6 +43,7 @@ from topsecret.sources.relations.scope import (
     tag_of,
 )
 from topsecret.sources.sql.expressions import is_deep
+from topsecret.sources.sql.identifier_case import folded
 from topsecret.sources.sql.statements import named
 
 COUNTING_PARTS = {
@@ -356,12 +357,9 @@ class _Reading:
         return place, listed_values
 
     def _file_values(self, found: Any) -> tuple[Any, ...]:
-        for rule in self.file.tables.values():
-            for column, values in rule.values.items():
-                same = column.casefold() == found.column.name.casefold()
-                if same and rule is self._rule_of(found):
-                    return values
-        return ()
+        rule = self._rule_of(found)
+        held = {} if rule is None else {folded(name): held for name, held in rule.values.items()}
+        return tuple(held.get(folded(found.column.name), ()))
 
     def _rule_of(self, found: Any) -> Any:
         return self.file.tables.get(found.source.table)

@@ -34,6 +34,7 @@ from topsecret.sources.relations.relation import (
 from topsecret.sources.relations.scope import Expressions, Scope, Source, conjuncts
 from topsecret.sources.relations.select_list import SelectList
 from topsecret.sources.relations.tables import Tables
+from topsecret.sources.sql.identifier_case import folded
 from topsecret.sources.sql.statements import named
 
 LONGEST = 20_000
@@ -146,7 +147,7 @@ class Rebuilder:
         known = dict(ctes)
         for one in clause.expressions:
             _only(one, {"this", "alias"}, "with")
-            known[one.alias.casefold()] = (one, dict(known))
+            known[folded(one.alias)] = (one, dict(known))
         return known
 
     def source(self, name: str, relation: Relation) -> Source:
@@ -170,8 +171,8 @@ class Rebuilder:
         _only(node, {"this", "db", "catalog", "alias"}, "from")
         parts = tuple(part.name for part in node.parts)
         name = node.alias or node.name
-        if len(parts) == 1 and parts[0].casefold() in ctes:
-            one, seen = ctes[parts[0].casefold()]
+        if len(parts) == 1 and folded(parts[0]) in ctes:
+            one, seen = ctes[folded(parts[0])]
             return self.source(name, _columns_named(one, self.relation(one.this, seen)))
         relation = self.table(parts)
         source = self.source(name, _columns_named(node, relation))

@@ -16,6 +16,7 @@ from topsecret.errors import InvalidParameter
 from topsecret.sources.relations.refusal import QueryRefused, quoted
 from topsecret.sources.relations.relation import PERSON, Relation, RelationColumn, owner
 from topsecret.sources.sql.expressions import CASTS
+from topsecret.sources.sql.identifier_case import folded
 from topsecret.sources.sql.operand_types import Sort, Typed
 from topsecret.sources.sql.safe_expressions import Total
 
@@ -72,20 +73,20 @@ class Scope:
             return found
         if self.outer is not None:
             return self.outer.find(node)
-        if not node.table and node.name.casefold() == PSEUDO:
+        if not node.table and folded(node.name) == PSEUDO:
             return None
         raise QueryRefused("column", f"there is no column {quoted(node)} here; check the names")
 
     def _here(self, node: exp.Column) -> Found | None:
         wanted, table = node.name, node.table
-        merged = self.merged.get(wanted.casefold()) if not table else None
+        merged = self.merged.get(folded(wanted)) if not table else None
         candidates = [
             Found(source, held)
             for source in self.sources
-            if (not table or source.name.casefold() == table.casefold())
+            if (not table or folded(source.name) == folded(table))
             and (merged is None or source is merged)
             for held in source.relation.columns
-            if held.name.casefold() == wanted.casefold() and held.name
+            if folded(held.name) == folded(wanted) and held.name
         ]
         if len(candidates) > 1:
             exact = [f for f in candidates if f.column.name == wanted]
@@ -107,7 +108,7 @@ class Scope:
         found = [
             Found(source, held)
             for source in self.sources
-            if not table or source.name.casefold() == table.casefold()
+            if not table or folded(source.name) == folded(table)
             for held in source.relation.columns
             if held.name
         ]

@@ -26,6 +26,7 @@ from topsecret.sources.relations.relation import (
     projected,
 )
 from topsecret.sources.sql.dialects import as_text, counted, person
+from topsecret.sources.sql.identifier_case import folded
 from topsecret.sources.sql.operand_types import Typed, column_of
 from topsecret.sources.sql.statements import EVENTS, column, person_of, table
 
@@ -165,16 +166,16 @@ class Tables:
         if rule.link is not None and self._exact(entry, rule.link.column) == held:
             if self._links_to_person(rule.link):
                 return PERSON
-            return ("key", rule.link.parent.casefold(), rule.link.key.casefold())
+            return ("key", folded(rule.link.parent), folded(rule.link.key))
         for other in self._file.tables.values():
             link = other.link
-            if link is not None and (link.parent, link.key.casefold()) == (name, held.casefold()):
-                return ("key", name.casefold(), held.casefold())
+            if link is not None and (link.parent, folded(link.key)) == (name, folded(held)):
+                return ("key", folded(name), folded(held))
         return None
 
     def _links_to_person(self, link: Link) -> bool:
         parent = self._file.tables[link.parent]
-        return parent.person is not None and parent.person.casefold() == link.key.casefold()
+        return parent.person is not None and folded(parent.person) == folded(link.key)
 
     def _owner(self, entry: TableEntry, holder: str) -> exp.Expression:
         held = self._exact(entry, holder)
@@ -219,7 +220,7 @@ class Tables:
         """The column's name as the schema writes it."""
         if name in entry.schema:
             return name
-        same = [held for held in entry.schema if held.casefold() == name.casefold()]
+        same = [held for held in entry.schema if folded(held) == folded(name)]
         if len(same) != 1:
             raise QueryRefused(
                 "column", f"the privacy file names {entry.parts[-1]}.{name}, which does not exist"

@@ -6,6 +6,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from topsecret.sources.sql.identifier_case import folded
 from topsecret.sources.sql.relations import (
     Catalogue,
     Name,
@@ -31,12 +32,12 @@ def base_tables(start: Stored, catalogue: Catalogue, dialect: str) -> frozenset[
         tree: Any = parsed_view(one, dialect) or exp.Anonymous()
         if one.refused or tree.find(exp.Anonymous, exp.Unnest, exp.Lateral):
             found.add(UNREAD)
-        own = {(cte.alias.casefold(),) for cte in tree.find_all(exp.CTE)}
+        own = {(folded(cte.alias),) for cte in tree.find_all(exp.CTE)}
         for node in tree.find_all(exp.Table):
             stored = catalogue.find(name_of(node), one) if is_plain_name(node) else None
             if stored is not None and stored.name not in seen:
                 seen.add(stored.name)
                 waiting.append(stored)
-            elif stored is None and tuple(map(str.casefold, name_of(node))) not in own:
+            elif stored is None and tuple(map(folded, name_of(node))) not in own:
                 found.add(UNREAD)
     return frozenset(found)

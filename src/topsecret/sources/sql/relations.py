@@ -27,6 +27,7 @@ from sqlglot.errors import SqlglotError
 
 from topsecret.errors import DataIndependentFailure, InvalidParameter
 from topsecret.sources.sql.expressions import shown
+from topsecret.sources.sql.identifier_case import folded
 from topsecret.sources.sql.view_columns import (
     AGGREGATES,
     Column,
@@ -93,7 +94,7 @@ class Catalogue(Protocol):
 def check_relation(start: Stored, person: str, catalogue: Catalogue, dialect: str) -> None:
     """Raise ``DataIndependentFailure`` unless each row depends on its own person alone."""
     held = _Analysis(catalogue, dialect).stored(start, _Scope(start, start, 0, {}))
-    found = [one for one in held if one.name == person.casefold()]
+    found = [one for one in held if one.name == folded(person)]
     clauses = [one.mixed for one in found if one.mixed]
     if clauses:
         raise _mixes(start, clauses[0])
@@ -111,7 +112,7 @@ class _Analysis:
         if one.refused:
             raise refused(scope.start, one.refused, "cannot be looked into")
         if one.definition is None:
-            return tuple(Column(name.casefold(), sort) for name, sort in one.columns)
+            return tuple(Column(folded(name), sort) for name, sort in one.columns)
         tree = parsed_view(one, self._dialect)
         if tree is None or scope.depth > DEEPEST:
             raise refused(scope.start, "its definition", "cannot be read")
@@ -139,7 +140,7 @@ class _Analysis:
         for cte in with_.expressions:  # each sees those before it
             if cte.args["alias"].columns:
                 raise refused(scope.start, _clause(cte), "renames columns; name them by AS")
-            inner = inner.knowing(cte.alias.casefold(), (cte.this, inner))
+            inner = inner.knowing(folded(cte.alias), (cte.this, inner))
         return inner
 
     def _clauses(self, node: Any, known: set[str], scope: _Scope) -> None:
@@ -222,13 +223,13 @@ class _Analysis:
         listed: list[tuple[str, Any]] = []
         for one in expressions:
             if not one.is_star:
-                listed.append((one.alias_or_name.casefold(), one.unalias()))
+                listed.append((folded(one.alias_or_name), one.unalias()))
                 continue
             star = one.this if isinstance(one, exp.Column) else one
             if any(star.args.get(name) for name in ("rename", "ilike")):
                 raise refused(scope.start, _clause(one), "renames columns; name them by AS")
             left_out = {_name(out) for out in star.args.get("except_") or ()}
-            put = {new.alias.casefold(): new.unalias() for new in star.args.get("replace") or ()}
+            put = {folded(new.alias): new.unalias() for new in star.args.get("replace") or ()}
             names = [column.name for column in inner if column.name not in left_out]
             listed += [(name, put.get(name, exp.column(name))) for name in names]
         return listed
@@ -244,7 +245,7 @@ class _Analysis:
             if isinstance(key, exp.Literal) and not key.is_string:
                 key = listed[int(key.this) - 1][1]
             elif isinstance(key, exp.Column) and not rows.has(key):
-                key = dict(listed).get(key.name.casefold(), key)  # by the name in the list
+                key = dict(listed).get(folded(key.name), key)  # by the name in the list
             self._row_wise(key, scope, aggregates=False)
             self._identical(_clause(group), [Column(_clause(key), rows.check(key))], scope)
             keys.append(key)
@@ -264,7 +265,7 @@ class _Analysis:
         if any(part for name, part in node.args.items() if name not in TABLE):
             raise _mixes(scope.start, _clause(node))
         parts = name_of(node)
-        known = scope.known.get(parts[0].casefold()) if len(parts) == 1 else None
+        known = scope.known.get(folded(parts[0])) if len(parts) == 1 else None
         if known is not None:
             return self._query(known[0], known[1])
         found = self._catalogue.find(parts, scope.view)
@@ -291,17 +292,17 @@ class _Rows:
             self._columns[one.name] = twice if one.name in self._columns else one
         sorts = {name: one.sort for name, one in self._columns.items()}
         self._judge = Judge(sorts, dialect)
-        self._alias = alias.casefold()
+        self._alias = folded(alias)
         self._scope = scope
 
     def has(self, column: exp.Column) -> bool:
         """Whether the table has a column of this name."""
-        return column.name.casefold() in self._columns
+        return folded(column.name) in self._columns
 
     def check(self, node: Any, *, condition: bool = False) -> Sort:
         """What an expression holds; refused if it may fail on a row."""
         for column in node.find_all(exp.Column):
-            if column.table and column.table.casefold() != self._alias:  # a part of a value
+            if column.table and folded(column.table) != self._alias:  # a part of a value
                 raise refused(self._scope.start, _clause(column), "is no column of its table")
         try:
             if not condition:
@@ -316,7 +317,7 @@ class _Rows:
 
     def mixed(self, node: Any) -> str:
         """Why an expression cannot be the person: for that of a column that it is made of."""
-        used = [self._columns[one.name.casefold()].mixed for one in node.find_all(exp.Column)]
+        used = [self._columns[folded(one.name)].mixed for one in node.find_all(exp.Column)]
         return next((clause for clause in used if clause), "")
 
 
@@ -364,7 +365,7 @@ def _order(node: Any) -> list[Any]:
 
 
 def _name(node: Any) -> str:
-    return str(node.name).casefold()
+    return folded(str(node.name))
 
 
 def _clause(node: Any) -> str:

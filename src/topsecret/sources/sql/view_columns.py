@@ -8,6 +8,8 @@ from typing import Any
 
 from sqlglot import exp
 
+from topsecret.sources.sql.identifier_case import folded
+
 Sort = str
 """What a column holds: a kind of KINDS, ``float``, ``decimal`` (of any digits), ``any`` (SQLite),
 ``null``, another type by its engine's name (``type JSON``), or ``other`` where nothing is known.
@@ -69,7 +71,7 @@ def merged(one: Sort, other: Sort, dialect: str) -> Sort | None:
 def is_same(one: exp.Expression, other: exp.Expression) -> bool:
     """Whether both are one column, however qualified, or the same expression."""
     if isinstance(one, exp.Column) and isinstance(other, exp.Column):
-        return one.name.casefold() == other.name.casefold()
+        return folded(one.name) == folded(other.name)
     return one == other
 
 

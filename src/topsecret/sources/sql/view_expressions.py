@@ -18,6 +18,7 @@ from sqlglot import exp
 
 from topsecret.errors import InvalidParameter
 from topsecret.sources.sql.expressions import COMPARISONS, shown
+from topsecret.sources.sql.identifier_case import folded
 from topsecret.sources.sql.safe_expressions import CASTS, FARTHEST, LONGEST_JOINED, TRIED
 from topsecret.sources.sql.view_columns import EXACT, KINDS, MOMENT, Sort, counts_rows, is_identical
 
@@ -80,9 +81,9 @@ class Judge:
         raise _refused(node, "is not known to be safe on every row")
 
     def _column(self, node: Any) -> Part:
-        if node.name.casefold() not in self._sorts:
+        if folded(node.name) not in self._sorts:
             raise _refused(node, "is no column of its table")
-        sort = self._sorts[node.name.casefold()]
+        sort = self._sorts[folded(node.name)]
         return Part("other" if sort == "null" else sort)
 
     def _literal(self, node: Any) -> Part:
