@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from chart_bars import BARS
 from every_state import ITEMS, in_every_state
 from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
 from serving import PASSWORD, PATIENCE, PLACES, SHOP, Server, write_events, write_table
@@ -31,17 +32,6 @@ SMALL = """[...document.querySelectorAll(
     "nav a, button, .button, .rows a, summary, select, label.check, input:not([type=checkbox])")]
   .filter((one) => one.checkVisibility() && one.getBoundingClientRect().height < 43.9)
   .map((one) => one.outerHTML.slice(0, 80))"""
-BARS = """async bytes => {
-  const picture = await createImageBitmap(new Blob([new Uint8Array(bytes)]));
-  const pen = new OffscreenCanvas(picture.width, picture.height).getContext("2d");
-  pen.drawImage(picture, 0, 0);
-  const all = pen.getImageData(0, 0, picture.width, picture.height).data;
-  const colour = (x, y) => all.subarray(4 * (y * picture.width + x)).subarray(0, 4).join();
-  let bars = 0;
-  for (let y = 84; y < picture.height - 50; y += 44) bars += colour(382, y) !== colour(2, 2);
-  return bars;
-}"""
-"""How many lines of a downloaded chart begin with a bar."""
 AXE = Axe()
 RULES = {"resultTypes": ["violations"]}
 CONTRAST = RULES | {"runOnly": ["color-contrast"]}
