@@ -1,6 +1,7 @@
 """What a downloaded chart shows, read from its pixels by the browser."""
 
 BARS = """async bytes => {
+  if (String.fromCharCode(...bytes.slice(1, 4)) !== "PNG") return -1;
   const picture = await createImageBitmap(new Blob([new Uint8Array(bytes)]));
   const pen = new OffscreenCanvas(picture.width, picture.height).getContext("2d");
   pen.drawImage(picture, 0, 0);
@@ -10,4 +11,4 @@ BARS = """async bytes => {
   for (let y = 84; y < picture.height - 50; y += 44) bars += colour(382, y) !== colour(2, 2);
   return bars;
 }"""
-"""How many lines of a downloaded chart begin with a bar."""
+"""How many lines of a downloaded PNG begin with a bar."""

@@ -331,9 +331,7 @@ def test_the_data_may_decide_how_many(
             page.get_by_role("button", name="Download PNG").click()
         picture = Path(download.value.path())
         assert download.value.suggested_filename.endswith(".png")
-        assert picture.read_bytes().startswith(b"\x89PNG")
-        bars = page.evaluate(BARS, list(picture.read_bytes()))
-        assert bars == page.locator("#table tbody tr").count()
+        assert page.evaluate(BARS, [*picture.read_bytes()]) == page.locator("#table td bdi").count()
         if PICTURES:
             shutil.copy(picture, SCREENSHOTS / "chart.png")
 

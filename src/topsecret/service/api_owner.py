@@ -226,7 +226,7 @@ def adding_up(others: list[str]) -> str | None:
 def allowed(service: Parts, dataset: str, analyst: str, terms: dict[str, float | None]) -> None:
     """Give a share to somebody who has an account."""
     if analyst not in {one.name for one in service.accounts.users()}:
-        raise InvalidParameter(f"there is no account {analyst!r}")
+        raise InvalidParameter(f"there is no account {analyst!r}; let them in first")
     service.datasets.allow(dataset, analyst, terms)
 
 
@@ -247,7 +247,9 @@ def let_in(service: Parts, name: str, role: Role, sign_in: str) -> str | None:
     """Make an account: its first password, or None where the provider says who it is."""
     if sign_in == "openid":
         if service.openid is None:
-            raise InvalidParameter("the service was started without --openid-issuer")
+            raise InvalidParameter(
+                "the service runs without --openid-issuer; start it with it, or use a password"
+            )
         service.identities.invite(name, role)
         return None
     password = new_password()

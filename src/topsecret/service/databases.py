@@ -88,14 +88,18 @@ class Databases:
     def columns(self, name: str, table: str) -> tuple[str, ...]:
         """The columns of one of the tables; no other can be reached, such as a system's."""
         if table not in self._schema(name):
-            raise InvalidParameter("there is no such table in this database")
+            raise InvalidParameter(
+                "there is no such table in this database; choose one that is listed"
+            )
         return self._schema(name, table)
 
     def address(self, name: str) -> str:
         """Where it is, for the engine alone."""
         if name in self._addresses:
             return self._addresses[name]
-        raise DataIndependentFailure("the service was started without this data set's database")
+        raise DataIndependentFailure(
+            "the service was started without this data set's database; give it as a --source"
+        )
 
     def may_be_one(self, name: str, other: str) -> bool:
         """Whether two names may lead to one database: they may, unless they are seen not to."""
@@ -133,7 +137,9 @@ class Databases:
 
     def _schema(self, name: str, table: str | None = None) -> tuple[str, ...]:
         if name not in self._addresses:
-            raise InvalidParameter("the service was started without a database of this name")
+            raise InvalidParameter(
+                "the service was started without a database of this name; give it as a --source"
+            )
         url = self._addresses[name]
         try:
             return tables_of(url) if table is None else table_columns_of(url, table)

@@ -323,6 +323,26 @@ def test_a_file_is_one_table_whatever_it_is_called(tmp_path: Path) -> None:
     )
     with pytest.raises(InvalidParameter, match="one table; this one reads ev, places"):
         open_query(query, events, privacy=file)
+    own = "WITH places AS (SELECT place FROM ev) "
+    with pytest.raises(InvalidParameter, match=r"one table; this one reads ev, s\.places"):
+        open_query(own + query.replace("JOIN places", "JOIN s.places"), events, privacy=file)
+    further_in = query.replace(" GROUP", f" AND e.who IN ({own}SELECT e.who FROM ev e) GROUP")
+    with pytest.raises(QueryRefused, match="there is no table 'places'"):
+        open_query(further_in, events, privacy=file)
+
+
+def test_a_link_leads_to_the_column_that_it_names(postgres_url: str) -> None:
+    """Of two columns "id" and "ID" one is the person; one person has three keys."""
+    source = on_postgres(
+        postgres_url,
+        'CREATE TABLE people(id INTEGER, "ID" INTEGER); CREATE TABLE lines(who INTEGER, item TEXT);'
+        "INSERT INTO people VALUES (1, 7), (1, 8), (1, 9); "
+        "INSERT INTO lines VALUES (7, 'tea'), (8, 'tea'), (9, 'tea')",
+    )
+    file = PrivacyFile.parse(
+        '[tables.people]\nperson = "id"\n[tables.lines]\nlink = "who -> people.ID"'
+    )
+    assert counts(LINES, source, file) == {"tea": 1}
 
 
 def test_the_filter_of_a_materialised_view_is_read_not_its_rows(postgres_url: str) -> None:

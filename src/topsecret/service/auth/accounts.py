@@ -75,7 +75,9 @@ class Accounts:
             with self._store.writing() as connection:
                 connection.execute(USERS.insert().values(row))
         except Taken:
-            raise InvalidParameter(f"there is an account {name!r} already") from None
+            raise InvalidParameter(
+                f"there is an account {name!r} already; choose another name"
+            ) from None
 
     def users(self) -> list[User]:
         """Everybody with an active account."""
@@ -92,7 +94,7 @@ class Accounts:
                 update(USERS).where(*standing).values(password=hashed, first=int(first))
             )
             if changed.rowcount != 1:
-                raise InvalidParameter(f"there is no account {name!r}")
+                raise InvalidParameter(f"there is no account {name!r}; check its name")
             _end_all(connection, name)
         self.recognised.forget()
 
@@ -107,7 +109,7 @@ class Accounts:
                 update(USERS).where(USERS.c.name == name, active).values(active=0, password="")
             )
             if done.rowcount != 1:
-                raise InvalidParameter(f"there is no account {name!r}")
+                raise InvalidParameter(f"there is no account {name!r}; check its name")
             owners = select(USERS.c.name).where(USERS.c.role == "owner", active)
             if connection.execute(owners.limit(1)).first() is None:
                 raise InvalidParameter("the last owner stays; make another owner first")

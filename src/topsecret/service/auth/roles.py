@@ -44,7 +44,7 @@ class Roles:
         active = select(USERS.c.name).where(USERS.c.name == user, USERS.c.active == 1)
         with self._store.writing() as connection:
             if connection.execute(active).first() is None:
-                raise InvalidParameter(f"there is no account {user!r}")
+                raise InvalidParameter(f"there is no account {user!r}; check its name")
             put(connection, ROLES, {"dataset": dataset, "user": user, "role": role})
         self._recognised.forget()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,8 @@ def open_query(
         if file is None or isinstance(catalogue, _AnyName):
             # One table under two names would be its own public table.
             named = _only_table(text, dialect or catalogue.dialect)
+            if isinstance(catalogue, _AnyName):
+                catalogue = catalogue.called(named.rpartition(".")[2])
         if file is None:
             file = PrivacyFile.of_one_table(named, person or "")
         seen = catalogue if only is None else SomeColumns(catalogue, frozenset(only))
@@ -148,14 +151,20 @@ def _one_table(database: Any) -> Catalogue:
 
 
 class _AnyName(FixedCatalogue):
-    """One table that answers to every name."""
+    """One table, which has whatever name the query gives it, and that name alone."""
 
-    def __init__(self, dialect: str, entry: TableEntry) -> None:
-        super().__init__(dialect, {"": entry})
+    def __init__(self, dialect: str, entry: TableEntry, name: str = "") -> None:
+        super().__init__(dialect, {folded(name): entry})
+
+    def called(self, name: str) -> _AnyName:
+        """The table under this name."""
+        (entry,) = self.entries.values()
+        return _AnyName(self.dialect, entry, name)
 
     def table(self, parts: tuple[str, ...]) -> TableEntry | None:
-        """The table."""
-        return TableEntry(parts[-1:], self.entries[""].schema, relation=self.entries[""].relation)
+        """The table, if that is its name."""
+        entry = self.entries.get(folded(parts[-1]))
+        return None if entry is None else replace(entry, parts=parts[-1:])
 
 
 def _columns(database: Any) -> tuple[str, ...]:
@@ -182,7 +191,7 @@ def _only_table(text: str, dialect: str) -> str:
     names = {
         ".".join(part.name for part in one.parts)
         for one in tree.find_all(exp.Table)
-        if folded(one.name) not in own
+        if one.db or folded(one.name) not in own
     }
     if len(names) != 1:
         raise InvalidParameter(

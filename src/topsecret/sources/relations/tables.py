@@ -166,16 +166,19 @@ class Tables:
         if rule.link is not None and self._exact(entry, rule.link.column) == held:
             if self._links_to_person(rule.link):
                 return PERSON
-            return ("key", folded(rule.link.parent), folded(rule.link.key))
+            key = self._exact(self._entry(rule.link.parent), rule.link.key)
+            return ("key", rule.link.parent, key)
         for other in self._file.tables.values():
             link = other.link
-            if link is not None and (link.parent, folded(link.key)) == (name, folded(held)):
-                return ("key", folded(name), folded(held))
+            if link is not None and link.parent == name and self._exact(entry, link.key) == held:
+                return ("key", name, held)
         return None
 
     def _links_to_person(self, link: Link) -> bool:
-        parent = self._file.tables[link.parent]
-        return parent.person is not None and folded(parent.person) == folded(link.key)
+        parent, entry = self._file.tables[link.parent], self._entry(link.parent)
+        return parent.person is not None and (
+            self._exact(entry, parent.person) == self._exact(entry, link.key)
+        )
 
     def _owner(self, entry: TableEntry, holder: str) -> exp.Expression:
         held = self._exact(entry, holder)
