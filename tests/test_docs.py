@@ -110,3 +110,7 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     home = (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
     assert "fonts.googleapis.com" not in home
+    for part in ("commands/plan.html", "reference/ledger/topsecret.ledger.chain.html"):
+        shown = (tmp_path / "site" / part).read_text(encoding="utf-8")
+        assert "md-footer__link--prev" in shown
+        assert "md-footer__link--next" in shown
