@@ -10,6 +10,7 @@ from topsecret.accounting import GaussianSelection, approximate, pure, rdp
 from topsecret.accounting.privacy_unit import PrivacyUnit
 from topsecret.errors import BudgetExceeded, InDoubt, InvalidParameter
 from topsecret.ledger import Ledger, Price, Reservation, Stored
+from topsecret.ledger.publications import Publications
 
 ANSWER = {"items": ["park", "pier"]}
 
@@ -210,6 +211,11 @@ def test_allowances_bind_inside_the_total(ledger: Ledger) -> None:
     ann, bob = ledger.account("d").allowances
     assert ann.left == {"picks": 5, "queries": 3}
     assert bob.spent == {}
+    # Lists that are paid for at once are taken from the share, too.
+    series = request(2, "series", analyst="ann")
+    Publications(ledger).open(series, "weekly", {"k": 2})
+    ann, _ = ledger.account("d").allowances
+    assert ann.left == {"picks": 3, "queries": 2}
     assert ledger.check().faults == ()
 
 

@@ -216,11 +216,11 @@ async def write_off(
 
 
 def adding_up(others: list[str]) -> str | None:
-    """A warning where the same events have several budgets."""
+    """A warning where the same events may have several budgets."""
     if not others:
         return None
     names = ", ".join(others)
-    return f"The same events are registered as {names} too: for each person the budgets add up."
+    return f"The same events seem to be registered as {names} too: their budgets then add up."
 
 
 def allowed(service: Parts, dataset: str, analyst: str, terms: dict[str, float | None]) -> None:

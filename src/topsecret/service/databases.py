@@ -25,6 +25,8 @@ PATIENCE = "10"
 """Seconds to wait for a PostgreSQL that does not answer."""
 
 Named = tuple[tuple[str, str], ...]
+Events = tuple[str, str | None]
+"""A file; or a database by its name, and a table of it."""
 
 
 def named(given: Iterable[str], environment: str = "") -> Named:
@@ -118,6 +120,20 @@ class Databases:
         # A server has many names, but a database of PostgreSQL one.
         elsewhere = {"dbname", "service"} & {*one.query, *two.query}
         return kinds != {"postgresql"} or bool(elsewhere) or named[0] == named[1]
+
+    def may_be_same(self, one: Events, other: Events) -> bool:
+        """Whether two files, or two tables, may be the same under two names."""
+        (source, table), (other_source, other_table) = one, other
+        if table is None or other_table is None:
+            with suppress(OSError):
+                return table == other_table and Path(source).samefile(other_source)
+            return one == other
+        if source == other_source:
+            return table == other_table
+        # What one address calls shop.visits is visits where another's schema is shop.
+        shorter, longer = sorted((table, other_table), key=len)
+        same = shorter == longer or ("." not in shorter and longer.endswith(f".{shorter}"))
+        return same and self.may_be_one(source, other_source)
 
     def _schema(self, name: str, table: str | None = None) -> tuple[str, ...]:
         if name not in self._addresses:

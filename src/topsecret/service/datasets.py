@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 from sqlalchemy import RowMapping, select
@@ -312,13 +313,10 @@ class Datasets:
         return None
 
     def also(self, dataset: Dataset) -> list[str]:
-        """Other data sets about the same events: their budgets add up for each person."""
-        same = (dataset.source, dataset.table)
-        return [
-            one.name
-            for one in self.all()
-            if one.name != dataset.name and (one.source, one.table) == same
-        ]
+        """Other data sets that may be about the same events: their budgets then add up."""
+        may_be_same = partial(self.databases.may_be_same, (dataset.source, dataset.table))
+        others = [one for one in self.all() if one.name != dataset.name]
+        return [one.name for one in others if may_be_same((one.source, one.table))]
 
     def _still_inside(self, source: str) -> None:
         """The file is where it was registered, in a folder that the service has today."""

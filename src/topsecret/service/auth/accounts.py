@@ -13,7 +13,7 @@ from topsecret.ledger.store import Store
 from topsecret.service.auth import credentials
 from topsecret.service.auth.people import SCOPES, Key, Role, Scope, Session, User
 from topsecret.service.auth.recognised import Recognised
-from topsecret.service.schema import IDENTITIES, KEYS, NOTES, ROLES, SAVED, SESSIONS, USERS
+from topsecret.service.schema import IDENTITIES, KEYS, NOTES, ROLES, SAVED, SESSIONS, USERS, put
 
 SESSION_SECONDS = 12 * 3600.0
 
@@ -43,9 +43,7 @@ class Accounts:
         """A token that makes the owner's account, once; an earlier one ends."""
         token = credentials.token()
         with self._store.writing() as connection:
-            connection.execute(delete(NOTES).where(NOTES.c.name == _SET_UP))
-            values = {"name": _SET_UP, "value": credentials.hash_token(token)}
-            connection.execute(NOTES.insert().values(values))
+            put(connection, NOTES, {"name": _SET_UP, "value": credentials.hash_token(token)})
         return token
 
     def may_set_up(self, token: str) -> bool:
