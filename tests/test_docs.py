@@ -22,12 +22,7 @@ ELSEWHERE = {
 WITH_PYTHON = [
     name for name, page in PAGES.items() if blocks("python", page) and name not in ELSEWHERE
 ]
-COMMANDS = [
-    (name, command)
-    for name, page in PAGES.items()
-    if name not in ELSEWHERE
-    for command in commands(page)
-]
+WITH_COMMANDS = [name for name, page in PAGES.items() if commands(page) and name not in ELSEWHERE]
 
 WITHOUT = {"TOPSECRET_SITE_SOURCE": "false", "TOPSECRET_SITE_OUTPUTS": "false"}
 """What takes long in the site: the source of every module, and the notebooks' outputs."""
@@ -50,13 +45,15 @@ def test_python_runs(folder: Path, name: str, monkeypatch: pytest.MonkeyPatch) -
     exec(code, {"__name__": "__main__"})
 
 
-@pytest.mark.parametrize(("name", "command"), COMMANDS)
-def test_command_runs(folder: Path, name: str, command: str) -> None:
-    words = shlex.split(command, comments=True)[1:]
-    done = run(*words, cwd=folder)
-    assert done.returncode == 0, done.stderr
-    if name == "README.md" and words[0] == "top":
-        assert _receipt(done.stdout) == _receipt(PAGES[name])
+@pytest.mark.parametrize("name", WITH_COMMANDS)
+def test_commands_run(folder: Path, name: str) -> None:
+    """In the page's order: one opens a budget, the next spends from it."""
+    for command in commands(PAGES[name]):
+        words = shlex.split(command, comments=True)[1:]
+        done = run(*words, cwd=folder)
+        assert done.returncode == 0, f"{command}: {done.stderr}"
+        if name == "README.md" and words[0] == "top":
+            assert _receipt(done.stdout) == _receipt(PAGES[name])
 
 
 def _receipt(text: str) -> list[str]:
@@ -110,3 +107,7 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     home = (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
     assert "fonts.googleapis.com" not in home
+    for part in ("commands/plan.html", "reference/ledger/topsecret.ledger.chain.html"):
+        shown = (tmp_path / "site" / part).read_text(encoding="utf-8")
+        assert "md-footer__link--prev" in shown
+        assert "md-footer__link--next" in shown

@@ -132,6 +132,9 @@ def test_what_a_group_is_promised(persons: int) -> None:
         shown = f"{persons * epsilon:g} and {digits:.1f}·10{superscript(power)}"
         cells.append("no promise" if delta >= 1 else shown)
     assert f"| {persons} | {' | '.join(cells)} |" in PAGES["docs/guarantee.md"]
+    if persons == 4:
+        together = "ε = {} and δ = {};".format(*cells[1].split(" and "))
+        assert f"a family of four has together {together}" in PAGES["docs/choosing.md"]
 
 
 def test_four_persons_at_a_large_epsilon_may_well_be_named() -> None:

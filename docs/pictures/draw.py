@@ -98,7 +98,8 @@ class Picture:
     ) -> Picture:
         """A few words."""
         self.parts.append(
-            f'<text x="{x}" y="{y}" fill="{colour}" text-anchor="{anchor}">{escape(words)}</text>'
+            f'<text x="{x}" y="{y}" fill="{colour}" text-anchor="{anchor}" paint-order="stroke" '
+            f'stroke="white" stroke-width="3">{escape(words)}</text>'  # readable on a bar
         )
         return self
 
@@ -185,8 +186,8 @@ PICTURES = {
     .cross(4)
     .level(COUNTS[8], "rank k̄ + 1")
     .span(3, COUNTS[8])
-    .text(285, 60, "Is the weakest survivor far enough above", LINE)
-    .text(285, 78, "the rest? Then the list, else a shorter part.", LINE),
+    .text(265, 60, "Is the weakest survivor far enough above", LINE)
+    .text(265, 78, "the rest? Then the list, else a shorter part.", LINE),
     "weighted": Picture("who has many items counts less for each; all above a line are named")
     .bars(named=(0, 1, 2, 3))
     .noisy((-5, 9, 4, 2, -7, 6, -5, 3, -4, 5), picked=(0, 1, 2, 3), numbered=False)

@@ -90,7 +90,7 @@ def default(parameter: Any) -> str:
     if isinstance(shown, str):
         return shown
     value = parameter.default
-    if value is None or value is False or callable(value) or value in ([], ()):
+    if value is None or value is False or callable(value) or value in ([], (), ""):
         return ""
     return f"`{value}`"
 

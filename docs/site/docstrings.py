@@ -47,12 +47,12 @@ def parameters(obj: Any) -> str:
     else:
         return ""
     lines = [
-        f"| `{name}` | {cell(kind)} | {cell(default) or 'needed'} | {' '.join(words.split())} |"
+        f"| `{name}` | {' '.join(words.split())} | {cell(kind)} | {cell(default) or 'needed'} |"
         for name, kind, default, words in rows
     ]
-    head = "| parameter | type | default | meaning |\n| --- | --- | --- | --- |"
+    head = "| parameter | meaning | type | default |\n| --- | --- | --- | --- |"
     if not any(words for *_, words in rows):
-        lines = [line.rsplit("|", 2)[0] + "|" for line in lines]
+        lines = [line.replace(" |  |", " |", 1) for line in lines]
         head = "| parameter | type | default |\n| --- | --- | --- |"
     return "\n\n" + "\n".join([head, *lines]) + "\n" if len(rows) > 1 else ""
 

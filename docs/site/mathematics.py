@@ -24,7 +24,7 @@ SIGNS = {
     "⊆": r"\subseteq ",
     "∪": r"\cup ",
     "∩": r"\cap ",
-    "∖": r"\setminus ",
+    "∖": r"\backslash ",  # few fonts have the sign of TeX's \setminus
     "∝": r"\propto ",
     "∼": r"\sim ",
     "↦": r"\mapsto ",
@@ -52,7 +52,9 @@ RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ᵀᵒ", "0123456789+-T
 LOWERED = str.maketrans("₀₁₂₃₄₅₆₇₈₉₊₋₍₎ₖₘₙᵢⱼₗ", "0123456789+-()kmnijl")
 CODE = r"(?P<code>^```.*?^```$|`[^`\n]+`)"
 DISPLAYED = r"\$\$(?P<displayed>[^$]+)\$\$"
-IN_TEXT = r"(?<![\\$\w])\$(?P<in_text>[^$\s](?:[^$\n]*[^$\s])?)\$(?!\w)(?P<after>[).,;:]*)"
+IN_TEXT = (
+    r"(?<![\\$\w])(?P<before>\(?)\$(?P<in_text>[^$\s](?:[^$\n]*[^$\s])?)\$(?!\w)(?P<after>[).,;:]*)"
+)
 FORMULA = re.compile(f"{CODE}|{DISPLAYED}|{IN_TEXT}", re.M | re.S)
 PLACE = re.compile("(?P<paragraph><p>)?\ue000(?P<number>\\d+)\ue001(?(paragraph)</p>)")
 BREAKS = re.compile(r"(?=\\(?:le|ge|in|ne|propto|sim|subseteq|cdot) |(?<!\^\{)(?<!_\{)[=<>+-])")
@@ -76,7 +78,7 @@ def placed(found: re.Match[str]) -> str:
     if found["displayed"]:
         _formulas.append(displayed(found["displayed"]))
     else:
-        _formulas.append(in_text(found["in_text"], found["after"]))
+        _formulas.append(in_text(found["in_text"], found["after"], found["before"]))
     return f"\ue000{len(_formulas) - 1}\ue001"
 
 
@@ -92,10 +94,10 @@ def displayed(formula: str) -> str:
     return f'<div class="formula">{mathml(latex(formula.strip()), "block")}</div>'
 
 
-def in_text(formula: str, after: str = "") -> str:
+def in_text(formula: str, after: str = "", before: str = "") -> str:
     """A formula in a sentence; browsers break no formula, so a long one is several.
 
-    The sign that follows stays on its line.
+    The signs before and after it stay on its line.
 
     >>> in_text("f(x + y) ≤ g(x + z) + h").count("<math")
     3
@@ -103,18 +105,24 @@ def in_text(formula: str, after: str = "") -> str:
     pieces = broken(latex(formula)) if len(formula) > 16 else [latex(formula)]
     first, *others = [mathml(piece) for piece in pieces]
     others = [other.replace("<mo>", '<mo form="infix">', 1) for other in others]
-    pieces = [first, *others]
-    pieces[-1] = f'<span class="unbroken">{pieces[-1]}{after}</span>' if after else pieces[-1]
+    pieces = [before + first, *others]
+    pieces[-1] += after
+    if before or after:
+        pieces = [f'<span class="unbroken">{piece}</span>' for piece in pieces]
     return "<wbr>".join(pieces)
 
 
 def mathml(formula: str, display: str = "inline") -> str:
-    """TeX as MathML, with a prime beside its letter: raised once more it is a speck.
+    r"""TeX as MathML, with a prime beside its letter: raised once more it is a speck.
 
     >>> "<msub><mrow>" in mathml("W'_i")
     True
+    >>> "<mi>ln</mi><mspace width='0.17em'/><mi>V</mi>" in mathml(r"\ln V")
+    True
     """
-    made = convert(formula, display=display)
+    made = convert(formula, display=display).replace("<mi>&#x0005C;</mi>", "<mo>&#x0005C;</mo>")
+    names = "(?<!<msup>)(?<!<msub>)(<mi>(?:ln|cosh|tanh)</mi>)(?=<m(?:i|n|sup|sub|sqrt|frac)>)"
+    made = re.sub(names, r"\1<mspace width='0.17em'/>", made)
     signs = r"(<mo[^>]*>(?:&#x00028;|\[|=|&#x0003D;|&#x0002C;|&#x02264;)</mo>)<mo>&#x02212;</mo>"
     made = re.sub(signs, r'\1<mo form="prefix">&#x02212;</mo>', made)  # no space after a sign
     letter, prime = "(<mi>[^<&]</mi>)", "<mi>(&#x0203[23];)</mi>"

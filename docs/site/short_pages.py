@@ -53,6 +53,18 @@ def on_files(files: Files, config: Any) -> Files:
     return files
 
 
+def on_nav(nav: Any, files: Files, **_: Any) -> Any:
+    """Each of these pages leads to the one before and the one after; the list comes before all."""
+    lists = {f"reference/{topic}.md": MODULE.findall(text) for topic, text in topics().items()}
+    rows = {listing: [HOMES[module] for module, _ in found] for listing, found in lists.items()}
+    rows["commands.md"] = [f"commands/{name}.md" for name in commands()]
+    for listing, parts in rows.items():
+        first, *others = [files.src_uris[place].page for place in (listing, *parts)]
+        for before, here, after in zip([first, *others], others, [*others[1:], None], strict=False):
+            here.previous_page, here.next_page = before, after or first.next_page
+    return nav
+
+
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Lists in place of what has pages of its own, and links to these pages."""
     here = page.file.src_uri

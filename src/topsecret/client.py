@@ -293,7 +293,9 @@ def _question(
             )
         listed = [str(part) for part in value] if several else [str(value)]  # type: ignore[union-attr]
         if several and any("," in part for part in listed):
-            raise InvalidParameter("a value of a list cannot hold a comma here")
+            raise InvalidParameter(
+                "a value of a list cannot hold a comma here; ask for it with '='"
+            )
         conditions.append({"column": column, "verb": _VERBS[operator], "value": ", ".join(listed)})
     asked: dict[str, object] = {"column": item, "k": k}
     if epsilon is not None:
@@ -380,7 +382,7 @@ def _refusal(status: int, text: bytes) -> Exception:
 
 def _name(dataset: str) -> str:
     if not dataset or not all(c.isascii() and (c.isalnum() or c in "_-") for c in dataset):
-        raise InvalidParameter(f"there is no data set {dataset!r}")
+        raise InvalidParameter(f"there is no data set {dataset!r}; datasets() lists yours")
     return dataset
 
 

@@ -180,7 +180,7 @@ def test_soft_answers_are_written_with_their_noise(
 def test_soft_options_are_checked(votes: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["pate", str(votes), "--epsilon", "20"]
     hard = [*words, "--method", "stable"]
-    assert "go with shares" in run(capsys, *hard, "--output", "x.npz")[2]
+    assert "only with them; leave them out" in run(capsys, *hard, "--output", "x.npz")[2]
     assert "does not go with --method stable" in run(capsys, *hard, "--soft")[2]
     assert "method='x' must be 'auto', 'stable'" in run(capsys, *words, "--method", "x")[2]
     assert "must end in .npz or .csv" in run(capsys, *words, "--soft", "--output", "x.txt")[2]

@@ -121,7 +121,7 @@ def test_what_has_no_measurement_is_refused(made, message: str) -> None:
 
 
 def test_a_vector_of_another_length_is_refused() -> None:
-    with pytest.raises(dp.OpenDPException, match="2 counts were given for a list of size=4"):
+    with pytest.raises(dp.OpenDPException, match="a list of size=4; pass one for each"):
         zcdp_measurement(GUMBEL, size=4)([1, 2])
 
 

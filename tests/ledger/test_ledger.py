@@ -10,6 +10,7 @@ from topsecret.accounting import GaussianSelection, approximate, pure, rdp
 from topsecret.accounting.privacy_unit import PrivacyUnit
 from topsecret.errors import BudgetExceeded, InDoubt, InvalidParameter
 from topsecret.ledger import Ledger, Price, Reservation, Stored
+from topsecret.ledger.publications import Publications
 
 ANSWER = {"items": ["park", "pier"]}
 
@@ -105,9 +106,9 @@ def test_a_stored_answer_outlives_a_closed_and_a_spent_budget(ledger: Ledger) ->
     ledger.settle(reserved(ledger.reserve(request())), ANSWER, symbols=3)
     ledger.close_budget("d")
     assert isinstance(ledger.reserve(request()), Stored)
-    with pytest.raises(InvalidParameter, match="the budget of data set 'd' is closed"):
+    with pytest.raises(InvalidParameter, match=r"'d' is closed and .*; ask its owner"):
         ledger.reserve(request(1))
-    with pytest.raises(InvalidParameter, match="is closed already"):
+    with pytest.raises(InvalidParameter, match="is closed already; nothing is left to do"):
         ledger.close_budget("d")
 
 
@@ -178,7 +179,7 @@ def test_only_a_reservation_in_doubt_is_written_off(ledger: Ledger) -> None:
     ledger.settle(held, ANSWER, symbols=3)
     with pytest.raises(InvalidParameter, match="is settled, not in doubt"):
         ledger.write_off(held.id)
-    with pytest.raises(InvalidParameter, match="there is no reservation 'none'"):
+    with pytest.raises(InvalidParameter, match="'none'; topsecret budget show lists"):
         ledger.write_off("none")
 
 
@@ -210,6 +211,11 @@ def test_allowances_bind_inside_the_total(ledger: Ledger) -> None:
     ann, bob = ledger.account("d").allowances
     assert ann.left == {"picks": 5, "queries": 3}
     assert bob.spent == {}
+    # Lists that are paid for at once are taken from the share, too.
+    series = request(2, "series", analyst="ann")
+    Publications(ledger).open(series, "weekly", {"k": 2})
+    ann, _ = ledger.account("d").allowances
+    assert ann.left == {"picks": 3, "queries": 2}
     assert ledger.check().faults == ()
 
 

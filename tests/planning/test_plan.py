@@ -258,9 +258,7 @@ def made():
 
 def test_a_plan_reads_well(made) -> None:
     text = str(made)
-    assert text.startswith(
-        "Plan for the top 3 at epsilon = 1, delta = 1e-06, k_bar = 60, unknown domain"
-    )
+    assert text.startswith("Plan for the top 3 at epsilon = 1, delta = 1e-06, unknown domain")
     assert "\n* limited-domain " in text
     assert "Recommended: limited-domain; an item of the top 3 is named with 95%" in text
     words = " ".join(text.split())  # lines end where they are full

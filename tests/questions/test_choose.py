@@ -36,7 +36,10 @@ def test_the_receipt_says_what_was_chosen_and_what_the_choice_cost() -> None:
     assert few.threshold.startswith("the item's weighted people and noise of ")
     assert few.at_least is not None
     assert many.ending.endswith("chose one of two methods: the one that tests the whole list.")
-    assert "ahead of the item ranked 1601 (0 people where there are fewer" in many.threshold
+    assert (
+        "ranked 1601, the first that cannot be named (0 people where there are fewer"
+        in many.threshold
+    )
     assert many.at_least is None
     assert many.items
     assert few.items

@@ -79,7 +79,7 @@ def test_a_key_is_sent_to_its_service_alone_and_not_shown(ann: Service) -> None:
     for url in ("http://example.org", "ftp://example.org", "example.org"):
         with pytest.raises(InvalidParameter):
             topsecret.connect(url, "tsk_no_key")
-    with pytest.raises(InvalidParameter, match="there is no data set"):
+    with pytest.raises(InvalidParameter, match=r"no data set .*; datasets.* lists yours"):
         ann.budget("../owner")
     with pytest.raises(InvalidParameter, match="needs an API key"):
         topsecret.connect("https://example.org", "")

@@ -88,7 +88,7 @@ def test_the_owner_sees_and_revokes_the_keys_of_others(service: Here) -> None:
     found = next(one for one in listed if one["label"] == "bobs")
     assert found["id"] == key.split("_")[1]
     assert len(found["expires"]) == len("2030-01-01")
-    assert key.split("_")[2] not in str(listed)
+    assert key.split("_", 2)[2] not in str(listed)  # a secret may have a "_" of its own
     path = f"/api/analysts/bob/keys/{found['id']}"
     assert service.call("ann", "DELETE", path).status_code == 403
     assert service.call("olga", "DELETE", path).status_code == 200

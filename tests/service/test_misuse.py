@@ -90,11 +90,15 @@ def test_a_file_is_looked_at_again_at_every_question(service: Here, tmp_path: Pa
 def test_the_same_events_twice_are_said_to_add_up(service: Here) -> None:
     body = REGISTER | {"name": "again", "file": "events.csv"}
     made = service.call("olga", "POST", "/api/datasets", body).json()
-    assert made["warning"].startswith("The same events are registered as events, metered too")
+    assert "events seem to be registered as events, metered too" in made["warning"]
     assert made["warning"] in service.call("olga", "GET", "/owner/datasets/again").text
-    write(service.parts.settings.files[0] / "other.csv", {"Harbour": 3})
+    folder = service.parts.settings.files[0]
+    write(folder / "other.csv", {"Harbour": 3})
+    os.link(folder / "other.csv", folder / "linked.csv")
     alone = service.call("olga", "POST", "/api/datasets", body | {"name": "o", "file": "other.csv"})
     assert alone.json() == {"done": True, "warning": None}
+    body |= {"name": "linked", "file": "linked.csv"}
+    assert "as o too" in service.call("olga", "POST", "/api/datasets", body).json()["warning"]
 
 
 def test_what_cannot_be_asked_is_not_registered(service: Here) -> None:

@@ -39,19 +39,22 @@ def visiting(service: Here) -> Iterator[httpx.Client]:
 @contextmanager
 def provider() -> Iterator[str]:
     """The address of a provider that knows everybody."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    issuer = f"http://127.0.0.1:{port}"
-    command = [sys.executable, "-W", "ignore", "-m", "oidc_provider_mock", "--port", str(port)]
-    silent = subprocess.DEVNULL
-    process = subprocess.Popen([*command, "-n", "true"], stdout=silent, stderr=silent)
-    try:
-        _wait(f"{issuer}/.well-known/openid-configuration")
-        yield issuer
-    finally:
-        process.kill()
-        process.wait()
+    for _ in range(5):  # another process may be given the port before this one takes it
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        issuer = f"http://127.0.0.1:{port}"
+        command = [sys.executable, "-W", "ignore", "-m", "oidc_provider_mock", "--port", str(port)]
+        silent = subprocess.DEVNULL
+        process = subprocess.Popen([*command, "-n", "true"], stdout=silent, stderr=silent)
+        try:
+            if _answers(f"{issuer}/.well-known/openid-configuration", process):
+                yield issuer
+                return
+        finally:
+            process.kill()
+            process.wait()
+    raise AssertionError("the provider does not start")
 
 
 @pytest.fixture(scope="module")
@@ -62,12 +65,17 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Here]:
             yield service
 
 
-def _wait(address: str) -> None:
+def _answers(address: str, process: subprocess.Popen[bytes]) -> bool:
+    """Whether the process, and not another at its port, answers before it ends."""
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
-        with suppress(httpx.TransportError):
-            if httpx.get(address, timeout=PATIENCE).is_success:
-                return
+        found = False
+        with suppress(httpx.HTTPError):
+            found = httpx.get(address, timeout=PATIENCE).is_success
+        if process.poll() is not None:
+            return False
+        if found:
+            return True
         time.sleep(0.05)
     raise AssertionError("the provider does not answer")
 

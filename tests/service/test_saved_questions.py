@@ -1,13 +1,19 @@
 """Questions that are kept under a name: by API, on the page and from Python."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from serving import Here
+from sqlalchemy import text
+from test_ending import until
 from test_teams import browser, post
 
 import topsecret
 from topsecret.errors import InvalidParameter, ServiceError
-from topsecret.service import saved_questions
+from topsecret.ledger.store import Store
+from topsecret.service import saved_questions, schema
 from topsecret.service.jobs.job import Asked
+from topsecret.service.saved_questions import SavedQuestions
 
 QUESTION = {"column": "place", "k": 2, "epsilon": 0.25}
 SAVED = "/api/v1/saved"
@@ -66,6 +72,22 @@ def test_a_question_is_kept_asked_again_and_forgotten(
     with pytest.raises(ServiceError, match="no such saved question"):
         ann.ask_saved("weekly")
     assert ann.top_k("events", item="place", k=2, epsilon=0.25).items == answer.items
+
+
+def test_of_two_who_save_at_once_the_last_stays(postgres_url: str) -> None:
+    store = Store(postgres_url)
+    schema.create(store)
+    saved, first = SavedQuestions(store), Asked("place", 1, 0.25)
+    row = {"user": "ann", "name": "weekly", "dataset": "events", "question": first.to_text()}
+    waiting = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
+    with ThreadPoolExecutor(1) as pool:
+        with store.writing() as connection:
+            schema.put(connection, schema.SAVED, row | {"created": 0.0})
+            last = pool.submit(saved.save, "ann", "weekly", "events", Asked("place", 3, 0.25))
+            until(lambda: connection.execute(waiting).scalar_one())
+        last.result()
+    assert saved.get("ann", "weekly").asked.k == 3
+    store.close()
 
 
 def test_the_pages_keep_and_ask_and_an_account_takes_its_questions_along(fresh: Here) -> None:

@@ -26,6 +26,18 @@ def test_events_are_recognised_under_another_name_of_their_database(tmp_path: Pa
                 connection.execute(text(f"CREATE TABLE {table} (who_{table} TEXT, at TEXT)"))
                 connection.execute(text(f"INSERT INTO {table} VALUES ('ann', '2026')"))
         engine.dispose()
+    for other, same in (
+        (("copy", "visits"), True),
+        (("copy", "main.visits"), True),
+        (("not any more", "visits"), True),
+        (("copy", "logins"), False),
+        (("shop", "main.visits"), False),
+        (("other", "visits"), False),
+        ((f"{tmp_path}/shop.db", None), False),
+    ):
+        assert databases.may_be_same(("shop", "visits"), other) is same, other
+        assert databases.may_be_same(other, ("shop", "visits")) is same, other
+    assert not databases.may_be_same(("shop", "a.visits"), ("copy", "b.visits"))
     read = VersionFrom("logins", "at", trusted=True)
     visits = Dataset("visits", "V", "shop", "who_visits", ("at",), None, 1e-6, "visits")
     visits = replace(visits, version_from=read)

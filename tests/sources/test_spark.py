@@ -70,8 +70,15 @@ def events(number: int) -> list[tuple[str | None, str | None]]:
     ]
 
 
+def told(spark: SparkSession) -> None:
+    """Wait until Spark's lists know what has ended: they hear of it after the caller does."""
+    context: Any = spark.sparkContext
+    context._jsc.sc().listenerBus().waitUntilEmpty(600_000)
+
+
 def executors(spark: SparkSession) -> dict[str, tuple[str, int, int]]:
     """Address, number of tasks and bytes read from a shuffle, of each executor so far."""
+    told(spark)
     context: Any = spark.sparkContext
     found = context._jsc.sc().statusStore().executorList(True)
     return {
@@ -83,8 +90,10 @@ def executors(spark: SparkSession) -> dict[str, tuple[str, int, int]]:
 
 def test_several_executors_exchange_data(spark: SparkSession) -> None:
     frame = spark.createDataFrame(events(500), SCHEMA).repartition(6)
-    spark.range(4).repartition(4).count()  # both executors have said that they are there
-    before = executors(spark)
+    deadline = time.monotonic() + 600
+    while len(before := executors(spark)) < EXECUTORS:  # a job may begin with the first alone
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
     SparkSource(frame).leading_counts(QUERY)
     after = executors(spark)
     assert len({address for address, _, _ in after.values()}) == EXECUTORS
@@ -186,6 +195,7 @@ def test_the_driver_gets_the_leading_rows_and_no_others(spark: SparkSession, gro
     frame = spark.range(4000).selectExpr("id AS user", "id % 1000 AS place").repartition(8)
     with setting(spark, spark__sql__shuffle__partitions="8"):
         SparkSource(frame).leading_counts(CountQuery("place", "user", rows=500))
+    told(spark)
     tracker = spark.sparkContext.statusTracker()
     jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
     last = tracker.getStageInfo(max(stage for job in jobs if job for stage in job.stageIds))
@@ -336,6 +346,7 @@ def test_progress_is_a_share(spark: SparkSession) -> None:
     context = spark.sparkContext
     assert finished(context, "nobody's") == 0.0
     run(spark, spark.range(10).repartition(3).count, "counted")
+    told(spark)
     assert finished(context, "counted") == 1.0
 
 

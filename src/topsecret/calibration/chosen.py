@@ -25,9 +25,9 @@ def tested_or_weighted(question: Question) -> Prepared:
     rules = {
         TESTED: "the item is among the largest by noisy counts, and the whole list passes a noisy "
         f"test: half of the time when its last item is {about(even_lead(longest))} people ahead of "
-        f"the item ranked {depth + 1} (0 people where there are fewer items), and 98% of the time "
-        f"at {about(likely_lead(longest))}. With less, a shorter list is likely, and an empty one "
-        f"if no item is {about(even_lead(shortest))} ahead",
+        f"the item ranked {depth + 1}, the first that cannot be named (0 people where there are "
+        f"fewer items), and 98% of the time at {about(likely_lead(longest))}. With less, a shorter "
+        f"list is likely, and an empty one if no item is {about(even_lead(shortest))} ahead",
         WEIGHTED: "the item's weighted people and noise of "
         f"{about(up(branches.weighted.sigma))} exceed {threshold}; people with up to "
         f"{weights.full_items} items count in full for each, those with n items about "

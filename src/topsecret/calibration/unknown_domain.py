@@ -61,7 +61,7 @@ def limited_domain_at(question: Question, price: float, share: float) -> Prepare
         up(1 / exact(price)),
         _NAMED_BY_RACE.format(ahead=_ahead(question, reach, price, share))
         + f"the item of rank {k_bar + 1} has (1 + ln({reached} / threshold_delta) / "
-        f"epsilon_per_pick{times})",
+        f"epsilon_per_pick{times}); {_leading(k_bar)}",
         f"up to {k} items in order",
         _ENDS_THE_LIST,
         list_ended,
@@ -116,7 +116,7 @@ def limited_domain_laplace(question: Question) -> Prepared:
         up(1 / exact(price)),
         _NAMED_BY_RACE.format(ahead=_ahead(question, cap, price, share))
         + f"the item of rank {k_bar + 1} has (1 + ln(max_items / threshold_delta) / "
-        "epsilon_per_pick)",
+        f"epsilon_per_pick); {_leading(k_bar)}",
         f"up to {k} items in order",
         _ENDS_THE_LIST,
         list_ended,
@@ -153,8 +153,9 @@ def tested_before(question: Question, mu_squared: Number) -> Prepared:
         },
         up(1 / longest.price),
         "the item is among the largest by noisy counts, and the list passes a noisy test of how "
-        f"far its last item is ahead of the item ranked {depth + 1}. A list of {k} passes half of "
-        f"the time at {amount(question, even_lead(longest))} ahead and 98% of the time at "
+        f"far its last item is ahead of the item ranked {depth + 1}, the first that cannot be "
+        f"named (0 where there are fewer items). A list of {k} passes half of the time at "
+        f"{amount(question, even_lead(longest))} ahead and 98% of the time at "
         f"{scaled(question, likely_lead(longest))}. With less, a shorter list is likely: the "
         "shortest that is tried passes half of the time at "
         f"{scaled(question, even_lead(shortest))} and 98% at "
@@ -166,6 +167,10 @@ def tested_before(question: Question, mu_squared: Number) -> Prepared:
         depth + 1,
         depth,
     )
+
+
+def _leading(depth: int) -> str:
+    return f"the {depth} leading items alone can be named"
 
 
 def even_lead(length: Length) -> float:

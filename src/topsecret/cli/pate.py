@@ -115,7 +115,10 @@ def _check_soft(soft: bool, method: str, output: str | None, weight_limit: int |
     if soft and method != "auto":
         raise InvalidParameter(f"--soft does not go with --method {method}; leave one of them out")
     if method != "auto" and (output is not None or weight_limit is not None):
-        raise InvalidParameter("--output and --weight-limit go with shares, and only with them")
+        raise InvalidParameter(
+            "--output and --weight-limit go with shares, and only with them; "
+            f"leave them out, or --method {method}"
+        )
     if output is not None and not output.endswith((".npz", ".csv")):
         raise InvalidParameter(f"--output {output} must end in .npz or .csv")
 
@@ -172,7 +175,9 @@ def _rule(
     from topsecret.pate import noisy_majority, stable_labels
 
     if (method == "pate-tau") != (max_votes is not None):
-        raise InvalidParameter("--max-votes goes with --method pate-tau, and only with it")
+        raise InvalidParameter(
+            "--max-votes goes with --method pate-tau, and only with it; pass both or neither"
+        )
     labels = stored.shape[-1]
     if method == "stable":
         return stable_labels(labels, teachers, selection=selection, **budget)

@@ -21,7 +21,9 @@ def _from_file(context: typer.Context, path: Path | None) -> Path | None:
         options = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
         # The file may hold a password: nothing of it is repeated.
-        raise InvalidParameter(f"--config {path} cannot be read as TOML") from None
+        raise InvalidParameter(
+            f"--config {path} cannot be read as TOML; check that it exists and its syntax"
+        ) from None
     known = {parameter.name for parameter in context.command.params} - {"config", "demo"}
     foreign = sorted(set(options) - known)
     if foreign:

@@ -25,6 +25,7 @@ from topsecret.noise.screening import ScoreGroups
 
 Item = Hashable
 _INT64 = 2**63
+_NO_DOMAIN = "leading rows have no public domain; count with domain=…"
 
 
 class Table(Protocol):
@@ -337,13 +338,13 @@ class RankedTable:
         return [known.get(item, 0) for item in items]
 
     def field(self) -> ScoreGroups:
-        raise InvalidParameter("leading rows have no public domain")
+        raise InvalidParameter(_NO_DOMAIN)
 
     def names(self, groups: Sequence[int], bits: BitSource) -> tuple[Item, ...]:
-        raise InvalidParameter("leading rows have no public domain")
+        raise InvalidParameter(_NO_DOMAIN)
 
     def scores(self) -> list[tuple[Item, Fraction]]:
-        raise InvalidParameter("leading rows have no public domain")
+        raise InvalidParameter(_NO_DOMAIN)
 
 
 def _leading(counts: NDArray[Any], size: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

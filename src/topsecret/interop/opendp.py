@@ -96,7 +96,9 @@ def _measurement(
 
     def select(counts: list[int]) -> list[Any]:
         if len(counts) != size:  # OpenDP does not look; the length is public
-            raise InvalidParameter(f"{len(counts)} counts were given for a list of size={size}")
+            raise InvalidParameter(
+                f"{len(counts)} counts were given for a list of size={size}; pass one for each"
+            )
         # Cutting at 0 brings no two vectors further apart.
         histogram = Histogram.from_counts(np.maximum(np.array(counts, dtype=np.int64), 0))
         return list(mechanism.select(histogram).items)

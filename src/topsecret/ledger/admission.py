@@ -20,7 +20,9 @@ from topsecret.ledger.rows import DatasetRow, amounts
 def weighed(row: DatasetRow, request: Request, analyst: str) -> tuple[Amounts, Amounts]:
     """What the query may need, and what there is for it."""
     if row.state != rows.OPEN:
-        raise InvalidParameter(f"the budget of data set {row.name!r} is closed")
+        raise InvalidParameter(
+            f"the budget of data set {row.name!r} is closed and admits nothing more; ask its owner"
+        )
     if (request.unit.person, request.unit.adjacency) != (row.person, row.adjacency):
         raise InvalidParameter(
             f"the budget of data set {row.name!r} protects persons identified by "

@@ -112,7 +112,8 @@ class Ledger:
             foreign = set(limits) ^ set(row.budget.limits)
             if foreign or any(value < 0 for value in limits.values()):
                 raise InvalidParameter(
-                    f"an allowance from data set {dataset!r} states {', '.join(row.budget.limits)}"
+                    f"an allowance from data set {dataset!r} states "
+                    f"{', '.join(row.budget.limits)}, each 0 or more; give these alone"
                 )
             spent: Amounts = {}
             query = select(RESERVATIONS.c.cost).where(
@@ -135,7 +136,9 @@ class Ledger:
         with self._store.writing() as connection:
             row = DatasetRow.locked(connection, dataset)
             if row.state == rows.CLOSED:
-                raise InvalidParameter(f"the budget of data set {dataset!r} is closed already")
+                raise InvalidParameter(
+                    f"the budget of data set {dataset!r} is closed already; nothing is left to do"
+                )
             row.state = rows.CLOSED
             row.append("closed", {})
 
@@ -148,7 +151,9 @@ class Ledger:
             query = statements.ONE_RESERVATION, {"the_id": reservation}
             found = connection.execute(*query).mappings().one_or_none()
             if found is None:
-                raise InvalidParameter(f"there is no reservation {reservation!r}")
+                raise InvalidParameter(
+                    f"there is no reservation {reservation!r}; topsecret budget show lists them"
+                )
             row = DatasetRow.locked(connection, found["dataset"])
             found = connection.execute(*query).mappings().one()  # as it is under the lock
             if found["state"] != rows.RESERVED:

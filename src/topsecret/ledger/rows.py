@@ -50,7 +50,7 @@ class DatasetRow:
 
     @property
     def shares(self) -> list[RowMapping]:
-        """The allowances as they were when the row was locked, asked for once."""
+        """The allowances as they are, asked for once until some of them is spent."""
         if self._shares is None:
             self._shares = allowances(self.connection, self.name)
         return self._shares
@@ -107,6 +107,7 @@ class DatasetRow:
                 key = {"the_dataset": self.name, "the_analyst": analyst}
                 text = {"spent": canonical(as_text(spent))}
                 self.connection.execute(statements.MOVE_ALLOWANCE, key | text)
+        self._shares = None  # whoever spends once more in this transaction reads them anew
 
     def end(self, reservation: RowMapping, event: str, cost: Amounts, **more: object) -> Entry:
         """Bring a reservation to its end at this cost."""

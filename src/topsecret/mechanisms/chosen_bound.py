@@ -107,7 +107,7 @@ class ChosenBound:
                     f"an option at the bound {bound} must be built with sensitivity={bound}"
                 )
         if any(option.loss != self.options[0].loss for option in self.options):
-            raise InvalidParameter("all options must cost the same")
+            raise InvalidParameter("all options must cost the same; build them for one budget")
 
     @classmethod
     def of(

@@ -120,7 +120,8 @@ class Plan:
         what = words[q.k] if isinstance(q.k, str) else f"the top {q.k}"
         without = f"delta = {q.delta:g}" if q.delta else "no delta"
         parts = [f"Plan for {what} at epsilon = {q.epsilon:g}, {without}"]
-        parts.append(f"k_bar = {q.k_bar}")
+        if q.k_bar_given:
+            parts.append(f"among the {q.k_bar:,} leading items")
         if q.scores is not None:
             parts.append(_ranked_by(q.scores))
         if q.max_items is not None:
@@ -285,7 +286,8 @@ HEADINGS = ("mechanism", "noise", "lead", "of all", "over", "answer")
 LEGEND = (
     "Lead: how many persons more than the rest the last item of the top k needs to be named with "
     f"{LIKELY:.0%} probability; of all: what k level items need to be named together; over: the "
-    "first rank of the rest that counts. The rest are taken as tied, the hardest case for a lead. "
+    "rank it is ahead of, the first that cannot be named; the lower down it is, the fewer persons "
+    "it has. The rest are taken as tied, the hardest case for a lead. "
     "Few data have a large lead over rank k + 1, so leads over different ranks do not compare. "
     "Noise: its scale in persons. Over nobody: weighted persons, of which those with few items "
     "count in full; it wins where people hold few things, picks where they hold many."
@@ -304,9 +306,9 @@ MEASURED_LEGEND = (
     "Lead: how far ahead of the rest, in rows, in what is summed, or in multiples of a bound that "
     "is chosen privately, the last item of the top k must be to be named with "
     f"{LIKELY:.0%} probability, after clipping; of all: what k level items need to be named "
-    "together; over: the first rank of the rest that counts. The rest are taken as tied, the "
-    "hardest case for a lead. Noise: its scale, in the same. All of it is proportional to the "
-    "bound."
+    "together; over: the rank it is ahead of, the first that cannot be named; the lower down it "
+    "is, the less it has. The rest are taken as tied, the hardest case for a lead. Noise: its "
+    "scale, in the same. All of it is proportional to the bound."
 )
 
 MEASURED_GEOMETRIES = (

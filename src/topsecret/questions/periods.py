@@ -100,7 +100,9 @@ class Periods:
             while number <= MOST and self._edge(number + 1) <= last:
                 number += 1
         if number > MOST:
-            raise InvalidParameter(f"every={self.every!r} gives more than {MOST} periods")
+            raise InvalidParameter(
+                f"every={self.every!r} gives more than {MOST} periods; take longer ones, or fewer"
+            )
         return max(0, number)
 
     def _edge(self, number: int) -> datetime.date:

@@ -216,17 +216,17 @@ async def write_off(
 
 
 def adding_up(others: list[str]) -> str | None:
-    """A warning where the same events have several budgets."""
+    """A warning where the same events may have several budgets."""
     if not others:
         return None
     names = ", ".join(others)
-    return f"The same events are registered as {names} too: for each person the budgets add up."
+    return f"The same events seem to be registered as {names} too: their budgets then add up."
 
 
 def allowed(service: Parts, dataset: str, analyst: str, terms: dict[str, float | None]) -> None:
     """Give a share to somebody who has an account."""
     if analyst not in {one.name for one in service.accounts.users()}:
-        raise InvalidParameter(f"there is no account {analyst!r}")
+        raise InvalidParameter(f"there is no account {analyst!r}; let them in first")
     service.datasets.allow(dataset, analyst, terms)
 
 
@@ -247,7 +247,9 @@ def let_in(service: Parts, name: str, role: Role, sign_in: str) -> str | None:
     """Make an account: its first password, or None where the provider says who it is."""
     if sign_in == "openid":
         if service.openid is None:
-            raise InvalidParameter("the service was started without --openid-issuer")
+            raise InvalidParameter(
+                "the service runs without --openid-issuer; start it with it, or use a password"
+            )
         service.identities.invite(name, role)
         return None
     password = new_password()

@@ -25,6 +25,8 @@ PATIENCE = "10"
 """Seconds to wait for a PostgreSQL that does not answer."""
 
 Named = tuple[tuple[str, str], ...]
+Events = tuple[str, str | None]
+"""A file; or a database by its name, and a table of it."""
 
 
 def named(given: Iterable[str], environment: str = "") -> Named:
@@ -86,14 +88,18 @@ class Databases:
     def columns(self, name: str, table: str) -> tuple[str, ...]:
         """The columns of one of the tables; no other can be reached, such as a system's."""
         if table not in self._schema(name):
-            raise InvalidParameter("there is no such table in this database")
+            raise InvalidParameter(
+                "there is no such table in this database; choose one that is listed"
+            )
         return self._schema(name, table)
 
     def address(self, name: str) -> str:
         """Where it is, for the engine alone."""
         if name in self._addresses:
             return self._addresses[name]
-        raise DataIndependentFailure("the service was started without this data set's database")
+        raise DataIndependentFailure(
+            "the service was started without this data set's database; give it as a --source"
+        )
 
     def may_be_one(self, name: str, other: str) -> bool:
         """Whether two names may lead to one database: they may, unless they are seen not to."""
@@ -115,9 +121,25 @@ class Databases:
         elsewhere = {"dbname", "service"} & {*one.query, *two.query}
         return kinds != {"postgresql"} or bool(elsewhere) or named[0] == named[1]
 
+    def may_be_same(self, one: Events, other: Events) -> bool:
+        """Whether two files, or two tables, may be the same under two names."""
+        (source, table), (other_source, other_table) = one, other
+        if table is None or other_table is None:
+            with suppress(OSError):
+                return table == other_table and Path(source).samefile(other_source)
+            return one == other
+        if source == other_source:
+            return table == other_table
+        # What one address calls shop.visits is visits where another's schema is shop.
+        shorter, longer = sorted((table, other_table), key=len)
+        same = shorter == longer or ("." not in shorter and longer.endswith(f".{shorter}"))
+        return same and self.may_be_one(source, other_source)
+
     def _schema(self, name: str, table: str | None = None) -> tuple[str, ...]:
         if name not in self._addresses:
-            raise InvalidParameter("the service was started without a database of this name")
+            raise InvalidParameter(
+                "the service was started without a database of this name; give it as a --source"
+            )
         url = self._addresses[name]
         try:
             return tables_of(url) if table is None else table_columns_of(url, table)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 from sqlalchemy import RowMapping, select
@@ -142,7 +143,7 @@ class Datasets:
                     path = (folder / file).resolve()
                     if path.is_relative_to(folder) and path.is_file():
                         return path
-        raise InvalidParameter("there is no such file in the service's data folders")
+        raise InvalidParameter("the data folders have no such file; choose one that is listed")
 
     def columns_of(self, file: str) -> tuple[str, ...]:
         """The column names of a file that could be registered."""
@@ -188,7 +189,7 @@ class Datasets:
             with self._store.writing() as connection:
                 connection.execute(DATASETS.insert().values(values))
         except Taken:
-            raise InvalidParameter(f"there is a data set {new.name!r} already") from None
+            raise InvalidParameter(f"{new.name!r} names a data set already; take another") from None
 
     def existing(self, dataset: Dataset) -> tuple[str, ...]:
         """The columns that its events have today."""
@@ -312,13 +313,10 @@ class Datasets:
         return None
 
     def also(self, dataset: Dataset) -> list[str]:
-        """Other data sets about the same events: their budgets add up for each person."""
-        same = (dataset.source, dataset.table)
-        return [
-            one.name
-            for one in self.all()
-            if one.name != dataset.name and (one.source, one.table) == same
-        ]
+        """Other data sets that may be about the same events: their budgets then add up."""
+        may_be_same = partial(self.databases.may_be_same, (dataset.source, dataset.table))
+        others = [one for one in self.all() if one.name != dataset.name]
+        return [one.name for one in others if may_be_same((one.source, one.table))]
 
     def _still_inside(self, source: str) -> None:
         """The file is where it was registered, in a folder that the service has today."""
@@ -328,7 +326,7 @@ class Datasets:
         if not inside or not any(path.is_relative_to(folder) for folder in self._folders):
             raise DataIndependentFailure(
                 "the file is not there any more, is a link by now, or is in no folder that the "
-                "service was started with"
+                "service was started with; put it back, or start the service with its folder"
             )
 
     def at_its_version(self, dataset: Dataset) -> Dataset:
@@ -367,7 +365,7 @@ def check_columns(
         )
     for column in (person, *columns, *filters):
         if column not in existing:
-            raise InvalidParameter(f"the events have no column {column[:60]!r}")
+            raise InvalidParameter(f"the events have no column {column[:60]!r}; check its name")
         if len(column) > LONGEST_COLUMN:
             raise InvalidParameter(
                 f"the column {column[:60]!r}… has a name of {len(column)} characters; at most "

@@ -8,10 +8,8 @@ from __future__ import annotations
 import time
 from threading import Lock
 
-from sqlalchemy import delete
-
 from topsecret.ledger.store import Store
-from topsecret.service.schema import NOTES
+from topsecret.service.schema import NOTES, put
 
 RECENT = 2.0
 _NAME = "health"
@@ -29,6 +27,5 @@ class Health:
             if time.monotonic() < self._good_until:
                 return
             with self._store.writing() as connection:
-                connection.execute(delete(NOTES).where(NOTES.c.name == _NAME))
-                connection.execute(NOTES.insert().values(name=_NAME, value=str(time.time())))
+                put(connection, NOTES, {"name": _NAME, "value": str(time.time())})
             self._good_until = time.monotonic() + RECENT

@@ -15,7 +15,7 @@ from topsecret.errors import InvalidParameter
 from topsecret.ledger.store import Store
 from topsecret.service.jobs.job import Asked
 from topsecret.service.problems import Problem
-from topsecret.service.schema import SAVED
+from topsecret.service.schema import SAVED, put
 
 MOST = 200
 """How many one account may keep."""
@@ -47,14 +47,13 @@ class SavedQuestions:
 
     def save(self, user: str, name: str, dataset: str, asked: Asked) -> None:
         """Keep a question, in the place of another of the same name."""
-        mine = (SAVED.c.user == user, SAVED.c.name == name)
         values = {"user": user, "name": name, "dataset": dataset, "question": asked.to_text()}
+        others = (SAVED.c.user == user, SAVED.c.name != name)
+        count = select(func.count()).select_from(SAVED).where(*others)
         with self._store.writing() as connection:
-            connection.execute(delete(SAVED).where(*mine))
-            count = select(func.count()).select_from(SAVED).where(SAVED.c.user == user)
             if connection.execute(count).scalar_one() >= MOST:
                 raise InvalidParameter(f"{MOST} questions are saved; delete one first")
-            connection.execute(SAVED.insert().values(values | {"created": time.time()}))
+            put(connection, SAVED, values | {"created": time.time()})
 
     def all(self, user: str) -> list[Saved]:
         """Those of an account, by name."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from sqlalchemy import (
     Column,
     Connection,
@@ -15,6 +17,7 @@ from sqlalchemy import (
     inspect,
     text,
 )
+from sqlalchemy.dialects import postgresql, sqlite
 
 from topsecret.ledger.store import Store
 
@@ -167,6 +170,16 @@ NOTES = Table(
     Column("value", Text, nullable=False),
 )
 """Single values, such as the hash of the set-up token."""
+
+
+def put(connection: Connection, table: Table, values: Mapping[str, object]) -> None:
+    """Write a row in the place of the one with its key; of two writers at once the last stays."""
+    insert = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
+    keys = [column.name for column in table.primary_key]
+    rest = {name: value for name, value in values.items() if name not in keys}
+    statement = insert(table).values(values)
+    connection.execute(statement.on_conflict_do_update(index_elements=keys, set_=rest))
+
 
 CREATION_LOCK = 0x746F7074  # any constant: two processes must not create the tables at once
 

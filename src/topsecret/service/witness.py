@@ -80,5 +80,7 @@ class Witness:
                 beside.chmod(0o600)
                 beside.replace(self._path)
             except OSError:
-                raise LedgerError("the witness cannot be written") from None
+                raise LedgerError(
+                    "the witness cannot be written; check its folder's permissions and free space"
+                ) from None
             self._noted = reached

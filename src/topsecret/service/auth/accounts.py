@@ -13,7 +13,7 @@ from topsecret.ledger.store import Store
 from topsecret.service.auth import credentials
 from topsecret.service.auth.people import SCOPES, Key, Role, Scope, Session, User
 from topsecret.service.auth.recognised import Recognised
-from topsecret.service.schema import IDENTITIES, KEYS, NOTES, ROLES, SAVED, SESSIONS, USERS
+from topsecret.service.schema import IDENTITIES, KEYS, NOTES, ROLES, SAVED, SESSIONS, USERS, put
 
 SESSION_SECONDS = 12 * 3600.0
 
@@ -43,9 +43,7 @@ class Accounts:
         """A token that makes the owner's account, once; an earlier one ends."""
         token = credentials.token()
         with self._store.writing() as connection:
-            connection.execute(delete(NOTES).where(NOTES.c.name == _SET_UP))
-            values = {"name": _SET_UP, "value": credentials.hash_token(token)}
-            connection.execute(NOTES.insert().values(values))
+            put(connection, NOTES, {"name": _SET_UP, "value": credentials.hash_token(token)})
         return token
 
     def may_set_up(self, token: str) -> bool:
@@ -77,7 +75,9 @@ class Accounts:
             with self._store.writing() as connection:
                 connection.execute(USERS.insert().values(row))
         except Taken:
-            raise InvalidParameter(f"there is an account {name!r} already") from None
+            raise InvalidParameter(
+                f"there is an account {name!r} already; choose another name"
+            ) from None
 
     def users(self) -> list[User]:
         """Everybody with an active account."""
@@ -94,7 +94,7 @@ class Accounts:
                 update(USERS).where(*standing).values(password=hashed, first=int(first))
             )
             if changed.rowcount != 1:
-                raise InvalidParameter(f"there is no account {name!r}")
+                raise InvalidParameter(f"there is no account {name!r}; check its name")
             _end_all(connection, name)
         self.recognised.forget()
 
@@ -109,7 +109,7 @@ class Accounts:
                 update(USERS).where(USERS.c.name == name, active).values(active=0, password="")
             )
             if done.rowcount != 1:
-                raise InvalidParameter(f"there is no account {name!r}")
+                raise InvalidParameter(f"there is no account {name!r}; check its name")
             owners = select(USERS.c.name).where(USERS.c.role == "owner", active)
             if connection.execute(owners.limit(1)).first() is None:
                 raise InvalidParameter("the last owner stays; make another owner first")

@@ -31,7 +31,9 @@ class Identities:
             with self._store.writing() as connection:
                 connection.execute(USERS.insert().values(**row, created=time.time()))
         except Taken:
-            raise InvalidParameter(f"there is an account {name!r} already") from None
+            raise InvalidParameter(
+                f"there is an account {name!r} already; choose another name"
+            ) from None
 
     def account(self, issuer: str, subject: str, name: str) -> str | None:
         """The subject's account, or one that waits for the name; None when there is neither."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from sqlalchemy import ColumnElement, delete, select
+from sqlalchemy import delete, select
 
 from topsecret.errors import InvalidParameter
 from topsecret.ledger.store import Store
 from topsecret.service.auth.recognised import Recognised
-from topsecret.service.schema import ROLES, USERS
+from topsecret.service.schema import ROLES, USERS, put
 
 DatasetRole = Literal["owner", "viewer"]
 
@@ -44,18 +44,14 @@ class Roles:
         active = select(USERS.c.name).where(USERS.c.name == user, USERS.c.active == 1)
         with self._store.writing() as connection:
             if connection.execute(active).first() is None:
-                raise InvalidParameter(f"there is no account {user!r}")
-            connection.execute(delete(ROLES).where(*_one(dataset, user)))
-            connection.execute(ROLES.insert().values(dataset=dataset, user=user, role=role))
+                raise InvalidParameter(f"there is no account {user!r}; check its name")
+            put(connection, ROLES, {"dataset": dataset, "user": user, "role": role})
         self._recognised.forget()
 
     def take(self, dataset: str, user: str) -> bool:
         """Take a role away; False when there was none."""
         with self._store.writing() as connection:
-            taken = connection.execute(delete(ROLES).where(*_one(dataset, user))).rowcount == 1
+            one = (ROLES.c.dataset == dataset, ROLES.c.user == user)
+            taken = connection.execute(delete(ROLES).where(*one)).rowcount == 1
         self._recognised.forget()
         return taken
-
-
-def _one(dataset: str, user: str) -> tuple[ColumnElement[bool], ...]:
-    return ROLES.c.dataset == dataset, ROLES.c.user == user

@@ -171,5 +171,5 @@ def _listed(given: Iterable[Any]) -> Listed:
     if len(set(items)) != len(items):
         raise InvalidParameter("domain must not name an item twice; remove the repetition")
     if any("\0" in item for item in items if isinstance(item, str)):
-        raise InvalidParameter("an item of a domain must not hold a NUL character")
+        raise InvalidParameter("an item of a domain must not hold a NUL character; take it out")
     return Listed(items)

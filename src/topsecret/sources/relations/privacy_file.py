@@ -125,7 +125,8 @@ class PrivacyFile:
             parent = rule.link.parent
             if parent not in self.tables:
                 raise InvalidParameter(
-                    f"the link of {name!r} leads to {parent!r}, which the file does not name"
+                    f"the link of {name!r} leads to {parent!r}, which the file does not name; "
+                    "add it, or correct the link"
                 )
             if parent in seen:
                 raise InvalidParameter(f"the links of {name!r} go round in a circle; cut one")

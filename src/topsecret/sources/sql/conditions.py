@@ -192,4 +192,6 @@ def _check_value(column: str, value: object) -> None:
     if isinstance(value, Decimal) and not value.is_finite():
         raise InvalidParameter(f"the value for {column!r} must be finite; found {value}")
     if isinstance(value, str) and "\0" in value:
-        raise InvalidParameter(f"the value for {column!r} must not hold a NUL character")
+        raise InvalidParameter(
+            f"the value for {column!r} must not hold a NUL character; take it out"
+        )
