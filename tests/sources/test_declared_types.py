@@ -96,6 +96,15 @@ def test_columns_of_maps_are_refused() -> None:
         FrameSource(frame).leading_counts(QUERY)
 
 
+def test_polars_objects_are_refused() -> None:
+    """DuckDB would count their addresses: fifty equal texts would be fifty persons."""
+    polars: Any = pytest.importorskip("polars")
+    users = polars.Series("user", ["".join(["an", "n"]) for _ in range(9)], dtype=polars.Object)
+    frame = polars.DataFrame({"user": users, "place": ["tea"] * 9})
+    with pytest.raises(DataIndependentFailure, match="is of type Object"):
+        FrameSource(frame).leading_counts(QUERY)
+
+
 def test_the_receipt_says_that_pandas_infers() -> None:
     frame = pandas.DataFrame({"user": [f"u{n}" for n in range(500)], "place": ["park"] * 500})
     release = top_k(frame, item="place", person="user", k=1, epsilon=1)

@@ -267,6 +267,8 @@ def test_json_lines_tell_persons_of_two_types_apart(tmp_path: Path) -> None:
     )
     declared: Any = topsecret.File(path, header=["who", "place"])
     assert counts(last, declared) == {"A": 1, "B": 1}
+    other = '[tables.visits]\nperson = "WHO"\n[tables.places]\npublic = true'
+    assert counts(last, declared, PrivacyFile.parse(other)) == {"A": 1, "B": 1}
     with pytest.raises(InvalidParameter, match="names its own fields"):
         open_query(last, path, person="who")
 

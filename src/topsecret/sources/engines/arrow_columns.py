@@ -15,11 +15,17 @@ from topsecret.errors import DataIndependentFailure
 MICROSECONDS = {"s": 10**6, "ms": 10**3}
 """Of the units that are longer."""
 LARGEST = 2**63 - 1
+UNREAD = ("Object", "Int128")
+"""Types of polars, or parts of them: of an object DuckDB would read the address in memory."""
 
 
 def readable(frame: Any) -> Any:
     """The columns of a polars frame or pyarrow table, without what DuckDB would fail on."""
     arrow = importlib.import_module("pyarrow")
+    if not isinstance(frame, arrow.Table):
+        for name, dtype in frame.schema.items():
+            if any(one in str(dtype) for one in UNREAD):
+                raise _refused(name, dtype)
     table = frame if isinstance(frame, arrow.Table) else frame.to_arrow()
     for place, field in enumerate(table.schema):
         _check(field.name, field.type)
@@ -79,7 +85,11 @@ def _check(name: str, kind: Any) -> None:
         arrow.types.is_duration,
     ]
     if any(is_bad(part) for part in parts for is_bad in bad):
-        raise DataIndependentFailure(
-            f"the data frame's column {name!r} is of type {kind}, whose values may be more than "
-            "DuckDB can read; make text of it, or a column of each part"
-        )
+        raise _refused(name, kind)
+
+
+def _refused(name: str, kind: Any) -> DataIndependentFailure:
+    return DataIndependentFailure(
+        f"the data frame's column {name!r} is of type {kind}, of which DuckDB cannot read every "
+        "value; make text of it, or a column of each part"
+    )

@@ -260,7 +260,7 @@ class SqlSession:
             with self._texts(), self._path(1), interruptible(self._interrupt):
                 result = self._connection.exec_driver_sql(sql)
                 return [tuple(row) for row in result.fetchall()] if result.returns_rows else []
-        except (exc.SQLAlchemyError, OSError, ValueError):
+        except (exc.SQLAlchemyError, OSError, ValueError, MemoryError):
             pass
         raise SourceError(
             f"{self._name} could not be counted; check that the connection lasts and that the "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -54,8 +54,10 @@ def open_query(
     database: Any = opened_database(source, one)
     columns = _frame_columns(database)
     holder = person if file is None else file.person
+    rules = () if file is None else file.tables.values()
+    persons = [person or "", *(rule.person or "" for rule in rules)]
     opened = (
-        _one_frame(database, columns, holder or "") if columns else catalogue_of(database, holder)
+        _one_frame(database, columns, holder or "") if columns else catalogue_of(database, persons)
     )
     with opened as catalogue:
         if file is None or isinstance(catalogue, _AnyName):
@@ -90,14 +92,14 @@ def opened_database(source: SourceLike, one: str | None = None) -> Any:
 
 
 @contextmanager
-def catalogue_of(database: Any, person: str | None = None) -> Iterator[Catalogue]:
-    """What the database says about itself. Of a file, ``person`` is the person's column, if any."""
+def catalogue_of(database: Any, persons: Iterable[str] = ()) -> Iterator[Catalogue]:
+    """What the database says about itself. Of a file, one of ``persons`` is the person's column."""
     from topsecret.sources.engines.duckdb import DuckSession, FileSource
     from topsecret.sources.engines.duckdb_tables import DatabaseFile, OpenConnection
     from topsecret.sources.relations.engine_catalogue import DuckCatalogue, SqlCatalogue
 
     if isinstance(database, FileSource):
-        yield _one_table(database, person)
+        yield _one_table(database, persons)
         return
     with database.session(_ANY) as session:
         if isinstance(database, DatabaseFile):
@@ -146,9 +148,9 @@ def _spark_table(text: str, dialect: str | None) -> str:
     return _only_table(text, dialect or "spark")
 
 
-def _one_table(database: Any, person: str | None) -> Catalogue:
+def _one_table(database: Any, persons: Iterable[str]) -> Catalogue:
     """A file as the only table, of whatever name the query gives it."""
-    with database.session(_query_of(database, person)) as session:
+    with database.session(_query_of(database, persons)) as session:
         relation, schema = session.events(_columns(database))
     return _AnyName(session.dialect, TableEntry(("data",), schema, relation=relation))
 
@@ -174,7 +176,7 @@ def _columns(database: Any) -> tuple[str, ...]:
     return tuple(database.columns())
 
 
-def _query_of(database: Any, person: str | None) -> CountQuery:
+def _query_of(database: Any, persons: Iterable[str]) -> CountQuery:
     names = _columns(database)
     if not names:
         raise InvalidParameter(
@@ -184,7 +186,10 @@ def _query_of(database: Any, person: str | None) -> CountQuery:
     if len(names) < 2:
         raise InvalidParameter("a query needs a person's column and another; there is one column")
     # JSON lines tell a person 1 from a person "1". Without a person's column none is read as one.
-    holder = person if person in names else "(nobody)"
+    wanted = {folded(one) for one in persons}
+    holder, *more = [name for name in names if folded(name) in wanted] or ["(nobody)"]
+    if more:
+        raise InvalidParameter("a file is one table: its privacy file needs one person column")
     items = tuple(name for name in names if name != holder)
     return CountQuery(item=items, person=holder, rows=1)
 

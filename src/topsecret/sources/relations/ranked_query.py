@@ -213,10 +213,9 @@ class _Reading:
         ]
         wanted = {listed.canonical(key) for key in keys}
         given = {listed.canonical(one) for _, one in shown}
-        if wanted != given:
-            raise QueryRefused(
-                "group", "the items of the list must be exactly the columns of GROUP BY"
-            )
+        if wanted != given or len(shown) > len(wanted):
+            why = "the items of the list must be exactly the columns of GROUP BY, each once"
+            raise QueryRefused("group", why)
         for _, one in shown:
             if names_person(one, listed.scope):
                 raise QueryRefused(
