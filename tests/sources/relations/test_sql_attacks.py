@@ -439,6 +439,20 @@ def test_functions_and_operators_of_users_do_not_stand_in(postgres_url: str) -> 
     assert counts(query + END, source) == {"a": 1}
 
 
+def test_a_partition_is_not_public(postgres_url: str) -> None:
+    source = on_postgres(
+        postgres_url,
+        "CREATE TABLE visits(who INTEGER, place TEXT) PARTITION BY LIST (place); "
+        "CREATE TABLE seen PARTITION OF visits DEFAULT; INSERT INTO visits VALUES (1, 'a')",
+    )
+    file = PrivacyFile.parse('[tables.visits]\nperson = "who"\n[tables.seen]\npublic = true')
+    query = (
+        "SELECT s.place, COUNT(DISTINCT v.who) AS n FROM visits v JOIN seen s ON s.place = v.place "
+        "GROUP BY s.place" + END
+    )
+    assert "share no rows" in str(refused(query, source, file))
+
+
 def test_a_foreign_partition_is_refused(postgres_url: str) -> None:
     source = on_postgres(
         postgres_url,

@@ -27,6 +27,8 @@ class TableEntry:
     """What to select from where a name is not enough, such as a file."""
     refused: str | None = None
     """Why it cannot be read, such as row-level security; None if it can."""
+    shares_rows: bool = False
+    """Whether it is a part of another table, or has parts: their rows are its own."""
 
 
 class Catalogue(Protocol):

@@ -25,6 +25,8 @@ from topsecret.sources.relations.refusal import QueryRefused
 from topsecret.sources.sql.identifier_case import folded
 from topsecret.sources.sql.relations import COMPUTED
 
+Described = tuple[frozenset[str], str | None, str | None, bool]
+"""Columns that are unique, a view's text, why it is refused, whether it shares rows."""
 Ask = Callable[[str, list[Any]], list[tuple[Any, ...]]]
 """Runs a statement with its values."""
 
@@ -59,7 +61,8 @@ SELECT c.relkind::text, c.relrowsecurity, c.relhassubclass,
              WHERE i.indrelid = c.oid AND i.indisunique AND i.indisvalid AND i.indpred IS NULL
              AND i.indexprs IS NULL AND i.indnkeyatts = 1),
        EXISTS (SELECT 1 FROM pg_catalog.pg_attribute a
-               WHERE a.attrelid = c.oid AND a.attgenerated = 'v')
+               WHERE a.attrelid = c.oid AND a.attgenerated = 'v'),
+       EXISTS (SELECT 1 FROM pg_catalog.pg_inherits i WHERE c.oid IN (i.inhrelid, i.inhparent))
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE n.nspname = %(schema)s AND c.relname = %(table)s
 """
@@ -169,9 +172,11 @@ class SqlCatalogue:
             described, schema, name, held = None, "", "", {}
         if described is None:
             raise DataIndependentFailure("the database's catalogue cannot be read; check the user")
-        unique, text, refused = described
+        unique, text, refused, shares = described
         columns = columns_of(held, self.dialect)
-        return TableEntry((schema, name), columns, unique, text, refused=refused)
+        return TableEntry(
+            (schema, name), columns, unique, text, refused=refused, shares_rows=shares
+        )
 
     def tables(self) -> tuple[str, ...]:
         """The tables of the default schema."""
@@ -192,22 +197,20 @@ class SqlCatalogue:
             if len(key["constrained_columns"]) == 1 and not key.get("referred_schema")
         ]
 
-    def _postgres(self, schema: str, name: str) -> tuple[frozenset[str], str | None, str | None]:
+    def _postgres(self, schema: str, name: str) -> Described:
         values: Mapping[str, Any] = {"schema": schema, "table": name}
         rows = self.connection.execution_options(no_parameters=False).exec_driver_sql(
             POSTGRES_TABLE, dict(values)
         )
-        kind, secured, inherited, elsewhere, text, unique, computed = rows.one()
+        kind, secured, inherited, elsewhere, text, unique, computed, shares = rows.one()
         refused = SECURED if secured else INHERITED if inherited and kind == "r" else None
         if computed:
             refused = f"has {COMPUTED}"
         if kind not in {"r", "p", "v", "m"} or elsewhere:
             refused = "is not an ordinary table or view"
-        return frozenset(unique), text, refused
+        return frozenset(unique), text, refused, shares
 
-    def _sqlite(
-        self, inspector: Any, schema: str, name: str
-    ) -> tuple[frozenset[str], str | None, str | None]:
+    def _sqlite(self, inspector: Any, schema: str, name: str) -> Described:
         keys = [inspector.get_pk_constraint(name, schema=schema).get("constrained_columns") or []]
         keys += [u["column_names"] for u in inspector.get_unique_constraints(name, schema=schema)]
         text = None
@@ -216,7 +219,7 @@ class SqlCatalogue:
         unique = frozenset(columns[0] for columns in keys if len(columns) == 1)
         stored = SqliteCatalogue(self.connection).find((schema, name), None)
         refused = f"is or has {stored.refused}" if stored is not None and stored.refused else None
-        return unique, None if text is None else definition(text, self.dialect), refused
+        return unique, None if text is None else definition(text, self.dialect), refused, False
 
 
 def definition(text: str, dialect: str) -> str:

@@ -301,7 +301,9 @@ class SelectList:
         if typed.sort == "number":
             if not is_whole_number(typed.value):
                 return Typed(double(typed), "float")
-            return Typed(whole(typed.value), "integer")  # 12.0 would be another text than 12
+            return Typed(
+                whole(typed.value, self._dialect), "integer"
+            )  # 12.0 would be another text than 12
         if typed.sort == "text" and typed.value is not None:
             return Typed(as_text(typed.node, self._dialect), "text")
         return typed

@@ -54,6 +54,12 @@ class Tables:
         name, rule = self.rule(entry)
         if entry.refused is not None:
             raise QueryRefused("table", f"the table {entry.parts[-1]!r} {entry.refused}")
+        if rule.public and entry.shares_rows:
+            raise QueryRefused(
+                "table",
+                f"the table {entry.parts[-1]!r} is a partition, or has some: what is public must "
+                "share no rows with other tables",
+            )
         columns = [self._column(entry, name, rule, place) for place in enumerate(entry.schema)]
         shown = [(typed.node, out.ident) for typed, out in columns]
         outs = tuple(out for _, out in columns)

@@ -109,8 +109,13 @@ def is_whole_number(number: Decimal) -> bool:
     return number == number.to_integral_value()
 
 
-def whole(number: Decimal) -> exp.Expression:
-    """A whole number that every engine can compare whole numbers with."""
+def whole(number: Decimal, dialect: str = "") -> exp.Expression:
+    """A whole number that every engine can compare whole numbers with.
+
+    As a value of SQLite, whose larger ones are floats, it must have 64 bits.
+    """
+    if dialect == "sqlite" and not -(2**63) <= number < 2**63:
+        raise InvalidParameter("a whole number of SQLite has at most 64 bits; shorten it")
     if number and number.adjusted() >= LARGEST_DIGITS:
         raise InvalidParameter(
             f"a number beside whole numbers must have at most {LARGEST_DIGITS} digits; shorten it"
@@ -142,7 +147,8 @@ def unified(parts: Sequence[Typed], dialect: str, compared: bool) -> tuple[Sort,
     if sorts <= {"integer", "number"} and sorts:
         if not all(is_whole_number(number) for number in numbers):
             return None if "integer" in sorts else ("float", [double(part) for part in parts])
-        return "integer", [whole(p.value) if p.sort == "number" else p.node for p in parts]
+        engine = "" if compared else dialect
+        return "integer", [whole(p.value, engine) if p.sort == "number" else p.node for p in parts]
     if sorts <= {"float", "integer", "number"} and sorts:
         return "float", [double(part) for part in parts]
     if sorts <= {"decimal", "integer", "number"} and sorts:
