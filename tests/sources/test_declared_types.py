@@ -88,6 +88,39 @@ def test_a_value_beyond_duckdbs_types_is_missing(kind: Any) -> None:
         assert str(found[0][0])[:19] == str(expected[0][0])[:19]
 
 
+def test_what_is_not_unicode_within_a_list_is_its_rows_alone() -> None:
+    """Arrow looks at the parts of all rows where it is asked for one."""
+    texts = pyarrow.concat_arrays([pyarrow.array(["tea"] * 5), NOT_UNICODE])
+    lists = pyarrow.ListArray.from_arrays(pyarrow.array(range(7), pyarrow.int32()), texts)
+    records = pyarrow.StructArray.from_arrays([texts], names=["a"])
+    coded = pyarrow.DictionaryArray.from_arrays(
+        pyarrow.array([0] * 5 + [9], pyarrow.int32()), texts, safe=False
+    )
+    for places in (lists, records, coded):
+        frame = pyarrow.table({"user": list("abcdef"), "place": places})
+        assert [count for _, count in FrameSource(frame).leading_counts(QUERY)] == [5]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pyarrow.list_(pyarrow.timestamp("s")),
+        pyarrow.struct([("a", pyarrow.dictionary(pyarrow.int8(), pyarrow.time64("us")))]),
+        pyarrow.run_end_encoded(pyarrow.int32(), pyarrow.string()),
+        pyarrow.json_(),
+    ],
+    ids=str,
+)
+def test_types_with_parts_that_cannot_be_replaced_are_refused(kind: Any) -> None:
+    frame = pyarrow.table({"user": pyarrow.array([], pyarrow.string()), "place": kind_of(kind)})
+    with pytest.raises(DataIndependentFailure, match="make text of it"):
+        FrameSource(frame).leading_counts(QUERY)
+
+
+def kind_of(kind: Any) -> Any:
+    return pyarrow.chunked_array([], kind)
+
+
 def test_times_without_a_text_fail_nobody() -> None:
     """DuckDB fails on them, and the caller's database with it."""
     lowest = pyarrow.array([5, -(2**63) + 2]).view(pyarrow.timestamp("us"))

@@ -2,7 +2,8 @@
 
 Arrow's types hold more than DuckDB's: moments in seconds beyond those of microseconds, times
 beyond a day, and, since nobody looks when a column is made, text that is no Unicode. Such a value
-is missing, row by row. Maps, which may have one key twice, are refused by their type.
+is missing, row by row. Types whose values cannot be replaced one by one are refused, as maps are,
+which may have one key twice.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from topsecret.errors import DataIndependentFailure
 MICROSECONDS = {"s": 10**6, "ms": 10**3}
 """Of the units that are longer."""
 LARGEST = 2**63 - 1
-UNREAD = ("Object", "Int128")
+UNREAD = {"Object", "Int128", "UInt128"}
 """Types of polars, or parts of them: of an object DuckDB would read the address in memory."""
 
 
@@ -24,22 +25,30 @@ def readable(frame: Any) -> Any:
     arrow = importlib.import_module("pyarrow")
     if not isinstance(frame, arrow.Table):
         for name, dtype in frame.schema.items():
-            if any(one in str(dtype) for one in UNREAD):
+            if any(str(part.base_type()) in UNREAD for part in _parts(dtype)):
                 raise _refused(name, dtype)
     table = frame if isinstance(frame, arrow.Table) else frame.to_arrow()
     for place, field in enumerate(table.schema):
-        _check(field.name, field.type)
+        check_type(field.name, field.type)
         table = table.set_column(place, field.name, readable_column(table.column(place)))
     return table
+
+
+def _parts(dtype: Any) -> list[Any]:
+    """A type of polars and those that it is made of."""
+    inner = [getattr(dtype, "inner", None), *(one.dtype for one in getattr(dtype, "fields", ()))]
+    return [dtype, *(part for one in inner if one is not None for part in _parts(one))]
 
 
 def readable_column(column: Any) -> Any:
     """The values that DuckDB can read; others are missing."""
     arrow = importlib.import_module("pyarrow")
-    kind = column.type
-    if isinstance(kind, arrow.DictionaryType):
-        column, kind = column.cast(kind.value_type), kind.value_type
     chunks = column.chunks if isinstance(column, arrow.ChunkedArray) else [column]
+    kind = _taken(column.type)
+    if isinstance(kind, arrow.DictionaryType):
+        chunks, kind = [_looked_up(chunk) for chunk in chunks], _taken(kind.value_type)
+    elif kind != column.type:
+        chunks = [chunk.cast(kind) for chunk in chunks]
     column = arrow.chunked_array([one for chunk in chunks for one in _valid(chunk)], kind)
     units = MICROSECONDS.get(getattr(kind, "unit", ""), 1)
     if arrow.types.is_timestamp(kind) and units > 1:
@@ -47,6 +56,23 @@ def readable_column(column: Any) -> Any:
     if arrow.types.is_duration(kind) and units > 1:
         return _within(column, units).cast(arrow.duration("us"))
     return column
+
+
+def _looked_up(chunk: Any) -> Any:
+    """The values of a dictionary's codes; a code that it has not is missing."""
+    arrow = importlib.import_module("pyarrow")
+    compute = importlib.import_module("pyarrow.compute")
+    values = chunk.dictionary.cast(_taken(chunk.dictionary.type))
+    codes = chunk.indices.cast(arrow.int64(), safe=False)
+    known = compute.and_(compute.greater_equal(codes, 0), compute.less(codes, len(values)))
+    return values.take(compute.if_else(known, codes, arrow.scalar(None, arrow.int64())))
+
+
+def _taken(kind: Any) -> Any:
+    """The type whose values can be taken by their places."""
+    arrow = importlib.import_module("pyarrow")
+    views = {arrow.string_view(): arrow.large_string(), arrow.binary_view(): arrow.large_binary()}
+    return views.get(kind, kind)
 
 
 def _valid(chunk: Any) -> list[Any]:
@@ -57,7 +83,33 @@ def _valid(chunk: Any) -> list[Any]:
         return [chunk]
     except arrow.ArrowInvalid:
         half = len(chunk) // 2
-    return [*_valid(chunk[:half]), *_valid(chunk[half:])] if half else [arrow.nulls(1, chunk.type)]
+    if chunk.type in {arrow.string(), arrow.large_string()}:
+        return [_unicode(chunk)]
+    if not half:
+        return [arrow.nulls(1, chunk.type)]
+    pieces = [chunk[:half], chunk[half:]]
+    if arrow.types.is_nested(chunk.type):  # of a slice the parts of all rows would be looked at
+        places = (range(half), range(half, len(chunk)))
+        pieces = [chunk.take(arrow.array(one, arrow.int64())) for one in places]
+    return [one for piece in pieces for one in _valid(piece)]
+
+
+def _unicode(chunk: Any) -> Any:
+    """The texts that are some."""
+    arrow = importlib.import_module("pyarrow")
+    compute = importlib.import_module("pyarrow.compute")
+    texts = [
+        one is None or _is_unicode(one) for one in chunk.cast(arrow.large_binary()).to_pylist()
+    ]
+    return compute.if_else(arrow.array(texts), chunk, arrow.scalar(None, chunk.type))
+
+
+def _is_unicode(text: bytes) -> bool:
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _within(column: Any, units: int) -> Any:
@@ -68,24 +120,34 @@ def _within(column: Any, units: int) -> Any:
     return compute.if_else(inside, column, arrow.scalar(None, column.type))
 
 
-def _check(name: str, kind: Any) -> None:
-    """Refuse what has parts that cannot be replaced one by one."""
+def check_type(name: str, kind: Any) -> None:
+    """Refuse a type unless every value of it can be read, or replaced by a missing one."""
     arrow = importlib.import_module("pyarrow")
-    if not arrow.types.is_nested(kind):
-        return
-    waiting, parts = [kind], []
+    is_a = arrow.types
+    waiting, within, coded = [kind], False, False
     while waiting:
         one = waiting.pop()
-        parts.append(one)
-        waiting += [one.field(place).type for place in range(one.num_fields)]
-    bad = [
-        arrow.types.is_map,
-        arrow.types.is_timestamp,
-        arrow.types.is_time,
-        arrow.types.is_duration,
-    ]
-    if any(is_bad(part) for part in parts for is_bad in bad):
-        raise _refused(name, kind)
+        lists = (is_a.is_list(one), is_a.is_large_list(one), is_a.is_fixed_size_list(one))
+        if any(lists) or is_a.is_struct(one):
+            within = True
+            waiting += [one.field(place).type for place in range(one.num_fields)]
+        elif isinstance(one, arrow.DictionaryType) and not within and not coded:
+            coded = True
+            waiting.append(one.value_type)
+        elif isinstance(one, arrow.BaseExtensionType):
+            if within or coded or one.extension_name not in {"arrow.bool8", "arrow.uuid"}:
+                raise _refused(name, kind)
+        else:
+            known = (is_a.is_primitive, is_a.is_decimal, is_a.is_fixed_size_binary)
+            plain = any(is_one(one) for is_one in known) or one in _texts(arrow)
+            timed = is_a.is_temporal(one) and not is_a.is_date(one)
+            if not plain or (within and timed):
+                raise _refused(name, kind)
+
+
+def _texts(arrow: Any) -> set[Any]:
+    texts = {arrow.string(), arrow.large_string(), arrow.string_view(), arrow.null()}
+    return texts | {arrow.binary(), arrow.large_binary(), arrow.binary_view()}
 
 
 def _refused(name: str, kind: Any) -> DataIndependentFailure:

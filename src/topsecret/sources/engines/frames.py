@@ -18,6 +18,7 @@ from topsecret.errors import DataIndependentFailure, SourceError
 from topsecret.sources.engines.arrow_columns import (
     LARGEST,
     MICROSECONDS,
+    check_type,
     readable,
     readable_column,
 )
@@ -66,6 +67,7 @@ def _column(series: Any, is_person: bool) -> Any:
             "make text or whole numbers of it"
         )
     if isinstance(dtype, pandas.ArrowDtype):
+        check_type(str(series.name), dtype.pyarrow_dtype)
         return pandas.arrays.ArrowExtensionArray(readable_column(series.array.__arrow_array__()))
     if getattr(dtype, "storage", None) == "pyarrow":
         return pandas.array(readable_column(series.array.__arrow_array__()), dtype=dtype)
