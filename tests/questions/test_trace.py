@@ -11,6 +11,8 @@ from itertools import pairwise
 from pathlib import Path
 from types import FrameType
 
+import pytest
+
 import topsecret
 from topsecret import top_k
 from topsecret.sources.demo_data import write_checkins
@@ -41,7 +43,10 @@ def modules_called(ask: Callable[[], object]) -> list[str]:
     return called
 
 
-def test_a_warm_question_of_a_file_takes_a_short_way(tmp_path: Path) -> None:
+def test_a_warm_question_of_a_file_takes_a_short_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TOPSECRET_MEMORY", raising=False)  # a service in this process sets it
     path = write_checkins(tmp_path)
 
     def ask(choose: str | None) -> object:

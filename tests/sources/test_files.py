@@ -11,6 +11,7 @@ from topsecret import File
 from topsecret.errors import InvalidParameter, SourceError, UnknownColumn
 from topsecret.sources import CountQuery
 from topsecret.sources.engines.duckdb import FileSource
+from topsecret.sources.schema import columns_of
 
 QUERY = CountQuery(item="place", person="user", rows=10)
 
@@ -155,6 +156,8 @@ def test_no_line_of_json_lines_is_the_schema(tmp_path: Path) -> None:
         assert FileSource(path).leading_counts(QUERY) == [("park", 1)]
     assert FileSource(save(path, "\n")).leading_counts(QUERY) == []
     assert FileSource(save(path, "")).leading_counts(QUERY) == []
+    assert columns_of(save(path, "\n" + lines[0] + "\n")) == ("user", "place"), "for the owner"
+    assert columns_of(save(path, "no JSON\n")) == ()
     declared = File(path, header=["user", "town"])
     with pytest.raises(UnknownColumn, match=r"e\.jsonl has no column 'place'"):
         FileSource(declared).leading_counts(QUERY)

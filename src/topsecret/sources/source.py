@@ -26,7 +26,6 @@ from topsecret.sources.domains.domain import Domain, Value
 from topsecret.sources.fingerprints import Fingerprint
 from topsecret.sources.measures import Measure
 from topsecret.sources.sql.conditions import Condition, Expression, Where, conditions
-from topsecret.sources.sql.identifier_case import folded
 
 Item = Value | tuple[Value, ...]
 """Items are text, integers or booleans, or tuples of these when several columns name the item; a
@@ -253,7 +252,7 @@ def _check_item(item: object, person: str) -> None:
             continue
         if not isinstance(part, str) or not part:
             raise InvalidParameter(f"item={part!r} must be the name of a column; pass item='...'")
-        if folded(part) == folded(person):
+        if part.casefold() == person.casefold():
             raise InvalidParameter(
                 f"item={part!r} and person={person!r} must be two different columns; "
                 "person names who is protected, item what is counted"

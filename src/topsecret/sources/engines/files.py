@@ -42,7 +42,6 @@ from topsecret.sources.file_form import (
     unpacking_errors,
 )
 from topsecret.sources.sql.dialects import MARK
-from topsecret.sources.sql.identifier_case import folded
 from topsecret.sources.sql.statements import call, named, record
 from topsecret.sources.sql.statements import column as column_of
 
@@ -362,13 +361,13 @@ def literal_pattern(path: str) -> str:
 
 def _distinct(wanted: Sequence[str], columns: Iterable[str]) -> list[str]:
     """All columns in order; those not wanted get names that clash with nothing."""
-    taken = {folded(column) for column in wanted}
+    taken = {column.casefold() for column in wanted}
     names = []
     for position, column in enumerate(columns, start=1):
         name = column
         if column not in wanted:
             name = f"unused {position}"
-            while folded(name) in taken:
+            while name.casefold() in taken:
                 name += "_"
         names.append(name)
     return names
