@@ -141,7 +141,7 @@ CODE = re.compile(
 )
 RAISED = re.compile(r"(?<=[^\s^])\^(\(|[-−]?\w+(?:\.\d+)?|\|\w\|)")
 LOWERED = re.compile(
-    r"(?:(?<![A-Za-z_])([^\W\d_][′̄]?)|\b(sup|max|min|inf)|\))_([{(]|[^\W_∗]{1,2}(?!\w)|[∗⊥])"
+    r"(?:(?<![A-Za-z_])([^\W\d_][′̄]?)|\b(sup|max|min|inf)|[)∫])_([{(]|[^\W_∗]{1,2}(?!\w)|[∗⊥])"
 )
 
 
