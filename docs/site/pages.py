@@ -139,9 +139,9 @@ def spaced(text: str) -> str:
 CODE = re.compile(
     r"^```.*?^```$|^ {4}[^\n]*$|`[^`\n]+`|\]\([^)]*\)|<[^>\n]+>|^::: [^\n]*$", re.M | re.S
 )
-RAISED = re.compile(r"(?<=[^\s^])\^(\(|[-−]?\w+(?:\.\d+)?|\|\w\|)")
+RAISED = re.compile(r"(?<=[^\s^])\^(\(|[-−]?\.?\w+(?:\.\d+)?|\|\w\|)")
 LOWERED = re.compile(
-    r"(?:(?<![A-Za-z_])([^\W\d_][′̄]?)|\b(sup|max|min|inf)|[)∫])_([{(]|[^\W_∗]{1,2}(?!\w)|[∗⊥])"
+    r"(?:(?<![A-Za-z_])([^\W\d_][′\u0302-\u0304]?)|\b(sup|max|min|inf)|[)∫])_([{(]|[^\W_∗]{1,2}(?!\w)|[∗⊥])"
 )
 
 
@@ -152,8 +152,8 @@ def typeset(text: str) -> str:
     'w<sub>i</sub> = e<sup>ε<sub>i</sub>·h</sup>, `k_i`, k_bar'
     >>> typeset("Σδ_i ≤ sup_{t≤ε} q_t, 10^18")
     'Σδ<sub>i</sub> ≤ sup<sub>t≤ε</sub> q<sub>t</sub>, 10<sup>18</sup>'
-    >>> typeset("(CZ)_t and Z_(t − j)")
-    '(CZ)<sub>t</sub> and Z<sub>t − j</sub>'
+    >>> typeset("(CZ)_t, Z_(t − j), (k/j)^.5")
+    '(CZ)<sub>t</sub>, Z<sub>t − j</sub>, (k/j)<sup>.5</sup>'
     """
     parts, end = [], 0
     for code in CODE.finditer(text):
