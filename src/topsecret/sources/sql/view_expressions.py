@@ -19,7 +19,8 @@ from sqlglot import exp
 from topsecret.errors import InvalidParameter
 from topsecret.sources.sql.expressions import COMPARISONS, shown
 from topsecret.sources.sql.identifier_case import folded
-from topsecret.sources.sql.safe_expressions import CASTS, FARTHEST, LONGEST_JOINED, TRIED
+from topsecret.sources.sql.operand_types import CASTS, TRIED
+from topsecret.sources.sql.safe_expressions import FARTHEST, LONGEST_JOINED
 from topsecret.sources.sql.view_columns import EXACT, KINDS, MOMENT, Sort, counts_rows, is_identical
 
 LARGEST_INTEGER = 2**63 - 1
@@ -218,7 +219,8 @@ class Judge:
                 return Part(given, None if to.expressions else part.value)
             if self._lax:
                 return Part("other" if given == "other" else "text")
-            total = given in {*KINDS, "number", "null", "float", "decimal"}
+            first_day = given == "timestamp" and self._dialect == "duckdb"  # it has no text
+            total = given in {*KINDS, "number", "null", "float", "decimal"} and not first_day
             exact = given.startswith((EXACT, "type DECIMAL(")) and given != MOMENT
             return Part("text") if total or exact else None
         if to.expressions:
