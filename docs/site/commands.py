@@ -60,7 +60,7 @@ def section(path: str, command: Any) -> str:
         elif re.match(r"topsecret \w+ .*--", " ".join(lines)):  # one command on several lines
             examples.append(" \\\n  ".join(line.strip() for line in lines))
         elif plain:
-            prose.append(" ".join(plain.split()))
+            prose.append(marked(plain))
     parts = [f"## {path}", *prose]
     if not hasattr(command, "commands"):
         module = command.callback.__module__
@@ -79,7 +79,17 @@ def row(parameter: Any) -> str:
         name = f"`{parameter.name.upper()}`"
     else:
         name = ", ".join(f"`{word}`" for word in (*parameter.opts, *parameter.secondary_opts))
-    return f"| {name} | {' '.join((parameter.help or '').split())} | {default(parameter)} |"
+    meaning = marked(parameter.help or "").replace("|", r"\|")
+    return f"| {name} | {meaning} | {default(parameter)} |"
+
+
+def marked(text: str) -> str:
+    """A text in one line, its options as code.
+
+    >>> marked("With --soft or\\n--k-bar")
+    'With `--soft` or `--k-bar`'
+    """
+    return re.sub(r"(?<![\w`-])--[a-z][a-z-]*[a-z]", r"`\g<0>`", " ".join(text.split()))
 
 
 def default(parameter: Any) -> str:

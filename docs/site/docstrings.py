@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import re
 import textwrap
@@ -16,6 +17,9 @@ assert _FOUND is not None
 assert _FOUND.loader is not None
 pages = importlib.util.module_from_spec(_FOUND)
 _FOUND.loader.exec_module(pages)
+
+SIGN = "&#124;"
+"""A pipe that ends no cell of a table."""
 
 
 class Docstrings(griffe.Extension):
@@ -46,12 +50,13 @@ def parameters(obj: Any) -> str:
         ]
     else:
         return ""
+    rows = [(name, *unwrapped(kind, words), default) for name, kind, default, words in rows]
     lines = [
         f"| `{name}` | {' '.join(words.split())} | {cell(kind)} | {cell(default) or 'needed'} |"
-        for name, kind, default, words in rows
+        for name, kind, words, default in rows
     ]
     head = "| parameter | meaning | type | default |\n| --- | --- | --- | --- |"
-    if not any(words for *_, words in rows):
+    if not any(words for _, _, words, _ in rows):
         lines = [line.replace(" |  |", " |", 1) for line in lines]
         head = "| parameter | type | default |\n| --- | --- | --- |"
     return "\n\n" + "\n".join([head, *lines]) + "\n" if len(rows) > 1 else ""
@@ -63,7 +68,37 @@ def cell(code: Any) -> str:
     >>> cell("int | None")
     '<code>int &#124; None</code>'
     """
-    return "" if code is None else f"<code>{escape(str(code)).replace('|', '&#124;')}</code>"
+    return "" if code is None else f"<code>{escape(str(code)).replace('|', SIGN)}</code>"
+
+
+def table(found: re.Match[str]) -> str:
+    """A table that rules of equals signs frame, as one of pipes."""
+    ends = [rule.end() for rule in re.finditer("=+", found[1])]
+    rows = [
+        [part.strip().replace("|", SIGN) for part in (line[: ends[0]], line[ends[0] :])]
+        for line in found[0].splitlines()
+        if not line.startswith("=")
+    ]
+    head, *others = [f"| {' | '.join(row)} |" for row in rows]
+    return "\n".join([head, "| --- | --- |", *others]) + "\n"
+
+
+def unwrapped(kind: Any, words: str) -> tuple[Any, str]:
+    """A type, and what it means where an option of the command line says so beside it.
+
+    >>> unwrapped("Annotated[int, typer.Option(help='How many.')]", "")
+    ('int', 'How many.')
+    """
+    if not str(kind).startswith("Annotated["):
+        return kind, words
+    wrapped = ast.parse(str(kind), mode="eval").body.slice  # type: ignore[attr-defined]
+    said = [
+        word.value.value
+        for word in ast.walk(wrapped)
+        if isinstance(word, ast.keyword) and word.arg == "help"
+        if isinstance(word.value, ast.Constant)
+    ]
+    return ast.unparse(wrapped.elts[0]), " ".join([words, *said]).strip()
 
 
 def literal(found: re.Match[str]) -> str:
@@ -81,6 +116,7 @@ def markdown(text: str) -> str:
     """
     text = re.sub(r":\w+:`~?([\w.]+)`", lambda found: f"`{found[1].split('.')[-1]}`", text)
     text = re.sub(r"``(.+?)``", r"`\1`", text)
+    text = re.sub(r"^(=+ +=+)\n(?:.+\n)+?\1\n(?:.+\n)+?\1$\n?", table, text, flags=re.MULTILINE)
     text = re.sub(r"^::\n\n((?:(?: {4}.*)?\n)+)", literal, text, flags=re.MULTILINE)
     text = re.sub(
         r"^>>> (?:.+\n?)+", lambda found: f"```pycon\n{found[0].rstrip()}\n```\n", text, flags=re.M

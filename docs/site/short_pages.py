@@ -81,6 +81,12 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     return LINK.sub(lambda found: f"]({linked(found[1], here)})", markdown)
 
 
+def on_page_content(html: str, **_: Any) -> str:
+    """A module's name, the title of its page, is broken after a dot or not at all."""
+    name = r"(doc-module-name[^>]*>)([\w.]+)(?=<)"
+    return re.sub(name, lambda found: found[1] + found[2].replace(".", ".<wbr>"), html)
+
+
 def commands() -> dict[str, str]:
     """What docs/commands.md says of each command, its members included."""
     text = (ROOT / "docs/commands.md").read_text("utf-8")
