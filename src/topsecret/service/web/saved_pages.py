@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from datetime import UTC, datetime
 from functools import partial
 from typing import Annotated
 
@@ -13,9 +14,11 @@ from topsecret.errors import InvalidParameter
 from topsecret.service import shapes
 from topsecret.service.api import asked
 from topsecret.service.api_saved import kept, of_answer
+from topsecret.service.api_schedules import ended, scheduled
 from topsecret.service.auth.dependencies import changer, user
 from topsecret.service.auth.people import User
 from topsecret.service.problems import Problem
+from topsecret.service.schedules import MOST_RUNS
 from topsecret.service.state import blocking, parts
 from topsecret.service.web.rendering import render
 
@@ -27,9 +30,18 @@ Changer = Annotated[User, Depends(changer)]
 @saved_pages.get("")
 async def saved(request: Request, person: Person) -> Response:
     """The visitor's saved questions."""
-    found = await blocking(partial(parts(request).saved.all, person.name))
-    again = secrets.token_hex(12)
-    return render(request, "saved.html", person, saved=found, again=again)
+    return await _listed(request, person)
+
+
+async def _listed(
+    request: Request, person: User, status: int = 200, wrong: str = "", opened: str = ""
+) -> Response:
+    service = parts(request)
+    found = await blocking(partial(service.saved.all, person.name))
+    begun = await blocking(partial(service.schedules.of_user, person.name))
+    again, now = secrets.token_hex(12), datetime.now(UTC)
+    more = {"again": again, "now": now, "wrong": wrong, "opened": opened, "most": MOST_RUNS}
+    return render(request, "saved.html", person, status, saved=found, schedules=begun, **more)
 
 
 @saved_pages.post("")
@@ -59,6 +71,42 @@ async def ask(
     one = await kept(request, person, name)
     job, _ = await asked(request, person.name, one.dataset, one.asked, request_id)
     return RedirectResponse(f"/answers/{job.id}", 303)
+
+
+@saved_pages.post("/{name}/schedule")
+async def schedule(
+    request: Request,
+    person: Changer,
+    name: shapes.SavedName,
+    every: Annotated[str, Form(max_length=10)],
+    times: Annotated[str, Form(max_length=10)],
+    start: Annotated[str, Form(max_length=40)] = "",
+) -> Response:
+    """Ask it at set times, paid for now."""
+    one = await kept(request, person, name)
+    try:
+        begin = datetime.fromisoformat(start) if start.strip() else None
+        number = int(times)
+    except ValueError:
+        return await _listed(request, person, 400, "Write a number of times and a day.", name)
+    try:
+        await scheduled(request, person, one, every, number, begin)
+    except InvalidParameter as error:
+        words = f"{str(error)[:1].upper()}{str(error)[1:]}."
+        return await _listed(request, person, 400, words, name)
+    except Problem as problem:
+        if problem.status not in (400, 409):
+            raise
+        return await _listed(request, person, problem.status, problem.message, name)
+    return RedirectResponse("/saved", 303)
+
+
+@saved_pages.post("/schedules/{schedule}/end")
+async def end_schedule(request: Request, person: Changer, schedule: shapes.Identity) -> Response:
+    """Give up what is to come."""
+    found = await ended(request, person, schedule)
+    back = "/saved" if found.user == person.name else f"/owner/datasets/{found.dataset}"
+    return RedirectResponse(back, 303)
 
 
 @saved_pages.post("/{name}/delete")
