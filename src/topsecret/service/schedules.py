@@ -137,7 +137,7 @@ class Schedules:
         values |= {"question": asked.to_text(), "every": every}
 
         def note(connection: Connection, held: Sequence[str]) -> None:
-            mine = select(SCHEDULES.c.id).where(SCHEDULES.c.user == user).scalar_subquery()
+            mine = select(SCHEDULES.c.id).where(SCHEDULES.c.user == user)
             waiting = select(func.count(RUNS.c.schedule.distinct())).where(
                 RUNS.c.state == WAITING, RUNS.c.schedule.in_(mine)
             )
@@ -301,9 +301,10 @@ def run_times(start: datetime, every: str, times: int, now: datetime) -> list[da
         raise InvalidParameter(f"a question is asked every {', '.join(get_args(Every))}")
     if not 1 <= times <= MOST_RUNS:
         raise InvalidParameter(f"a question is scheduled 1 to {MOST_RUNS} times")
-    start = start.replace(tzinfo=UTC) if start.tzinfo is None else start.astimezone(UTC)
+    start = start.replace(tzinfo=UTC) if start.tzinfo is None else start
     if not now - timedelta(minutes=5) <= start <= now + LATEST_START:
         raise InvalidParameter("the first time is now or within a year from now, in UTC")
+    start = start.astimezone(UTC)
     if every != "month":
         step = timedelta(days=1 if every == "day" else 7)
         return [start + number * step for number in range(times)]
@@ -322,7 +323,8 @@ def no_such_schedule() -> Problem:
 
 def _too_much(error: BudgetExceeded, cost: Amounts, times: int) -> Problem:
     """How often it would fit."""
-    fit = min((int(error.left.get(name, 0) / value) for name, value in cost.items() if value))
+    fits = [int(error.left.get(name, 0) / value) for name, value in cost.items() if value]
+    fit = min(fits, default=0)
     often = f"It fits {fit} times." if fit > 0 else "It does not fit once."
     words = (
         f"{times} times, paid in advance, need more than is left of your share or of the data set."

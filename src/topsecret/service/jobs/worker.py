@@ -144,4 +144,7 @@ class Desk:
         self._jobs.watch(self._jobs.cancelled(self.worker))
         for job in dict.fromkeys((*again, *self._jobs.take_over(self.worker, living))):
             self.submit(*job)
-        self._tend()
+        try:
+            self._tend()
+        except Exception as error:  # a sign of life must not depend on it
+            self._broke(type(error).__name__)
