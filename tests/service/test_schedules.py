@@ -5,7 +5,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from serving import PLACES, Here, here, write_events
+from test_crash import SOAK
 from test_ending import until
 from test_teams import browser, post
 
@@ -24,19 +25,21 @@ from topsecret.service.jobs import worker
 from topsecret.service.jobs.job import Asked
 from topsecret.service.notices import Notices
 from topsecret.service.schedules import Schedule, Schedules, run_times
+from topsecret.service.state import Parts
 
 SAVED = "/api/v1/saved"
 DAY = 86400.0
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture
 def quiet(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Here]:
     """A service that looks at its schedules when the test says so."""
     monkeypatch.setattr(worker, "BEAT", 3600.0)
-    place = "" if request.param == "sqlite" else request.getfixturevalue("postgres_url")
-    with here(tmp_path, database=place) as made:
+    postgres = getattr(request, "param", "sqlite") == "postgres"
+    place = request.getfixturevalue("postgres_url") if postgres else ""
+    with here(tmp_path, database=place, tick=0.01) as made:
         body = {"dataset": "metered", "question": {"column": "place", "k": 2}}
         assert made.call("bob", "PUT", f"{SAVED}/weekly", body).status_code == 200
         yield made
@@ -70,6 +73,7 @@ def states(schedule: dict[str, Any]) -> list[str]:
     return [run["state"] for run in schedule["runs"]]
 
 
+@pytest.mark.parametrize("quiet", ["sqlite", "postgres"], indirect=True)
 def test_runs_are_paid_in_advance_and_asked_at_their_times(
     quiet: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -87,14 +91,14 @@ def test_runs_are_paid_in_advance_and_asked_at_their_times(
     later(monkeypatch, 1.1)
     found = tended(quiet)
     assert states(found) == ["ended", "waiting", "waiting"]
-    job = quiet.call("bob", "GET", f"/api/v1/answers/{found['runs'][0]['answer']}").json()
+    job = quiet.ended("bob", found["runs"][0]["answer"])
     assert (job["state"], len(job["answer"]["items"])) == ("answered", 2)
     assert spent(quiet) == (6, 3)
     # The data are as they were: the stored answer is shown, and its payment is given back.
     later(monkeypatch, 8.1)
     found = tended(quiet)
     assert states(found) == ["ended", "ended", "waiting"]
-    again = quiet.call("bob", "GET", f"/api/v1/answers/{found['runs'][1]['answer']}").json()
+    again = quiet.ended("bob", found["runs"][1]["answer"])
     assert again["answer"]["items"] == job["answer"]["items"]
     assert spent(quiet) == (4, 2)
     # New data are a new question, which was paid for.
@@ -102,7 +106,7 @@ def test_runs_are_paid_in_advance_and_asked_at_their_times(
     later(monkeypatch, 15.1)
     found = tended(quiet)
     assert states(found) == ["ended"] * 3
-    last = quiet.call("bob", "GET", f"/api/v1/answers/{found['runs'][2]['answer']}").json()
+    last = quiet.ended("bob", found["runs"][2]["answer"])
     assert last["answer"]["items"][0] == "Pier"
     assert spent(quiet) == (4, 2)
     assert quiet.parts.ledger.account("metered").held == ()
@@ -170,6 +174,12 @@ def killed(at: int, after: bool) -> Iterator[list[int]]:
         yield seen
 
 
+def _shown(found: Schedules, parts: Parts, schedule: str) -> bool:
+    (run,) = found.get(schedule).runs
+    return parts.jobs.find(str(run.answer)).state != "working"
+
+
+@pytest.mark.parametrize("quiet", ["sqlite", "postgres"] if SOAK else ["sqlite"], indirect=True)
 def test_killed_anywhere_nothing_is_spent_twice(
     quiet: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -196,17 +206,21 @@ def test_killed_anywhere_nothing_is_spent_twice(
             times = run_times(now, "day", 1, now)
             one = found.begin("bob", "x", "events", asked, cost=cost, times=times, every="day")
             made.append((one, epsilon))
-            with killed(number, after) as seen:
-                try:
-                    for _ in range(2):
-                        found.tend("me")
-                except KeyboardInterrupt:
-                    pass
+            with killed(number, after) as seen, suppress(KeyboardInterrupt):
+                found.tend("me")  # asks, and answers at once
+                until(lambda job=one.id: _shown(found, parts, job))  # type: ignore[misc]
+                found.tend("me")
             last = seen[0] < number
-            for _ in range(2):  # the next process takes over what the dead one had
+
+            def taken_over(identity: str = one.id) -> bool:
                 for job, _user in parts.jobs.take_over("other", ()):
                     parts.jobs.run(job)
                 found.tend("other")
+                (run,) = found.get(identity).runs
+                became = "" if run.answer is None else parts.jobs.find(run.answer).state
+                return run.state == "ended" or became == "in-doubt"
+
+            until(taken_over)  # by the next process
             outcomes.append(found.get(one.id).runs[0].state)
             if last:
                 break
