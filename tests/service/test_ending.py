@@ -184,7 +184,9 @@ def test_a_running_statement_of_duckdb_is_ended() -> None:
     asking = threading.Thread(target=ask, daemon=True)
     asking.start()
     until(lambda: stop._interrupts)
+    deadline = time.monotonic() + PATIENCE
     while asking.is_alive():  # the engine may not have begun when it is first told
+        assert time.monotonic() < deadline
         stop.now("enough")
         asking.join(0.05)
     assert failed.is_set()
