@@ -268,13 +268,13 @@ def test_an_analyst_asks_with_the_keyboard_and_sees_the_answer(
         page.get_by_role("button", name="Ask every-monday again").wait_for()
         page.get_by_label("Schedule every-monday", exact=True).click()
         page.get_by_label("At most so often").fill("1")
+        shoot(page, "schedule")
         page.get_by_role("button", name="Pay and schedule").click()
         # What is due is asked at the next look; its data are as they were, and its answer is free.
         deadline = time.monotonic() + PATIENCE
-        while not page.get_by_role("link", name="latest answer").is_visible():
+        while not page.get_by_role("link", name="The latest answer").is_visible():
             assert time.monotonic() < deadline
             page.reload()
-        page.get_by_label("Schedule every-monday", exact=True).click()
         shoot(page, "saved")
         page.goto("/docs")
         shoot(page, "docs")

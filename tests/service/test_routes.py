@@ -64,6 +64,7 @@ WHO: dict[tuple[str, str], dict[str | None, str]] = {
     ("POST", "/saved"): PEOPLE,
     ("POST", "/saved/{name}/ask"): PEOPLE,
     ("POST", "/saved/{name}/delete"): PEOPLE,
+    ("GET", "/saved/{name}/schedule"): PEOPLE,
     ("POST", "/saved/{name}/schedule"): PEOPLE,
     ("POST", "/saved/schedules/{schedule}/end"): PEOPLE,
     ("POST", "/api/v1/saved/{name}/schedule"): PEOPLE,

@@ -253,12 +253,14 @@ def test_the_page_schedules_and_says_what_is_wrong(
             ({"start": "2020-01-01T00:00"}, "within a year from now"),
             ({"times": "9"}, "It fits 5 times."),
         ):
-            wrong = post(client, "/saved", to, **(form | change))
+            wrong = post(client, to, to, **(form | change))
             assert (wrong.status_code in (400, 409), words in wrong.text) == (True, True), words
-        assert post(client, "/saved", to, **form).status_code == 303
+        assert "it fits 5 times into what is left" in client.get(to).text
+        assert post(client, to, to, **form).status_code == 303
+        assert "it fits 3 times into what is left" in client.get(to).text
         assert "2 of 2 to come" in client.get("/saved").text
         monkeypatch.setattr(schedules, "MOST_WAITING", 1)
-        assert "end one first" in post(client, "/saved", to, **form).text
+        assert "end one first" in post(client, to, to, **form).text
         assert spent(quiet) == (4, 2)
         (one,) = quiet.parts.schedules.of_user("bob")
         assert post(client, "/saved", f"/saved/schedules/{one.id}/end").status_code == 303

@@ -168,8 +168,13 @@ def _protects(epsilon: float) -> str:
     )
 
 
+def part_of_allowance(cost: float) -> str:
+    """A part of the whole, rounded up, in words."""
+    return "less than 1%" if cost < 0.01 else f"up to {math.ceil(100 * cost)}%"
+
+
 def _takes(fits: bool, cost: float, again: int) -> str:
-    share = "less than 1%" if cost < 0.01 else f"up to {math.ceil(100 * cost)}%"
+    share = part_of_allowance(cost)
     if not fits:
         if cost > 2:
             share = f"up to {math.ceil(cost):,} times the whole"

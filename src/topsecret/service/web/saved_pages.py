@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import partial
 from typing import Annotated
@@ -12,11 +13,12 @@ from fastapi.responses import RedirectResponse
 
 from topsecret.errors import InvalidParameter
 from topsecret.service import shapes
-from topsecret.service.api import asked
+from topsecret.service.api import asked, previewed
 from topsecret.service.api_saved import kept, of_answer
 from topsecret.service.api_schedules import ended, scheduled
 from topsecret.service.auth.dependencies import changer, user
 from topsecret.service.auth.people import User
+from topsecret.service.preview import part_of_allowance
 from topsecret.service.problems import Problem
 from topsecret.service.schedules import MOST_RUNS
 from topsecret.service.state import blocking, parts
@@ -30,18 +32,11 @@ Changer = Annotated[User, Depends(changer)]
 @saved_pages.get("")
 async def saved(request: Request, person: Person) -> Response:
     """The visitor's saved questions."""
-    return await _listed(request, person)
-
-
-async def _listed(
-    request: Request, person: User, status: int = 200, wrong: str = "", opened: str = ""
-) -> Response:
     service = parts(request)
     found = await blocking(partial(service.saved.all, person.name))
     begun = await blocking(partial(service.schedules.of_user, person.name))
-    again, now = secrets.token_hex(12), datetime.now(UTC)
-    more = {"again": again, "now": now, "wrong": wrong, "opened": opened, "most": MOST_RUNS}
-    return render(request, "saved.html", person, status, saved=found, schedules=begun, **more)
+    again = secrets.token_hex(12)
+    return render(request, "saved.html", person, saved=found, schedules=begun, again=again)
 
 
 @saved_pages.post("")
@@ -73,6 +68,27 @@ async def ask(
     return RedirectResponse(f"/answers/{job.id}", 303)
 
 
+@saved_pages.get("/{name}/schedule")
+async def schedule_form(request: Request, person: Person, name: shapes.SavedName) -> Response:
+    """What it would take to ask it at set times."""
+    start = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M")
+    return await _form(request, person, name, {"every": "week", "times": "12", "start": start})
+
+
+async def _form(
+    request: Request,
+    person: User,
+    name: str,
+    filled: Mapping[str, str],
+    status: int = 200,
+    wrong: str = "",
+) -> Response:
+    one = await kept(request, person, name)
+    plan = await previewed(parts(request), person.name, one.dataset, one.asked)
+    more = {"plan": plan, "part": part_of_allowance(plan.cost), "most": MOST_RUNS, "wrong": wrong}
+    return render(request, "schedule.html", person, status, one=one, **more, **filled)
+
+
 @saved_pages.post("/{name}/schedule")
 async def schedule(
     request: Request,
@@ -83,21 +99,23 @@ async def schedule(
     start: Annotated[str, Form(max_length=40)] = "",
 ) -> Response:
     """Ask it at set times, paid for now."""
+    filled = {"every": every, "times": times, "start": start}
     one = await kept(request, person, name)
     try:
         begin = datetime.fromisoformat(start) if start.strip() else None
         number = int(times)
     except ValueError:
-        return await _listed(request, person, 400, "Write a number of times and a day.", name)
+        words = "Write a number of times and a day with its time."
+        return await _form(request, person, name, filled, 400, words)
     try:
         await scheduled(request, person, one, every, number, begin)
     except InvalidParameter as error:
         words = f"{str(error)[:1].upper()}{str(error)[1:]}."
-        return await _listed(request, person, 400, words, name)
+        return await _form(request, person, name, filled, 400, words)
     except Problem as problem:
-        if problem.status not in (400, 409):
+        if problem.error != "budget_exceeded":
             raise
-        return await _listed(request, person, problem.status, problem.message, name)
+        return await _form(request, person, name, filled, problem.status, problem.message)
     return RedirectResponse("/saved", 303)
 
 
