@@ -23,7 +23,7 @@ from topsecret.ledger.store import Store
 from topsecret.service import notices, schedules
 from topsecret.service.jobs import worker
 from topsecret.service.jobs.job import Asked
-from topsecret.service.notices import Notices
+from topsecret.service.notices import Notices, words_of
 from topsecret.service.schedules import Schedule, Schedules, run_times
 from topsecret.service.state import Parts
 
@@ -111,7 +111,18 @@ def test_runs_are_paid_in_advance_and_asked_at_their_times(
     assert spent(quiet) == (4, 2)
     assert quiet.parts.ledger.account("metered").held == ()
     assert quiet.call("bob", "DELETE", f"/api/v1/schedules/{found['id']}").status_code == 200
-    assert quiet.call("bob", "GET", "/api/v1/schedules").json() == []
+    assert quiet.call("bob", "DELETE", f"/api/v1/schedules/{found['id']}").status_code == 404
+    # What has nothing to come is also forgotten some days after its last time.
+    later(monkeypatch, 0)
+    quiet.call("bob", "POST", path, {"times": 1, "start": tomorrow})
+    listed = quiet.parts.schedules
+    (soon,) = listed.of_user("bob")
+    listed.forget(-2)
+    listed.end(soon.id)
+    listed.forget(0)
+    assert [run.state for one in listed.of_user("bob") for run in one.runs] == ["given up"]
+    listed.forget(-2)
+    assert listed.of_user("bob") == []
 
 
 def test_what_was_missed_or_cannot_be_asked_is_given_back(
@@ -239,7 +250,7 @@ def test_killed_anywhere_nothing_is_spent_twice(
     assert parts.ledger.check().faults == ()
 
 
-def test_the_page_schedules_and_says_what_is_wrong(
+def test_the_page_found_and_says_what_is_wrong(
     quiet: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     form = {"every": "week", "times": "2", "start": ""}
@@ -290,7 +301,7 @@ def test_the_operators_command_is_told(
         "import os, pathlib, sys; "
         f"pathlib.Path({str(place)!r}).write_text(sys.stdin.read() + str(dict(os.environ)))"
     )
-    told = {"schedule": "s", "run": 1, "state": "answered", "answer": "a"}
+    told = {"schedule": "s", "name": "weekly", "run": 1, "state": "answered", "answer": "a"}
     with pytest.MonkeyPatch.context() as patch:
         started: list[Any] = []
         patch.setattr(notices, "Thread", lambda **what: started.append(what) or _Here(what))
@@ -311,7 +322,7 @@ def test_the_operators_command_is_told(
     assert lines[2]["status"] == 3
     for wrong in ("no-such-program --token hunter2", "'unfinished", f"{tmp_path}"):
         with pytest.raises(InvalidParameter, match="a program that can be run") as error:
-            Notices(wrong)
+            words_of(wrong)
         assert "hunter2" not in str(error.value)
     assert os.environ["TOPSECRET_SERVE_DATABASE"]
 

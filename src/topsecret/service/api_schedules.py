@@ -94,7 +94,7 @@ async def scheduled(
     request: Request, person: User, one: Saved, every: str, times: int, start: datetime | None
 ) -> Schedule:
     """A new schedule of a saved question, paid for."""
-    limited(request, "plan", person.name)
+    limited(request, "question", person.name)
     service, now = parts(request), datetime.now(UTC)
     return await blocking(
         partial(

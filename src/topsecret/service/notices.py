@@ -39,11 +39,11 @@ class Notices:
     """Runs the command, once for each notice and in nobody's way."""
 
     def __init__(self, command: str) -> None:
-        self._words = words_of(command) if command else []
+        self._words = shlex.split(command)  # which was looked at when the service was started
 
     def tell(self, what: Mapping[str, object]) -> None:
         """Note in the log what has become of a run, and tell the command."""
-        log("schedule", **what)
+        log("schedule", **{key: value for key, value in what.items() if key != "name"})
         if self._words:
             Thread(target=self._run, args=(dict(what),), name="notice", daemon=True).start()
 

@@ -181,9 +181,20 @@ class Schedules:
         if waiting:
             self._move(found.dataset, identity, waiting, WAITING, {"state": GIVEN_UP})
         elif not found.to_come:
-            with self._store.writing() as connection:
-                connection.execute(delete(RUNS).where(RUNS.c.schedule == identity))
-                connection.execute(delete(SCHEDULES).where(SCHEDULES.c.id == identity))
+            self._delete(identity)
+
+    def forget(self, days: float) -> None:
+        """Forget the schedules whose last time was so long ago and that have nothing to come."""
+        last = select(RUNS.c.schedule).group_by(RUNS.c.schedule)
+        old = last.having(func.max(RUNS.c.at) < time.time() - 86400 * days)
+        for found in self._found(SCHEDULES.c.id.in_(old)):
+            if not found.to_come:
+                self._delete(found.id)
+
+    def _delete(self, identity: str) -> None:
+        with self._store.writing() as connection:
+            connection.execute(delete(RUNS).where(RUNS.c.schedule == identity))
+            connection.execute(delete(SCHEDULES).where(SCHEDULES.c.id == identity))
 
     def end_all(self, user: str) -> None:
         """Give up all runs of an account."""

@@ -141,6 +141,7 @@ class Parts:
         """Delete what the operator does not want to keep."""
         if self.settings.keep_days is not None:
             self.jobs.forget(self.settings.keep_days)
+            self.schedules.forget(self.settings.keep_days)
             self.remembered.clear()
 
     def close(self) -> bool:
