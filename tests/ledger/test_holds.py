@@ -7,6 +7,7 @@ import pytest
 from asking import flexible, metered, request
 from sqlalchemy import Connection, update
 
+from topsecret.cli import main
 from topsecret.errors import BudgetExceeded, InvalidParameter
 from topsecret.ledger import Ledger, Reservation, Stored
 from topsecret.ledger import ledger as ledger_module
@@ -136,9 +137,14 @@ def test_the_audit_knows_what_is_held(ledger: Ledger, held: list[str]) -> None:
     assert fault.what == f"the row of reservation {held[0]} is another"
 
 
-def test_a_flexible_budget_holds_rho(ledger: Ledger) -> None:
+def test_a_flexible_budget_holds_rho(
+    ledger: Ledger, place: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     ledger.open_budget("d", flexible(), person="user")
     cost = {"rho": Fraction(1, 1000), "delta": Fraction(1, 2**40)}
     Holds(ledger).hold("d", "", cost, 10)
     assert ledger.account("d").left["rho"] == 0
     assert ledger.check().faults == ()
+    with pytest.raises(SystemExit, match=r"^0$"):
+        main(("budget", "show", "d", "--ledger", place))
+    assert "paid in advance: 10 questions" in capsys.readouterr().out

@@ -242,6 +242,7 @@ def test_killed_anywhere_nothing_is_spent_twice(
         assert len(asked_for) == 1  # paid for once
         job = parts.jobs.find(str(run.answer))
         assert (run.state, job.state) in (("ended", "answered"), ("asked", "in-doubt"))
+    assert len(parts.jobs.history("bob", "events", 1000)) == len(made)  # and asked once
     account = parts.ledger.account("events")
     assert account.held == ()
     assert len(account.pending) == outcomes.count("asked") > 0
