@@ -1,6 +1,7 @@
 """What a column holds is declared: no row decides how the rows of others are read."""
 
 from collections.abc import Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -42,9 +43,66 @@ def test_objects_are_read_one_by_one() -> None:
     assert FrameSource(frame).leading_counts(QUERY) == [("park", 7)]
     capped = CountQuery("place", "user", rows=9, max_items=1, salt=bytes(16))
     assert FrameSource(frame).leading_counts(capped) == [("park", 7)]
-    items = pandas.DataFrame({"user": list("abc"), "place": ["tea", 1, "\udfff"]}, dtype=object)
+    places = ["tea", 1, "\udfff", Decimal("sNaN")]
+    items = pandas.DataFrame({"user": list("abcd"), "place": places}, dtype=object)
     found = FrameSource(items).leading_counts(QUERY)
-    assert found == [("1", 1), ("tea", 1), ("\ufffd\\xedbfbf", 1)]
+    assert found == [("1", 1), ("sNaN", 1), ("tea", 1), ("\ufffd\\xedbfbf", 1)]
+
+
+FAR = 2**62
+"""Further off in seconds or milliseconds than DuckDB's microseconds reach."""
+NOT_UNICODE = pyarrow.Array.from_buffers(
+    pyarrow.string(), 1, [None, *map(pyarrow.py_buffer, (bytes([0, 0, 0, 0, 1, 0, 0, 0]), b"\xff"))]
+)
+
+
+def arrow_of(kind: Any) -> Any:
+    """A value that everybody can have, and one that is in the type and not in DuckDB's."""
+    if kind == "text":
+        return pyarrow.chunked_array([["tea"], NOT_UNICODE])
+    width = pyarrow.int32() if kind.bit_width == 32 else pyarrow.int64()
+    far = 2**31 - 1 if kind.bit_width == 32 else FAR
+    return pyarrow.chunked_array([pyarrow.array([5, far], width).view(kind)])
+
+
+KINDS = [
+    *(pyarrow.timestamp(unit, zone) for unit in ("s", "ms") for zone in (None, "UTC")),
+    *(pyarrow.duration("s"), pyarrow.duration("ms"), pyarrow.time32("s"), pyarrow.time64("ns")),
+    "text",
+]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_a_value_beyond_duckdbs_types_is_missing(kind: Any) -> None:
+    frame = pyarrow.table({"user": ["ann", "bob"], "place": arrow_of(kind)})
+    expected = FrameSource(frame.slice(0, 1)).leading_counts(QUERY)
+    assert len(expected) == 1
+    frames = [frame]
+    if kind != "text" and pyarrow.types.is_timestamp(kind):
+        held = pandas.Series(pandas.array(frame["place"], dtype=pandas.ArrowDtype(kind)))
+        ints = pandas.Series([5, FAR]).to_numpy().view(f"datetime64[{kind.unit}]")
+        frames += [pandas.DataFrame({"user": ["ann", "bob"], "place": one}) for one in (held, ints)]
+    for one in frames:
+        found = FrameSource(one).leading_counts(QUERY)
+        assert len(found) == 1
+        assert str(found[0][0])[:19] == str(expected[0][0])[:19]
+
+
+def test_columns_of_maps_are_refused() -> None:
+    """One row may have a key twice."""
+    kind = pyarrow.list_(pyarrow.map_(pyarrow.string(), pyarrow.int8()))
+    frame = pyarrow.table({"user": ["ann"], "place": pyarrow.array([[[("a", 1)]]], kind)})
+    with pytest.raises(DataIndependentFailure, match="make text of it"):
+        FrameSource(frame).leading_counts(QUERY)
+
+
+def test_polars_objects_are_refused() -> None:
+    """DuckDB would count their addresses: fifty equal texts would be fifty persons."""
+    polars: Any = pytest.importorskip("polars")
+    users = polars.Series("user", ["".join(["an", "n"]) for _ in range(9)], dtype=polars.Object)
+    frame = polars.DataFrame({"user": users, "place": ["tea"] * 9})
+    with pytest.raises(DataIndependentFailure, match="is of type Object"):
+        FrameSource(frame).leading_counts(QUERY)
 
 
 def test_the_receipt_says_that_pandas_infers() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from topsecret import File
 from topsecret.errors import InvalidParameter, SourceError, UnknownColumn
 from topsecret.sources import CountQuery
 from topsecret.sources.engines.duckdb import FileSource
@@ -131,7 +132,6 @@ def test_a_file_without_permission(tmp_path: Path) -> None:
     [
         ("e.csv", "time,user,venue\n1,ann,park\n"),
         ("e.tsv", "time\tuser\tvenue\n1\tann\tpark\n"),
-        ("e.jsonl", '{"time": 1, "user": "ann", "venue": "park"}\n'),
     ],
 )
 def test_a_missing_column_lists_no_text(tmp_path: Path, name: str, content: str) -> None:
@@ -144,6 +144,20 @@ def test_a_missing_column_lists_no_text(tmp_path: Path, name: str, content: str)
         f"head -n 1 {name} (another delimiter than {tab}: --delimiter ';'; no such line: "
         "--header user,place)"
     )
+
+
+def test_no_line_of_json_lines_is_the_schema(tmp_path: Path) -> None:
+    """Whoever comes first would decide for all whether there is an answer."""
+    lines = ['{"user": "ann", "place": "park"}', '{"user": "bob"}', "{}", '{"place": "park"}']
+    for first in range(4):
+        text = "\n".join(lines[first:] + lines[:first]) + "\n"
+        path = save(tmp_path / "e.jsonl", text)
+        assert FileSource(path).leading_counts(QUERY) == [("park", 1)]
+    assert FileSource(save(path, "\n")).leading_counts(QUERY) == []
+    assert FileSource(save(path, "")).leading_counts(QUERY) == []
+    declared = File(path, header=["user", "town"])
+    with pytest.raises(UnknownColumn, match=r"e\.jsonl has no column 'place'"):
+        FileSource(declared).leading_counts(QUERY)
 
 
 def test_a_missing_column_of_parquet(tmp_path: Path) -> None:

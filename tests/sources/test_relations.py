@@ -263,11 +263,15 @@ def test_names_are_as_alike_as_the_engine_finds_them(make: Any, engine: str) -> 
 
 
 def test_a_column_that_is_computed_when_it_is_read_may_fail_on_a_row(make: Any) -> None:
-    """SQLite does not look at the rows that are there when such a column is added."""
+    """SQLite does not look at the rows that are there when it is added, DuckDB at UPDATE."""
     late = [*TABLE, "ALTER TABLE ev ADD COLUMN q TEXT AS (json_extract(p, '$.a'))"]
     source = make("sqlite", late)("ev")
-    with pytest.raises(DataIndependentFailure, match="a virtual generated column cannot be"):
+    with pytest.raises(DataIndependentFailure, match="a generated column cannot be"):
         source.leading_counts(CountQuery("q", "u", rows=9))
+    made = "CREATE TABLE gen (u TEXT, r TEXT, p INTEGER GENERATED ALWAYS AS (CAST(r AS INTEGER)))"
+    changed = ["INSERT INTO gen (u, r) VALUES ('ann', '7')", "UPDATE gen SET r = 'bad'"]
+    with pytest.raises(DataIndependentFailure, match="a generated column cannot be"):
+        make("duckdb", [made, *changed])("gen").leading_counts(QUERY)
     kept = "CREATE TABLE kept (u TEXT, p TEXT, q TEXT AS (upper(p)) STORED)"
     assert make("sqlite", [kept])("kept").leading_counts(CountQuery("q", "u", rows=9)) is not None
 
@@ -327,6 +331,22 @@ def test_a_macro_in_a_view_is_not_taken_for_a_function_that_it_is_called_like(ma
     ]
     with pytest.raises(DataIndependentFailure, match="a macro cannot be looked into"):
         make("duckdb", [*TABLE, *made])("v").leading_counts(QUERY)
+
+
+def test_a_function_of_python_is_not_taken_for_one_that_it_is_called_like() -> None:
+    with duckdb.connect() as connection:
+        connection.create_function("nvl", lambda one, other: one, ["VARCHAR"] * 2, "VARCHAR")  # type: ignore[list-item, arg-type]
+        for sql in (*TABLE, "CREATE VIEW v AS SELECT u, nvl(p, 'x') AS p FROM ev"):
+            connection.execute(sql)
+        with pytest.raises(DataIndependentFailure, match="a macro"):
+            OpenConnection(connection, "v").leading_counts(QUERY)
+
+
+def test_a_part_of_a_value_is_not_taken_for_a_column(make: Any) -> None:
+    table = "CREATE TABLE ev (u VARCHAR, ev STRUCT(p INTEGER), p VARCHAR, q VARCHAR)"
+    view = "CREATE VIEW v AS SELECT u, CAST(ev.ev.p = q AS VARCHAR) AS p FROM ev"
+    with pytest.raises(DataIndependentFailure, match="is no column of its table"):
+        make("duckdb", [table, view])("v").leading_counts(QUERY)
 
 
 def test_a_collation_does_not_go_along_with_joined_text(make: Any) -> None:
@@ -391,6 +411,40 @@ def test_a_domain_of_functions_may_be_made_of_the_events(make: Any, read: str) -
     ]
     with pytest.raises(InvalidParameter, match="or may be by functions"):
         top_k(make("duckdb", [*TABLE, *made])("ev"), domain=Column("d", "p"), **ASKED)
+
+
+@pytest.mark.filterwarnings("ignore:Did not recognize type")  # PostgreSQL's own
+@pytest.mark.parametrize("domain", ["part", "whole", "heir", "pg_catalog.pg_class"])
+def test_a_domain_is_no_table_that_holds_rows_of_the_events(make: Any, domain: str) -> None:
+    source = make(
+        "postgresql",
+        [
+            *TABLE,
+            "CREATE TABLE whole (u TEXT, p TEXT) PARTITION BY LIST (p)",
+            "CREATE TABLE part PARTITION OF whole DEFAULT",
+            "CREATE TABLE heir () INHERITS (ev)",
+        ],
+    )
+    events = {"part": "whole", "whole": "part"}.get(domain, "ev")
+    column = "relname" if "pg_" in domain else "p"
+    with pytest.raises(InvalidParameter, match="is made of the events themselves"):
+        top_k(source(events), domain=Column(domain, column), **ASKED)
+
+
+@pytest.mark.parametrize("domain", ["sqlite_sequence", "words", "found", "found_data"])
+def test_a_domain_is_none_of_sqlites_own_tables(make: Any, domain: str) -> None:
+    source = make(
+        "sqlite",
+        [
+            "CREATE TABLE ev (id INTEGER PRIMARY KEY AUTOINCREMENT, u TEXT, p TEXT)",
+            "INSERT INTO ev (u, p) VALUES ('ann', 'tea')",
+            "CREATE VIRTUAL TABLE found USING fts5(p, content='ev')",
+            "CREATE VIRTUAL TABLE words USING fts5vocab(found, row)",
+        ],
+    )
+    column = {"sqlite_sequence": "seq", "words": "term", "found_data": "id"}.get(domain, "p")
+    with pytest.raises(InvalidParameter, match="is made of the events themselves"):
+        top_k(source("ev"), domain=Column(domain, column), **ASKED)
 
 
 def test_a_domain_is_not_the_events_file(tmp_path: Path) -> None:

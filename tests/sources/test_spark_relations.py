@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from topsecret import Column
+from topsecret import Column, Expression
 from topsecret.errors import DataIndependentFailure, InvalidParameter
 from topsecret.sources import CountQuery, GroupAssignment
 from topsecret.sources.domains.counted_domain import domain_size
@@ -99,6 +99,8 @@ def test_no_row_makes_a_plan_fail(spark: SparkSession, events: DataFrame) -> Non
         "UnaryMinus in Project": events.selectExpr("u", "-n AS p"),
         "ElementAt in Project": events.selectExpr("u", "element_at(array(n), n) AS p"),
         "RaiseError": events.filter("n = 1 OR raise_error('x') IS NULL"),
+        "Like in Filter": events.filter("n = 1 OR p LIKE 'a/b' ESCAPE '/'"),
+        "a cast in": dated.selectExpr("u", "TRY_CAST(d AS TIMESTAMP) AS p"),  # a day of no time
     }
     days = dated.filter("d < TIMESTAMP'2024-06-01 00:00:00'")
     for clause, frame in [*refused.items(), ("a cast in Project", zones), ("a cast", days)]:
@@ -106,6 +108,35 @@ def test_no_row_makes_a_plan_fail(spark: SparkSession, events: DataFrame) -> Non
             schema_only(frame)
         assert clause in str(caught.value)
         assert "trust_view=True" in str(caught.value)
+
+
+def test_a_day_without_a_time_has_none(spark: SparkSession) -> None:
+    """Even a cast of Spark's that tries fails on the last days."""
+    days = [("ann", datetime.date(2024, 5, 1), "x"), ("bob", None, "x")]
+    frame = spark.createDataFrame(days, "u string, d date, p string").localCheckpoint()
+    last = spark.sql("SELECT 'zoe' AS u, date'+5881580-07-11' AS d, 'x' AS p").localCheckpoint()
+    time, day = Expression("CAST(d AS TIMESTAMP)"), datetime.datetime(2024, 1, 1)
+    for query in (replace(QUERY, item=time), replace(QUERY, where=(("d", ">", day),))):
+        found = SparkSource(frame.union(last)).leading_counts(query)
+        assert found == SparkSource(frame).leading_counts(query)
+        assert len(found) == 1
+
+
+def test_what_code_or_a_query_makes(spark: SparkSession, events: DataFrame) -> None:
+    """The rows of an RDD run Python, which is said; a JDBC "table" may be any query."""
+    assert "code that made" in SparkSource(events.filter("n > 0")).assumes[0]
+    assert SparkSource(events.localCheckpoint()).assumes == ()
+    assert SparkSource(spark.range(3)).assumes == ()
+    url = "jdbc:derby:memory:events;create=true"
+    driver = {"driver": "org.apache.derby.iapi.jdbc.AutoloadedDriver"}
+    query = '(SELECT TABLENAME AS "u", MIN(TABLEID) AS "p" FROM SYS.SYSTABLES GROUP BY TABLENAME) t'
+    table = spark.read.jdbc(url, query, properties=driver)
+    with pytest.raises(DataIndependentFailure, match="LogicalRelation reads may be a query"):
+        schema_only(table)
+    table.createOrReplaceTempView("of_jdbc")
+    believed = SparkSource(table, trust_view=True)
+    with pytest.raises(InvalidParameter, match="made of the events"):
+        domain_size(believed, replace(QUERY, domain=Column("of_jdbc", "p")))
 
 
 def test_no_row_makes_a_pasted_query_fail(spark: SparkSession) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -21,8 +21,16 @@ EncodingOption = Annotated[
 ]
 HeaderOption = Annotated[
     str | None,
-    typer.Option(help="The columns of a CSV file without a header line.", metavar="A,B,…"),
+    typer.Option(
+        help="The columns of a CSV file without a header line, or the fields of JSON lines.",
+        metavar="A,B,…",
+    ),
 ]
+
+
+def source_of(source: str, *options: str | None) -> Any:
+    """The source as it is named, or a file with what the options say of it."""
+    return as_file(source, *options) if source == "-" or any(options) else source
 
 
 def as_file(

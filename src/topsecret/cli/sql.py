@@ -9,6 +9,13 @@ from typing import Annotated
 import typer
 
 from topsecret.cli.app import WeakPrivacyOption, app
+from topsecret.cli.file_options import (
+    DelimiterOption,
+    EncodingOption,
+    FormatOption,
+    HeaderOption,
+    source_of,
+)
 from topsecret.cli.measure_options import MaxPerItemOption, UnitOption
 from topsecret.cli.place import LedgerOption, open_ledger
 
@@ -33,6 +40,10 @@ def sql_command(
         str | None,
         typer.Option(help="The person's column, for a query of one table.", metavar="COLUMN"),
     ] = None,
+    form: FormatOption = None,
+    delimiter: DelimiterOption = None,
+    encoding: EncodingOption = None,
+    header: HeaderOption = None,
     epsilon: Annotated[
         float | None, typer.Option(help="Privacy budget: smaller protects more.")
     ] = None,
@@ -73,14 +84,14 @@ def sql_command(
     """
     from topsecret.questions import sql as asking
 
-    text = _text(query)
+    text, place = _text(query), source_of(source, form, delimiter, encoding, header)
     word, _, rest = text.strip().partition(" ")
     if word.upper() == "EXPLAIN":
         text, explain = rest, True
     if explain:
         told = asking.explain(
             text,
-            source,
+            place,
             privacy=privacy,
             person=person,
             dialect=dialect,
@@ -92,7 +103,7 @@ def sql_command(
     paid = dataset is not None or ledger is not None
     answer = asking.sql(
         text,
-        source,
+        place,
         privacy=privacy,
         person=person,
         epsilon=epsilon,

@@ -12,6 +12,7 @@ from topsecret.cli.file_options import (
     EncodingOption,
     FormatOption,
     HeaderOption,
+    source_of,
 )
 from topsecret.cli.measure_options import (
     MaxPerItemOption,
@@ -201,7 +202,7 @@ def top(
             "where people hold more, the answer may be worse than without it (topsecret plan)",
             err=True,
         )
-    place = _source(source, form, delimiter, encoding, header)
+    place = source_of(source, form, delimiter, encoding, header)
     if dataset is not None or ledger is not None:
         asked |= {
             "ledger": open_ledger(ledger),
@@ -239,13 +240,6 @@ def print_answer(whole: Any, json: bool, csv: bool) -> None:
         for release in whole.values():
             show(release)
         show_together(whole.together)
-
-
-def _source(source: str, *options: str | None) -> Any:
-    """The source as it is named, or a file with what the options say of it."""
-    from topsecret.cli.file_options import as_file
-
-    return as_file(source, *options) if source == "-" or any(options) else source
 
 
 def _refuse_together(**options: object) -> None:

@@ -177,7 +177,10 @@ def _given(name: str, outside: Number | None, inside: str | None) -> Any:
         return outside
     if outside is not None:
         raise InvalidParameter(f"{name} is given twice, in the query and beside it; leave one out")
-    return float(inside)
+    try:
+        return float(inside)
+    except ValueError:
+        raise InvalidParameter(f"{name} in OPTIONS(…) must be a number") from None
 
 
 def cut_by_counts(result: Answer, asked: RankedQuery) -> Answer:

@@ -135,8 +135,8 @@ class StrengthRanking:
             ("Protected", protected),
             ("Public", f"who met whom and how often, as declared by the caller: {self.schedule}."),
             ("Guarantee", f"epsilon = {shown(self.epsilon)} and delta = {shown(self.delta)}: had "
-             f"{changed}, no ranking would be more than e^epsilon times as likely, except for a "
-             "failure of probability delta."),
+             f"{changed}, no set of rankings would be more than e^epsilon times as likely, plus "
+             "delta."),
             *weak_lines(self.epsilon, self.delta),
             ("Order", "best first, by strength: the log odds against the average item."),
             ("Errors", "± is 1.96 standard errors, the luck of the games and the noise together; "

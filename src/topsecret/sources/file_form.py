@@ -43,7 +43,7 @@ UTF8 = "utf-8"
 class File:
     """A file, a pattern of files, or ``-`` for standard input, and how it is to be read.
 
-    ``header`` names the columns of a CSV file that has no header line.
+    ``header`` names the columns of a CSV file that has no header line, or the fields of JSON lines.
     """
 
     path: str | os.PathLike[str]

@@ -102,7 +102,7 @@ SAYS = {
     "limit-from-data": "LIMIT (SELECT COUNT(*) FROM checkins)",
     "join-after-counts": "JOIN venues AS v ON v.id = c.place",
     "values-random": "VALUES (RAND())",
-    "union-kinds": "UNION hold two kinds in 'x'",
+    "union-kinds": "two kinds in 'x'",
 }
 """The clause that each refusal of the shared corpus must name."""
 

@@ -225,6 +225,71 @@ def test_sums_do_not_overflow(tmp_path: Path) -> None:
     assert counts(SUMS.format("b") + END, source) == {3 * 9223372036854775807: 1}
 
 
+def test_amounts_beyond_64_bits_fail_no_statement(postgres_url: str) -> None:
+    """A CAST of PostgreSQL's would: a one-row oracle."""
+    source = on_postgres(
+        postgres_url,
+        "CREATE TABLE visits(who INTEGER, place TEXT, n BIGINT); INSERT INTO visits VALUES "
+        "(1, 'a', 9223372036854775807), (1, 'a', 9223372036854775807), (2, 'a', 1)",
+    )
+    literal = f"CASE WHEN who = 1 THEN {'9' * 20} ELSE n END"
+    summed = "(SELECT who, place, SUM(n) AS n FROM visits GROUP BY who, place) t"
+    for amount, rows in ((literal, "visits"), ("n", summed)):
+        query = f"SELECT place, SUM({amount}) AS n FROM {rows} GROUP BY place" + END
+        # One of them adds the bound, the other 1: whatever is drawn, it was drawn.
+        answer = topsecret.sql(query, source, privacy=VISITS, epsilon=1, max_per_item=5)
+        assert answer.receipt
+
+
+def test_whole_numbers_are_written_as_such(tmp_path: Path, postgres_url: str) -> None:
+    """12, 12.0 and 12.000000 are equal and not one text: which stays would be the order's."""
+    query = (
+        "SELECT CAST(s AS VARCHAR) AS t, COUNT(DISTINCT who) AS n FROM (SELECT DISTINCT who, "
+        "COALESCE({}, 12) AS s FROM visits) r GROUP BY 1"
+    )
+    table = "CREATE TABLE visits(who INTEGER, ts TIMESTAMP, n INTEGER); INSERT INTO visits VALUES "
+    rows = "(1, '2024-05-01 00:00:12', NULL), (1, NULL, NULL), (2, '2024-05-01 00:00:12.5', 7)"
+    for source in (on_postgres(postgres_url, table + rows), on_duckdb(tmp_path, table + rows)):
+        assert counts(query.format("EXTRACT(SECOND FROM ts)") + END, source) == {"12": 2}
+        both = (
+            "SELECT CAST(s AS VARCHAR) AS t, COUNT(DISTINCT who) AS n FROM (SELECT who, 12.0 AS s "
+            "FROM visits UNION SELECT who, n AS s FROM visits) r GROUP BY 1"
+        )
+        assert counts(both + END, source) == {"12": 2, "7": 1}
+
+
+def test_json_lines_tell_persons_of_two_types_apart(tmp_path: Path) -> None:
+    path = tmp_path / "e.jsonl"
+    path.write_text('{"who": 1, "place": "A"}\n{"who": "1", "place": "B"}\n')
+    last = (
+        "SELECT place, COUNT(DISTINCT who) AS n FROM (SELECT who, place, ROW_NUMBER() OVER "
+        "(PARTITION BY who ORDER BY place) AS r FROM visits) v WHERE r = 1 GROUP BY place" + END
+    )
+    declared: Any = topsecret.File(path, header=["who", "place"])
+    assert counts(last, declared) == {"A": 1, "B": 1}
+    other = '[tables.visits]\nperson = "WHO"\n[tables.places]\npublic = true'
+    assert counts(last, declared, PrivacyFile.parse(other)) == {"A": 1, "B": 1}
+    with pytest.raises(InvalidParameter, match="names its own fields"):
+        open_query(last, path, person="who")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT WITH DIFFERENTIAL_PRIVACY",
+        "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=abc) " + PLACES.removeprefix("SELECT "),
+        "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1, max_groups_contributed=²) "
+        + PLACES.removeprefix("SELECT "),
+        PLACES.replace("GROUP BY place", "GROUP BY 1e999999999"),
+        "SELECT place, SUM(n * " + "9" * 38 + ") AS n FROM visits GROUP BY place" + END,
+    ],
+)
+def test_no_text_gets_a_raw_error(tmp_path: Path, query: str) -> None:
+    source = on_duckdb(tmp_path, "CREATE TABLE visits(who INTEGER, place TEXT, n INTEGER)")
+    with pytest.raises((QueryRefused, InvalidParameter)):
+        topsecret.sql(query, source, privacy=VISITS, epsilon=None if "eps" in query else 1)
+
+
 def test_sums_do_not_overflow_on_sqlite(tmp_path: Path) -> None:
     source = on_sqlite(
         tmp_path,

@@ -95,17 +95,11 @@ SELECT
   COUNT(*) AS `persons`
 FROM (
   SELECT DISTINCT
-    CAST(EXTRACT(HOUR FROM CASE
-      WHEN `events`.`time` BETWEEN CAST('0001-01-01 00:00:00' AS TIMESTAMP) AND CAST('9999-12-31 23:59:59' AS TIMESTAMP)
-      THEN `events`.`time`
-    END) AS BIGINT) AS `item`,
+    CAST(EXTRACT(HOUR FROM CASE WHEN YEAR(`events`.`time`) BETWEEN 1 AND 9999 THEN `events`.`time` END) AS BIGINT) AS `item`,
     `events`.`user` AS `person`
   FROM `public`.`visits` AS `events`
   WHERE
-    NOT EXTRACT(HOUR FROM CASE
-      WHEN `events`.`time` BETWEEN CAST('0001-01-01 00:00:00' AS TIMESTAMP) AND CAST('9999-12-31 23:59:59' AS TIMESTAMP)
-      THEN `events`.`time`
-    END) IS NULL
+    NOT EXTRACT(HOUR FROM CASE WHEN YEAR(`events`.`time`) BETWEEN 1 AND 9999 THEN `events`.`time` END) IS NULL
     AND NOT `events`.`user` IS NULL
     AND (
       LOWER(CAST(`events`.`city` AS STRING)) = 'bonn'

@@ -354,8 +354,8 @@ def file_relation(
         check_types(files, [{n: t for n, t in types.items() if n in columns} for types in found])
         return first.scan(columns, (), more), kinds(found[0])
     header = common_columns(files)
-    if header is None:
-        return asking.nothing(columns)
+    if header is None:  # of JSON lines: a field that no line has is missing in all of them
+        header = tuple(columns)
     check_columns(first, columns, header)
     texts: dict[str, Kind] = dict.fromkeys(columns, "text")
     if first.format != "JSON lines" or person is None or person not in columns:

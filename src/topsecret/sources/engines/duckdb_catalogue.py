@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Any, Protocol
+
+import duckdb
 
 from topsecret.errors import DataIndependentFailure
 from topsecret.sources.sql.identifier_case import folded
-from topsecret.sources.sql.relations import Name, Stored
+from topsecret.sources.sql.relations import COMPUTED, Name, Stored
 from topsecret.sources.sql.view_columns import EXACT, MOMENT, Sort
 
 OWN = "duckdb"
@@ -28,6 +31,9 @@ SORTS: dict[str, Sort] = {
     "DOUBLE": "float",
 }
 """What columns of a view's tables hold: whole numbers are those of 64 bits with a sign."""
+
+
+FUNCTIONS = "SELECT DISTINCT function_name FROM duckdb_functions()"
 
 
 class Asks(Protocol):
@@ -57,10 +63,12 @@ class DuckCatalogue:
         ):
             full = tuple(parts)
             refused = "" if types.get(full[0]) == OWN else "its database"
+            if "generated always" in folded(str(sql)):
+                refused = refused or COMPUTED
             columns = _columns(held.get(full, ()), "collate" in folded(str(sql)))
             self._stored.append(Stored(full, None, refused, columns))
-        made = session.ask("SELECT function_name FROM duckdb_functions() WHERE NOT internal", [])
-        own = {str(name).lower() for (name,) in made}
+        # Functions of Python are called internal, too.
+        own = {str(name).lower() for (name,) in session.ask(FUNCTIONS, [])} - _functions()
         self._stored += [
             Stored(tuple(name), None, columns=_columns(held.get(tuple(name), ()), False))
             if name[-1] in self._frames
@@ -101,6 +109,13 @@ class DuckCatalogue:
             return next((o for p in ordered for o in found if o.name[:2] == p), None)
         same = [one for one in found if one.name[0] == place[0]]
         return same[0] if len(same) == 1 else None
+
+
+@cache
+def _functions() -> frozenset[str]:
+    """The functions that DuckDB comes with."""
+    with duckdb.connect() as fresh:
+        return frozenset(str(name).lower() for (name,) in fresh.execute(FUNCTIONS).fetchall())
 
 
 def _columns(held: Iterable[tuple[str, str]], collated: bool) -> tuple[tuple[str, Sort], ...]:

@@ -1,8 +1,8 @@
 """Event files: which formats there are, what their columns are called, how they are scanned.
 
 A file's format and its column names are its schema and count as public; everything else in it
-is secret. The schema is the header line of a CSV or TSV file, the keys of the first line of a
-JSON lines file, the footer of a Parquet file.
+is secret. The schema is the header line of a CSV or TSV file, the footer of a Parquet file. JSON
+lines name their own fields, so that none of them is the schema: a field that none has is missing.
 
 Nothing is guessed from the rows: text formats are read as text, with one fixed dialect
 (RFC 4180: commas or tabs, double quotes, a header line, UTF-8, an empty field is no value).
@@ -14,7 +14,6 @@ import codecs
 import csv
 import glob
 import io
-import json
 import os
 import re
 import shlex
@@ -31,7 +30,6 @@ from topsecret.errors import (
     InvalidParameter,
     NotInSchema,
     SourceError,
-    UnknownColumn,
 )
 from topsecret.sources.file_form import (
     COMPRESSIONS,
@@ -67,7 +65,6 @@ REPAIR = {
 }
 SUFFIXES = [suffix for suffix in FORMATS if suffix != ".json-lines"]
 LONGEST_HEADER = 1 << 20
-LONGEST_LINE = 1 << 24  # DuckDB's own limit for one JSON object
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +119,12 @@ class EventFile:
     def _of(
         cls, path: Path, form: File, kind: str, compression: str, standard_input: bool = False
     ) -> EventFile:
-        for name, value in (("delimiter", form.delimiter), ("header", form.header)):
-            if value is not None and kind not in ("CSV", "TSV"):
-                raise InvalidParameter(f"{name}={value!r} is for CSV files; {path.name} is {kind}")
+        if form.delimiter is not None and kind not in ("CSV", "TSV"):
+            raise InvalidParameter(
+                f"delimiter={form.delimiter!r} is for CSV files; {path.name} is {kind}"
+            )
+        if form.header is not None and kind == "Parquet":
+            raise InvalidParameter(f"header={form.header!r} is for text; {path.name} is {kind}")
         if form.encoding is not None and kind == "Parquet":
             raise InvalidParameter(f"encoding={form.encoding!r} is for text; {path.name} is {kind}")
         delimiter = form.delimiter or ("\t" if kind == "TSV" else ",")
@@ -168,11 +168,13 @@ class EventFile:
         return False
 
     def text_columns(self) -> tuple[str, ...] | None:
-        """The column names of a text format; None when a JSON lines file has no line at all."""
-        if self.header is not None:
+        """The column names of a text format; of JSON lines those that were declared, if any.
+
+        Each of their lines names its own fields: which ones the first has, one person decides.
+        """
+        if self.header is not None or self.format == "JSON lines":
             return self.header
-        first = self._first_lines()
-        return self._keys(first) if self.format == "JSON lines" else self._header(first)
+        return self._header(self._first_lines())
 
     def scan(
         self,
@@ -214,16 +216,11 @@ class EventFile:
         )
 
     def _first_lines(self) -> bytes:
-        """The start of the file, long enough for a header; of JSON lines the first line alone."""
+        """The start of the file, long enough for a header."""
         start = None
         try:
             with open_bytes(self.path, self.compression) as file:
-                if self.format == "JSON lines":
-                    start = file.readline(LONGEST_LINE)
-                    while start.isspace():
-                        start = file.readline(LONGEST_LINE)
-                else:
-                    start = file.read(LONGEST_HEADER)
+                start = file.read(LONGEST_HEADER)
             return start.removeprefix(codecs.BOM_UTF8)
         except unpacking_errors():
             pass
@@ -250,17 +247,6 @@ class EventFile:
             return tuple(name.encode("latin-1").decode() for name in header)
         raise self.malformed()  # outside: a decoder's error carries the bytes
 
-    def _keys(self, line: bytes) -> tuple[str, ...] | None:
-        if not line.strip():
-            return None
-        try:
-            first = json.loads(line.decode())
-        except (ValueError, RecursionError):
-            first = None
-        if not isinstance(first, dict):
-            raise self.malformed()
-        return tuple(first)
-
 
 def files_at(source: str | os.PathLike[str] | File) -> tuple[EventFile, ...]:
     """The file of this path, or all files that match the pattern, in the order of their names.
@@ -286,8 +272,6 @@ def files_at(source: str | os.PathLike[str] | File) -> tuple[EventFile, ...]:
 def common_columns(files: Sequence[EventFile]) -> tuple[str, ...] | None:
     """The columns of text files that are read together: their headers must be the same."""
     first = files[0].text_columns()
-    if files[0].format == "JSON lines":  # each line names its own fields
-        return next((c for c in (file.text_columns() for file in files) if c is not None), None)
     for file in files[1:]:
         if file.text_columns() != first:
             raise SourceError(
@@ -302,9 +286,7 @@ def check_columns(file: EventFile, wanted: Sequence[str], columns: Sequence[str]
     name = file.path.name
     for column in wanted:
         if column not in columns:
-            # The keys of JSON lines are read from a person's row: that failure is not free.
-            error = UnknownColumn if file.format == "JSON lines" else NotInSchema
-            raise error(f"{name} has no column {column!r}; {_offer(file, columns)}")
+            raise NotInSchema(f"{name} has no column {column!r}; {_offer(file, columns)}")
         if columns.count(column) > 1:
             raise SourceError(f"{name} has more than one column {column!r}; rename one of them")
 

@@ -15,6 +15,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from topsecret.errors import DataIndependentFailure, SourceError
+from topsecret.sources.engines.arrow_columns import (
+    LARGEST,
+    MICROSECONDS,
+    readable,
+    readable_column,
+)
 from topsecret.sources.engines.sqlite import name_of
 from topsecret.sources.sql.dialects import MARK
 
@@ -37,7 +43,7 @@ def declared(frame: Any, columns: Sequence[str], person: str) -> Any:
                 f"the data frame has more than one column {name!r}; rename one of them"
             )
     if type(frame).__module__.split(".")[0] != "pandas":
-        return frame.select(list(columns))  # polars and pyarrow declare all types
+        return readable(frame.select(list(columns)))  # polars and pyarrow declare all types
     pandas = _pandas()
     places = [names.index(name) for name in columns]
     series = [frame.iloc[:, place] for place in places]
@@ -59,14 +65,37 @@ def _column(series: Any, is_person: bool) -> Any:
             f"the data frame's column {series.name!r} is of dtype {dtype}, which cannot be read; "
             "make text or whole numbers of it"
         )
+    if isinstance(dtype, pandas.ArrowDtype):
+        return pandas.arrays.ArrowExtensionArray(readable_column(series.array.__arrow_array__()))
+    if getattr(dtype, "storage", None) == "pyarrow":
+        return pandas.array(readable_column(series.array.__arrow_array__()), dtype=dtype)
+    if dtype.kind in "mM":
+        return _in_microseconds(series)
     if not pandas.api.types.is_object_dtype(dtype) and not _is_python_text(dtype):
         return series.array
-    missing = series.isna().to_numpy()
     texts = [
-        None if absent else _text(value, is_person)
-        for value, absent in zip(series.to_numpy(dtype=object), missing, strict=True)
+        None if _is_missing(value) else _text(value, is_person)
+        for value in series.to_numpy(dtype=object)
     ]
     return pandas.Series(texts, dtype=object).array
+
+
+def _in_microseconds(series: Any) -> Any:
+    """Moments and durations as DuckDB counts them: what is further off than that is missing."""
+    pandas = _pandas()
+    values = series.array.asi8
+    units = MICROSECONDS.get(series.array.unit, 1)
+    outside = (values > LARGEST // units) | (values < -(LARGEST // units))
+    kept = pandas.Series(series.array).mask(outside)
+    return kept.dt.as_unit("us").array if units > 1 else kept.array
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether a value of a column of objects is none: of one that cannot say, it is one."""
+    try:
+        return _pandas().isna(value) is True
+    except Exception:  # an object's own code; a signalling NaN of decimals
+        return False
 
 
 def holds_objects(frame: Any, name: str) -> bool:

@@ -29,7 +29,7 @@ from topsecret.sources.domains.domain import Column, FileColumn
 from topsecret.sources.engines.duckdb import private_domain
 from topsecret.sources.engines.duckdb_relations import trusted
 from topsecret.sources.engines.spark_jobs import attempt, run
-from topsecret.sources.engines.spark_plans import check_plan, leaves
+from topsecret.sources.engines.spark_plans import check_plan, leaves, runs_code
 from topsecret.sources.engines.spark_text import plain, worded
 from topsecret.sources.session import Relation, Rows
 from topsecret.sources.source import Columns, CountQuery, Kind, LeadingCounts, Schema
@@ -60,6 +60,9 @@ CANONICAL = set(KINDS) - {"timestamp", "float", "double"}
 """Types where different values have different texts. Not times with the session's zone, which are
 written alike for two moments when the clock goes back, nor floats (0.0 and -0.0 are equal), nor
 lists, where ["a, b"] looks like ["a", "b"], nor variants."""
+
+ROW_BY_ROW = "code that made the frame's rows looked at one person's rows at a time"
+"""What the guarantee rests on for the rows of an RDD, whose code nobody has read."""
 
 TYPES = {str: "string", int: "bigint", bool: "boolean"}
 
@@ -117,7 +120,10 @@ class SparkSource:
     @property
     def assumes(self) -> tuple[str, ...]:
         """What the guarantee rests on beside the data. Public."""
-        return (trusted(self.name),) if self._trusted else ()
+        if self._trusted:
+            return (trusted(self.name),)
+        failure = SourceError(f"the plan of {self.name} cannot be read; check the session")
+        return (ROW_BY_ROW,) if attempt(lambda: runs_code(self._frame), failure) else ()
 
     def leading_counts(self, query: CountQuery) -> LeadingCounts:
         """Count distinct persons per item on the executors and return the leading rows."""

@@ -30,6 +30,15 @@ LEAVES = {
     "LogicalRelation",
     "Range",
 }
+FILES = "HadoopFsRelation"
+"""Spark's own tables and files. Other relations, such as JDBC's, may be queries and views."""
+STORED_RDDS = {
+    "LocalCheckpointRDD",
+    "MapPartitionsRDD",
+    "ParallelCollectionRDD",
+    "ReliableCheckpointRDD",
+}
+"""Rows that are there: of others, code makes them when they are read."""
 ROW_WISE = {
     "Filter",
     "Generate",
@@ -130,13 +139,15 @@ def check_plan(frame: DataFrame, person: str, name: str) -> None:
     own = next((str(one) for one in _each(plan.output()) if one.name() == person), "")
     expressions: list[tuple[Any, str]] = []
     for node in _nodes(plan):
-        operator = str(node.getClass().getSimpleName())
+        operator = _kind(node)
         if operator not in ROW_WISE | BY_PERSON:
             raise refused(start, operator, "makes a row depend on other rows")
         if node.subqueries().size():
             raise refused(start, f"a sub-query in {operator}", "makes a row depend on other rows")
         if operator in BY_PERSON:
             _check_person(node, operator, own, start)
+        if operator in LEAVES and not _is_stored(node, operator):
+            raise refused(start, f"what {operator} reads", "may be a query of its own")
         for expression in _each(node.expressions()):
             _check_expression(expression, operator, start)
             expressions.append((expression, operator))
@@ -149,14 +160,48 @@ def leaves(frame: DataFrame) -> frozenset[str]:
     found = {f"file {path}" for path in frame.inputFiles()}
     plan = _plan(frame)
     for node in () if plan is None else _nodes(plan):
-        operator = str(node.getClass().getSimpleName())
+        operator = _kind(node)
         if operator == "LogicalRDD":
             found.add(f"rdd {node.rdd().id()}")
+        elif operator == "LogicalRelation":
+            kind = _kind(node.relation())
+            found |= set() if kind == FILES else {kind}  # which tables it reads is not looked for
+        elif operator == "DataSourceV2Relation":
+            found.add(f"table {node.table().name()}")
         elif operator == "HiveTableRelation":
             found.add(f"table {node.tableMeta().identifier()}")
-        elif operator in LEAVES - {"LogicalRelation", "Range"}:
+        elif operator in LEAVES - {"Range"}:
             found.add(f"{operator} {node}")
     return frozenset(found)
+
+
+def _is_stored(node: Any, operator: str) -> bool:
+    """Whether a leaf's rows are kept somewhere, row by row."""
+    if operator == "LogicalRelation":
+        return _kind(node.relation()) == FILES
+    if operator == "DataSourceV2Relation":
+        return "JDBC" not in _kind(node.table())
+    return True
+
+
+def runs_code(frame: DataFrame) -> bool:
+    """Whether rows come of an RDD, which code makes when it is read: nobody looks into that.
+
+    Those of ``createDataFrame`` on a list do, too: Spark keeps the list as such an RDD.
+    """
+    plan = _plan(frame)
+    nodes = () if plan is None else _nodes(plan)
+    waiting = [node.rdd() for node in nodes if _kind(node) in {"ExternalRDD", "LogicalRDD"}]
+    while waiting:
+        one = waiting.pop()
+        if _kind(one) not in STORED_RDDS:
+            return True
+        waiting += [dependency.rdd() for dependency in _each(one.dependencies())]
+    return False
+
+
+def _kind(node: Any) -> str:
+    return str(node.getClass().getSimpleName())
 
 
 def _plan(frame: Any) -> Any:
@@ -203,11 +248,11 @@ def _check_expression(expression: Any, operator: str, start: Stored) -> None:
     waiting = [expression]
     while waiting:
         node = waiting.pop()
-        kind = str(node.getClass().getSimpleName())
+        kind = _kind(node)
         if kind in CODE:
             raise refused(start, kind, "is not known to keep to one row")
         if kind == "AggregateExpression":
-            function = str(node.aggregateFunction().getClass().getSimpleName())
+            function = _kind(node.aggregateFunction())
             if function not in AGGREGATES:
                 raise refused(start, function, "may depend on the order of rows")
             if function != "Count" or node.isDistinct():
@@ -221,7 +266,7 @@ def _check_total(expression: Any, operator: str, name: str) -> None:
     waiting = [expression]
     while waiting:
         node = waiting.pop()
-        kind = str(node.getClass().getSimpleName())
+        kind = _kind(node)
         if _constant(node):
             continue
         if kind == "Cast":
@@ -240,7 +285,7 @@ def _constant(node: Any) -> bool:
     waiting = [node]
     while waiting:
         part = waiting.pop()
-        if str(part.getClass().getSimpleName()) not in {"Cast", "Literal", "UnaryMinus"}:
+        if _kind(part) not in {"Cast", "Literal", "UnaryMinus"}:
             return False
         waiting += _each(part.children())
     try:
@@ -257,7 +302,7 @@ def _total_by_constant(node: Any, kind: str) -> bool:
     value = str(rest[0].eval(None))
     if kind == "Remainder":
         return _type(first) in DIGITS and value not in {"0", "None"}
-    return kind == "Substring" or "\\" not in value
+    return kind == "Substring" or ("\\" not in value and str(node.escapeChar()) == "\\")
 
 
 def _type(node: Any) -> str:
@@ -277,8 +322,8 @@ def _total_cast(node: Any) -> bool:
     if _widens(held, to):
         return True
     mode = str(node.evalMode().toString())
-    # Not every day has a time, nor every time one in another zone: without ANSI mode that fails.
-    return mode == "TRY" or (mode == "LEGACY" and not {held, to} <= DAYS)
+    # Not every day has a time, nor every time one in another zone: that fails in every mode.
+    return mode in {"TRY", "LEGACY"} and not {held, to} <= DAYS
 
 
 def _widens(held: str, to: str) -> bool:
@@ -320,6 +365,8 @@ def _check_text(frame: Any, start: Stored) -> None:
             raise refused(
                 start, operator[1] if operator else "its plan", "makes a row depend on other rows"
             )
+        if operator[1] == "Relation" and not re.search(r"\] [a-z]+$", line):
+            raise refused(start, "what Relation reads", "may be a query of its own")
         if operator[1] in WITH_EXPRESSIONS and not total_text(line[operator.end() :]):
             raise _may_fail(".".join(start.name), f"an expression in {operator[1]}")
 

@@ -12,7 +12,7 @@ from sqlalchemy.engine import Connection
 
 from topsecret.sources.engines.settings import POSTGRES_PATH
 from topsecret.sources.sql.identifier_case import folded
-from topsecret.sources.sql.relations import Catalogue, Name, Stored
+from topsecret.sources.sql.relations import COMPUTED, Catalogue, Name, Stored
 from topsecret.sources.sql.view_columns import EXACT, MOMENT, Sort
 
 _POSTGRES_ONE = """
@@ -64,8 +64,6 @@ DEFAULT_COLLATION = 100
 """The number of the database's own, which is deterministic."""
 
 SYSTEM = {"information_schema", "pg_catalog", "pg_toast"}
-COMPUTED = "a virtual generated column"
-"""It is computed when it is read: a row that was stored before it may make the reading fail."""
 
 
 class SqlCatalogue(Catalogue, Protocol):

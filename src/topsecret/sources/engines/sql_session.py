@@ -106,13 +106,7 @@ class SqlSession:
             parts = table_parts(domain.table)
             relation = self.table(parts, columns)
             self.table(self._parts, ())
-            private, public = self._asked(
-                lambda: [
-                    base_tables(self._stored[one], self._catalogue, self.dialect)
-                    for one in (self._parts, parts)
-                ]
-            )
-            if UNREAD in public or private & public:
+            if self._asked(lambda: self._may_be_events(self._stored[parts])):
                 raise InvalidParameter(private_domain(".".join(parts)))
             return relation
         from topsecret.sources.domains.file_items import items_of
@@ -167,6 +161,16 @@ class SqlSession:
                 "answer for its being public, or name another table"
             )
         return relation
+
+    def _may_be_events(self, domain: Stored) -> bool:
+        """Whether a domain reads the events, a table with their rows, or nobody knows what."""
+        public = self._tables_of(domain)
+        private = set(self._tables_of(self._stored[self._parts]))
+        if self.dialect == "postgres":
+            private |= {kin for one in private for kin in partitions(self._connection, one)}
+        return bool(private & public) or any(
+            one[-1:] == UNREAD or self._is_the_systems(one) for one in public
+        )
 
     def _tables_of(self, one: Stored) -> frozenset[tuple[str, ...]]:
         """A table, or a view and all tables that it reads, with their schemas."""
@@ -256,7 +260,7 @@ class SqlSession:
             with self._texts(), self._path(1), interruptible(self._interrupt):
                 result = self._connection.exec_driver_sql(sql)
                 return [tuple(row) for row in result.fetchall()] if result.returns_rows else []
-        except (exc.SQLAlchemyError, OSError, ValueError):
+        except (exc.SQLAlchemyError, OSError, ValueError, MemoryError):
             pass
         raise SourceError(
             f"{self._name} could not be counted; check that the connection lasts and that the "

@@ -66,6 +66,12 @@ def raw(connection: Connection) -> Any:
 def _postgres(connection: Connection) -> str:
     for name, value in POSTGRES.items():
         connection.exec_driver_sql(f"SET LOCAL {name} = '{value}'")
+    encoding = str(connection.exec_driver_sql("SHOW server_encoding").scalar())
+    if encoding != "UTF8":
+        return (
+            f"the database is in the encoding {encoding}, in which one row's text can fail a "
+            "question; move it to one in UTF8"
+        )
     literal = PROOF.replace("'", "''")
     if connection.exec_driver_sql(f"SELECT '{literal}'").scalar() != PROOF:
         return (

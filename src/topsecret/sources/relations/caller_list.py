@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import Any
 
 from sqlglot import exp
@@ -11,6 +10,9 @@ from topsecret.sources.relations.refusal import QueryRefused, quoted
 from topsecret.sources.relations.relation import RelationColumn, Tag
 from topsecret.sources.relations.scope import Scope, names_person, tag_of
 from topsecret.sources.sql.identifier_case import folded
+
+MOST_DIGITS = 18
+"""Of a whole number in a query's text that is read as one: Python would make one of 10⁹ digits."""
 
 AGGREGATES = (exp.AggFunc, exp.Filter)
 
@@ -59,10 +61,11 @@ class CallerList:
     def _key(self, key: Any) -> Any:
         plain = key.unnest()
         if isinstance(plain, exp.Literal) and not plain.is_string:
-            place = int(Decimal(plain.this))
+            written = str(plain.this)
+            place = int(written) if written.isdecimal() and len(written) <= MOST_DIGITS else 0
             if not 1 <= place <= len(self.shown):
                 raise QueryRefused(
-                    "group", f"GROUP BY {place} names no column of the list; write its name"
+                    "group", f"GROUP BY {quoted(plain)} names no column of the list; write its name"
                 )
             return self.shown[place - 1][1]
         if isinstance(plain, exp.Column) and not plain.table:

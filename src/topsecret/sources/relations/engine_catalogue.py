@@ -18,11 +18,12 @@ from sqlglot.errors import SqlglotError
 
 from topsecret.errors import DataIndependentFailure
 from topsecret.sources.engines.duckdb import kinds
-from topsecret.sources.engines.sql_catalogues import COMPUTED, SqliteCatalogue
+from topsecret.sources.engines.sql_catalogues import SqliteCatalogue
 from topsecret.sources.engines.sql_types import columns_of
 from topsecret.sources.relations.catalogue import TableEntry
 from topsecret.sources.relations.refusal import QueryRefused
 from topsecret.sources.sql.identifier_case import folded
+from topsecret.sources.sql.relations import COMPUTED
 
 Ask = Callable[[str, list[Any]], list[tuple[Any, ...]]]
 """Runs a statement with its values."""
@@ -30,6 +31,10 @@ Ask = Callable[[str, list[Any]], list[tuple[Any, ...]]]
 COLUMNS = (
     "SELECT schema_name, table_name, column_name, data_type FROM duckdb_columns() "
     "WHERE database_name = ? AND NOT internal ORDER BY column_index ASC NULLS LAST"
+)
+GENERATED = (
+    "SELECT schema_name, table_name FROM duckdb_tables() "
+    "WHERE database_name = ? AND contains(lower(sql), 'generated always')"
 )
 VIEWS = "SELECT schema_name, view_name, sql FROM duckdb_views() WHERE database_name = ?"
 UNIQUE = (
@@ -87,12 +92,14 @@ class DuckCatalogue:
         for schema, table, columns in self.ask(UNIQUE, [self.database]):
             if len(columns) == 1:
                 unique.setdefault((schema, table), set()).add(columns[0])
+        computed = {(schema, name) for schema, name in self.ask(GENERATED, [self.database])}
         self.entries = {
             key: TableEntry(
                 (self.database, *key),
                 kinds(held),
                 frozenset(unique.get(key, ())),
                 definition(views[key], "duckdb") if key in views else None,
+                refused=f"has {COMPUTED}" if key in computed else None,
             )
             for key, held in types.items()
         }

@@ -16,7 +16,7 @@ from topsecret.sources.relations.refusal import QueryRefused, quoted
 from topsecret.sources.relations.relation import PERSON
 from topsecret.sources.relations.scope import Expressions, Scope, tag_of
 from topsecret.sources.sql.identifier_case import folded
-from topsecret.sources.sql.operand_types import Typed
+from topsecret.sources.sql.operand_types import Typed, is_whole_number
 
 Kind = Literal["persons", "rows", "sum"]
 BOUNDS: dict[Kind, str] = {"rows": "max_rows_per_item", "sum": "max_sum_per_item"}
@@ -125,7 +125,7 @@ def amount_of(node: Any, expressions: Expressions, dialect: str) -> Typed:
         return expressions.typed(plain)
     typed = [expressions.typed(part.unnest()) for part in (plain.this, plain.expression)]
     sorts = {"integer" if one.sort == "number" else one.sort for one in typed}
-    fractions = any(one.sort == "number" and one.value % 1 for one in typed)
+    fractions = any(one.sort == "number" and not is_whole_number(one.value) for one in typed)
     if not sorts <= {"integer", "decimal", "float"} or fractions:
         return Typed(plain, "other")
     if dialect == "postgres" and "float" in sorts:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from topsecret.errors import InvalidParameter
+from topsecret.sources.file_form import File
 from topsecret.sources.open_source import SourceLike, open_source
 from topsecret.sources.relations.catalogue import Catalogue, FixedCatalogue, SomeColumns, TableEntry
 from topsecret.sources.relations.privacy_file import PrivacyFile
@@ -53,7 +54,11 @@ def open_query(
     database: Any = opened_database(source, one)
     columns = _frame_columns(database)
     holder = person if file is None else file.person
-    opened = catalogue_of(database) if not columns else _one_frame(database, columns, holder or "")
+    rules = () if file is None else file.tables.values()
+    persons = [person or "", *(rule.person or "" for rule in rules)]
+    opened = (
+        _one_frame(database, columns, holder or "") if columns else catalogue_of(database, persons)
+    )
     with opened as catalogue:
         if file is None or isinstance(catalogue, _AnyName):
             # One table under two names would be its own public table.
@@ -75,7 +80,7 @@ def opened_database(source: SourceLike, one: str | None = None) -> Any:
     if one is not None:
         return open_source(source, one)
     package = type(source).__module__.split(".")[0]
-    if package in FRAMES:
+    if package in FRAMES or isinstance(source, File):
         return open_source(source)
     path = Path(source) if isinstance(source, str | os.PathLike) else None
     single = path is not None and "://" not in str(source)
@@ -87,14 +92,14 @@ def opened_database(source: SourceLike, one: str | None = None) -> Any:
 
 
 @contextmanager
-def catalogue_of(database: Any) -> Iterator[Catalogue]:
-    """What the database says about itself."""
+def catalogue_of(database: Any, persons: Iterable[str] = ()) -> Iterator[Catalogue]:
+    """What the database says about itself. Of a file, one of ``persons`` is the person's column."""
     from topsecret.sources.engines.duckdb import DuckSession, FileSource
     from topsecret.sources.engines.duckdb_tables import DatabaseFile, OpenConnection
     from topsecret.sources.relations.engine_catalogue import DuckCatalogue, SqlCatalogue
 
     if isinstance(database, FileSource):
-        yield _one_table(database)
+        yield _one_table(database, persons)
         return
     with database.session(_ANY) as session:
         if isinstance(database, DatabaseFile):
@@ -143,9 +148,9 @@ def _spark_table(text: str, dialect: str | None) -> str:
     return _only_table(text, dialect or "spark")
 
 
-def _one_table(database: Any) -> Catalogue:
+def _one_table(database: Any, persons: Iterable[str]) -> Catalogue:
     """A file as the only table, of whatever name the query gives it."""
-    with database.session(_query_of(database)) as session:
+    with database.session(_query_of(database, persons)) as session:
         relation, schema = session.events(_columns(database))
     return _AnyName(session.dialect, TableEntry(("data",), schema, relation=relation))
 
@@ -171,12 +176,22 @@ def _columns(database: Any) -> tuple[str, ...]:
     return tuple(database.columns())
 
 
-def _query_of(database: Any) -> CountQuery:
+def _query_of(database: Any, persons: Iterable[str]) -> CountQuery:
     names = _columns(database)
+    if not names:
+        raise InvalidParameter(
+            "each line of JSON lines names its own fields: say which ones a query may read, by "
+            "File(path, header=['user', 'place']) or --header user,place"
+        )
     if len(names) < 2:
         raise InvalidParameter("a query needs a person's column and another; there is one column")
-    # Which column is the person's is not known here: none is read as one.
-    return CountQuery(item=tuple(names), person="(nobody)", rows=1)
+    # JSON lines tell a person 1 from a person "1". Without a person's column none is read as one.
+    wanted = {folded(one) for one in persons}
+    holder, *more = [name for name in names if folded(name) in wanted] or ["(nobody)"]
+    if more:
+        raise InvalidParameter("a file is one table: its privacy file needs one person column")
+    items = tuple(name for name in names if name != holder)
+    return CountQuery(item=items, person=holder, rows=1)
 
 
 def _only_table(text: str, dialect: str) -> str:

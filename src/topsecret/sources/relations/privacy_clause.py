@@ -58,7 +58,7 @@ def _options(tokens: list[Any], place: int) -> tuple[int, dict[str, str]]:
         "options", f"WITH {NAME} needs OPTIONS(name = value, …) of {', '.join(sorted(OPTIONS))}"
     )
     texts = [token.text for token in tokens]
-    if texts[place].upper() != "OPTIONS" or tokens[place + 1].token_type != TokenType.L_PAREN:
+    if [one.upper() for one in texts[place : place + 2]] != ["OPTIONS", "("]:
         raise wrong
     place += 2
     options: dict[str, str] = {}

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from sqlglot import exp
 
 from topsecret.sources.measures import Bound
-from topsecret.sources.relations.caller_list import CallerList
+from topsecret.sources.relations.caller_list import MOST_DIGITS, CallerList
 from topsecret.sources.relations.catalogue import Catalogue
 from topsecret.sources.relations.layers import Layers, Ordering, at_least, ordering
 from topsecret.sources.relations.measure import (
@@ -213,10 +213,9 @@ class _Reading:
         ]
         wanted = {listed.canonical(key) for key in keys}
         given = {listed.canonical(one) for _, one in shown}
-        if wanted != given:
-            raise QueryRefused(
-                "group", "the items of the list must be exactly the columns of GROUP BY"
-            )
+        if wanted != given or len(shown) > len(wanted):
+            why = "the items of the list must be exactly the columns of GROUP BY, each once"
+            raise QueryRefused("group", why)
         for _, one in shown:
             if names_person(one, listed.scope):
                 raise QueryRefused(
@@ -357,12 +356,9 @@ class _Reading:
         return place, listed_values
 
     def _file_values(self, found: Any) -> tuple[Any, ...]:
-        rule = self._rule_of(found)
+        rule = self.file.tables.get(found.source.table)
         held = {} if rule is None else {folded(name): held for name, held in rule.values.items()}
         return tuple(held.get(folded(found.column.name), ()))
-
-    def _rule_of(self, found: Any) -> Any:
-        return self.file.tables.get(found.source.table)
 
     def _with_options(
         self, asked: RankedQuery, options: dict[str, str], scope: Scope
@@ -373,7 +369,7 @@ class _Reading:
                 "unit", f"privacy_unit_column = {unit} is not the person of the privacy file"
             )
         cap = options.get("max_groups_contributed")
-        if cap is not None and (not cap.isdigit() or int(cap) < 1):
+        if cap is not None and (not _is_whole(cap) or int(cap) < 1):
             raise QueryRefused("options", "max_groups_contributed must be a whole number above 0")
         return replace(
             asked,
@@ -383,10 +379,14 @@ class _Reading:
         )
 
 
+def _is_whole(text: str) -> bool:
+    return text.isdecimal() and len(text) <= MOST_DIGITS
+
+
 def _value(node: Any) -> Any:
     node = node.unnest()
     if isinstance(node, exp.Literal):
-        return node.this if node.is_string else int(node.this) if node.this.isdigit() else None
+        return node.this if node.is_string else int(node.this) if _is_whole(node.this) else None
     return bool(node.this) if isinstance(node, exp.Boolean) else None
 
 

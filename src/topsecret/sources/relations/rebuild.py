@@ -258,9 +258,9 @@ class Rebuilder:
         distinct = bool(node.args.get("distinct"))
         for a, b in zip(left.columns, right.columns, strict=True):
             if a.sort != b.sort:
-                raise QueryRefused(
-                    "setop", f"the sides of {word} hold two kinds in {a.name!r}; cast one"
-                )
+                raise QueryRefused("setop", f"{word} has values of two kinds in {a.name!r}; cast")
+            if a.sort == "timestamp" and self.dialect == "spark":  # perhaps of two types
+                raise QueryRefused("setop", f"{word} of times may fail on Spark; cast to TEXT")
             if distinct and a.sort not in KEYS:
                 raise QueryRefused("setop", f"{word} cannot compare {a.name!r}; cast it to TEXT")
         if not isinstance(node, exp.Union):

@@ -26,7 +26,7 @@ from topsecret.sources.relations.relation import (
 )
 from topsecret.sources.relations.scope import Expressions, Scope, names_person, tag_of
 from topsecret.sources.sql.dialects import as_text
-from topsecret.sources.sql.operand_types import Typed, double, is_whole_number
+from topsecret.sources.sql.operand_types import Typed, double, is_whole_number, whole
 from topsecret.sources.sql.statements import named
 
 
@@ -299,8 +299,9 @@ class SelectList:
         if typed.sort == "null":
             raise QueryRefused("expression", f"{quoted(node)} never has a value; leave it out")
         if typed.sort == "number":
-            whole = is_whole_number(typed.value)
-            return Typed(typed.node, "integer") if whole else Typed(double(typed), "float")
+            if not is_whole_number(typed.value):
+                return Typed(double(typed), "float")
+            return Typed(whole(typed.value), "integer")  # 12.0 would be another text than 12
         if typed.sort == "text" and typed.value is not None:
             return Typed(as_text(typed.node, self._dialect), "text")
         return typed

@@ -38,7 +38,8 @@ def row_amount(
     number = value
     positive: Any = _above(value)
     if kind == "integer" and dialect != "sqlite":
-        number = try_cast(value, "BIGINT") if tries(dialect) else _cast(value, "BIGINT")
+        # PostgreSQL, which cannot try, compares as it is: a sum or a literal may be beyond 64 bits.
+        number = try_cast(value, "BIGINT") if tries(dialect) else value
     elif kind == "float":
         number = _cast(value, "DOUBLE")
     elif dialect == "sqlite":

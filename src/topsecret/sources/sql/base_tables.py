@@ -27,7 +27,7 @@ def base_tables(start: Stored, catalogue: Catalogue, dialect: str) -> frozenset[
     while waiting:
         one = waiting.pop()
         if one.definition is None:
-            found.add(one.name)
+            found.update({one.name, UNREAD} if one.refused else {one.name})
             continue
         tree: Any = parsed_view(one, dialect) or exp.Anonymous()
         if one.refused or tree.find(exp.Anonymous, exp.Unnest, exp.Lateral):

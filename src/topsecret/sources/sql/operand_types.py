@@ -38,6 +38,25 @@ DECIMALS = {"postgres", "sqlite", "mysql"}
 LARGEST_DIGITS = 38
 """Digits of a whole number that every engine can compare exactly."""
 
+CASTS: dict[Any, tuple[str, str]] = {
+    exp.DataType.Type.DATE: ("date", "DATE"),
+    exp.DataType.Type.TIMESTAMP: ("timestamp", "TIMESTAMP"),
+    exp.DataType.Type.VARCHAR: ("text", "TEXT"),
+    exp.DataType.Type.TEXT: ("text", "TEXT"),
+    exp.DataType.Type.INT: ("integer", "INT"),
+    exp.DataType.Type.BIGINT: ("integer", "BIGINT"),
+    exp.DataType.Type.DOUBLE: ("float", "DOUBLE"),
+    exp.DataType.Type.BOOLEAN: ("boolean", "BOOLEAN"),
+}
+# From which kinds a cast that tries may start; other casts do not exist.
+TRIED: dict[str, set[Sort]] = {
+    "date": {"text", "date", "timestamp"},
+    "timestamp": {"text", "date", "timestamp"},
+    "integer": {"text", "integer", "float", "boolean", "number"},
+    "float": {"text", "integer", "float", "number"},
+    "boolean": {"text", "integer", "boolean"},
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Typed:
@@ -163,8 +182,19 @@ def _in_zone(part: Typed, beside: Sequence[Typed], dialect: str) -> exp.Expressi
     if dialect != "spark" or part.value is not None or part.sort == "null" or days:
         return part.node
     if unzoned:
-        return try_cast(part.node, "TIMESTAMPNTZ") if part.sort == "date" else part.node
-    return try_cast(part.node, "TIMESTAMP")
+        return spark_time(part.node, "TIMESTAMPNTZ") if part.sort == "date" else part.node
+    return spark_time(part.node, "TIMESTAMP")
+
+
+def spark_time(day: exp.Expression, type_name: str) -> exp.Expression:
+    """A day or time as a time of Spark's; even a cast that tries fails beyond 64 bits."""
+    return exp.Case(ifs=[exp.If(this=spark_years(day), true=try_cast(day, type_name))])
+
+
+def spark_years(day: exp.Expression) -> exp.Expression:
+    """Whether it is of the years 1 to 9999, without a comparison, which would cast it."""
+    year = exp.Anonymous(this="YEAR", expressions=[day.copy()])
+    return exp.Between(this=year, low=exp.Literal.number(1), high=exp.Literal.number(9999))
 
 
 def dated_literal(part: Typed, sort: str) -> Typed | None:

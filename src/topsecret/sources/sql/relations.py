@@ -70,6 +70,11 @@ TABLE = {"this", "db", "catalog", "alias", "only"}
 """The parts of a query that are looked at; it may have no others."""
 
 
+COMPUTED = "a generated column"
+"""One that is computed when it is read, which a row may make fail: one that was there before the
+column (SQLite), that was changed (DuckDB), or any (PostgreSQL 18)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Stored:
     """What a database's catalogue says of a name."""
@@ -302,7 +307,8 @@ class _Rows:
     def check(self, node: Any, *, condition: bool = False) -> Sort:
         """What an expression holds; refused if it may fail on a row."""
         for column in node.find_all(exp.Column):
-            if column.table and folded(column.table) != self._alias:  # a part of a value
+            of_another = column.table and folded(column.table) != self._alias
+            if of_another or column.args.get("db"):  # a part of a value
                 raise refused(self._scope.start, _clause(column), "is no column of its table")
         try:
             if not condition:

@@ -21,13 +21,17 @@ from topsecret.sources.source import Schema
 from topsecret.sources.sql.dialects import as_text, in_case, tries, try_cast
 from topsecret.sources.sql.expressions import COMPARISONS, DATE_PARTS, TIME_PARTS, TRUNCATED, shown
 from topsecret.sources.sql.operand_types import (
+    CASTS,
     NAMES,
+    TRIED,
     Sort,
     Typed,
     column_of,
     constant,
     dated_literal,
     literal,
+    spark_time,
+    spark_years,
     unified,
 )
 
@@ -38,30 +42,11 @@ YEARS: dict[Sort, tuple[str, str]] = {
     "date": ("0001-01-01", "9999-12-31"),
     "timestamp": ("0001-01-01 00:00:00", "9999-12-31 23:59:59"),
 }
-CASTS: dict[Any, tuple[str, str]] = {
-    exp.DataType.Type.DATE: ("date", "DATE"),
-    exp.DataType.Type.TIMESTAMP: ("timestamp", "TIMESTAMP"),
-    exp.DataType.Type.VARCHAR: ("text", "TEXT"),
-    exp.DataType.Type.TEXT: ("text", "TEXT"),
-    exp.DataType.Type.INT: ("integer", "INT"),
-    exp.DataType.Type.BIGINT: ("integer", "BIGINT"),
-    exp.DataType.Type.DOUBLE: ("float", "DOUBLE"),
-    exp.DataType.Type.BOOLEAN: ("boolean", "BOOLEAN"),
-}
-# From which kinds a cast that tries may start; other casts do not exist.
-TRIED: dict[str, set[Sort]] = {
-    "date": {"text", "date", "timestamp"},
-    "timestamp": {"text", "date", "timestamp"},
-    "integer": {"text", "integer", "float", "boolean", "number"},
-    "float": {"text", "integer", "float", "number"},
-    "boolean": {"text", "integer", "boolean"},
-}
 LONGEST_REPEATED = 500
 """Nodes of a date whose part is taken: it is written twice."""
-
 LONGEST_JOINED = 10_000
 """Characters of each text that is joined with others."""
-
+MOST_JOINED = 100
 FARTHEST = 1_000_000
 """Places of a text."""
 
@@ -199,6 +184,8 @@ class Total:
         """Texts one after the other, each cut: no row makes a text that is too long."""
         _only(node, "this", "expression", "expressions", "safe", "coalesce")
         joined: list[Any] = []
+        if len(node.expressions) > MOST_JOINED:
+            raise _refused(node, f"joins more than {MOST_JOINED} texts")
         for part in node.expressions or [node.this, node.expression]:
             length = exp.Literal.number(LONGEST_JOINED)
             text = exp.Substring(
@@ -260,7 +247,8 @@ class Total:
         if part.sort == "null" or (part.sort, sort) in self._casts():
             return Typed(exp.cast(part.node, type_name), sort)
         if tries(self._dialect) and part.sort in TRIED[sort]:
-            return Typed(try_cast(part.node, type_name), sort)
+            timed = self._dialect == "spark" and sort == "timestamp" and part.sort in YEARS
+            return Typed((spark_time if timed else try_cast)(part.node, type_name), sort)
         if not tries(self._dialect):
             raise _refused(
                 node,
@@ -285,7 +273,10 @@ class Total:
         if name not in {*TIME_PARTS, *DATE_PARTS.values()}:
             raise _refused(node, "is not a part that every date has")
         if isinstance(node, exp.Extract) or self._dialect in {"duckdb", "postgres"}:
-            return Typed(exp.Extract(this=exp.var(name), expression=value.node), "integer")
+            part: Any = exp.Extract(this=exp.var(name), expression=value.node)
+            if name == "SECOND" and self._dialect != "duckdb":  # decimals: 12.000000 is not 12
+                part = exp.cast(exp.Floor(this=part), exp.DataType.Type.BIGINT)
+            return Typed(part, "integer")
         return Typed(type(node)(this=value.node), "integer")
 
     def _truncated(self, node: Any) -> Typed:
@@ -313,7 +304,9 @@ class Total:
             raise _refused(node, "is too long; shorten it")
         type_name = "DATE" if value.sort == "date" else "TIMESTAMP"
         low, high = (constant(end, type_name) for end in YEARS[value.sort])
-        inside = exp.Between(this=value.node.copy(), low=low, high=high)
+        inside: Any = exp.Between(this=value.node.copy(), low=low, high=high)
+        if self._dialect == "spark":
+            inside = spark_years(value.node)
         kept = exp.Case(ifs=[exp.If(this=inside, true=value.node)])
         return Typed(kept, value.sort)
 

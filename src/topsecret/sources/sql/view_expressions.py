@@ -19,7 +19,8 @@ from sqlglot import exp
 from topsecret.errors import InvalidParameter
 from topsecret.sources.sql.expressions import COMPARISONS, shown
 from topsecret.sources.sql.identifier_case import folded
-from topsecret.sources.sql.safe_expressions import CASTS, FARTHEST, LONGEST_JOINED, TRIED
+from topsecret.sources.sql.operand_types import CASTS, TRIED
+from topsecret.sources.sql.safe_expressions import FARTHEST, LONGEST_JOINED
 from topsecret.sources.sql.view_columns import EXACT, KINDS, MOMENT, Sort, counts_rows, is_identical
 
 LARGEST_INTEGER = 2**63 - 1
