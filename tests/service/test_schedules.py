@@ -83,8 +83,13 @@ def test_runs_are_paid_in_advance_and_asked_at_their_times(
     assert (refused.status_code, refused.json()["error"]) == (409, "budget_exceeded")
     assert refused.json()["message"].endswith("It fits 5 times.")
     assert (spent(quiet), quiet.parts.schedules.of_user("bob")) == ((0, 0), [])
-    made = quiet.call("bob", "POST", path, {"times": 3, "start": tomorrow})
+    body = {"times": 3, "start": tomorrow, "request_id": "mine"}
+    made = quiet.call("bob", "POST", path, body)
     assert (made.status_code, states(made.json())) == (201, ["waiting"] * 3)
+    # Sent again, as after a reply that was lost, it is the same schedule.
+    again = quiet.call("bob", "POST", path, body)
+    assert (again.status_code, again.json()) == (200, made.json())
+    assert quiet.call("bob", "POST", path, body | {"times": 2}).json()["error"] == "request_id_used"
     assert spent(quiet) == (6, 3)
     quiet.parts.schedules.tend(quiet.parts.desk.worker)
     assert states(quiet.call("bob", "GET", "/api/v1/schedules").json()[0]) == ["waiting"] * 3
@@ -215,7 +220,7 @@ def test_killed_anywhere_nothing_is_spent_twice(
             epsilon = 0.01 + number / 10**4 + (0.005 if after else 0)
             asked, now = Asked("place", 1, epsilon), datetime.now(UTC)
             times = run_times(now, "day", 1, now)
-            one = found.begin("bob", "x", "events", asked, cost=cost, times=times, every="day")
+            one, _ = found.begin("bob", "x", "events", asked, cost=cost, times=times, every="day")
             made.append((one, epsilon))
             with killed(number, after) as seen, suppress(KeyboardInterrupt):
                 found.tend("me")  # asks, and answers at once
@@ -254,7 +259,7 @@ def test_killed_anywhere_nothing_is_spent_twice(
 def test_the_page_found_and_says_what_is_wrong(
     quiet: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    form = {"every": "week", "times": "2", "start": ""}
+    form = {"every": "week", "times": "2", "start": "", "request_id": "one"}
     to = "/saved/weekly/schedule"
     with browser(quiet, "bob") as client:
         for change, words in (
@@ -268,11 +273,13 @@ def test_the_page_found_and_says_what_is_wrong(
             wrong = post(client, to, to, **(form | change))
             assert (wrong.status_code in (400, 409), words in wrong.text) == (True, True), words
         assert "it fits 5 times into what is left" in client.get(to).text
-        assert post(client, to, to, **form).status_code == 303
+        for _ in range(2):  # a double click
+            assert post(client, to, to, **form).status_code == 303
+        assert "used for another" in post(client, to, to, **(form | {"times": "1"})).text
         assert "it fits 3 times into what is left" in client.get(to).text
         assert "2 of 2 to come" in client.get("/saved").text
         monkeypatch.setattr(schedules, "MOST_WAITING", 1)
-        assert "end one first" in post(client, to, to, **form).text
+        assert "end one first" in post(client, to, to, **(form | {"request_id": "two"})).text
         assert spent(quiet) == (4, 2)
         (one,) = quiet.parts.schedules.of_user("bob")
         assert post(client, "/saved", f"/saved/schedules/{one.id}/end").status_code == 303

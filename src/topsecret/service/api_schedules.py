@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field
 
 from topsecret.service import shapes
@@ -25,7 +27,7 @@ schedules_api = APIRouter(prefix=API, responses=RESPONSES, tags=["saved question
 Times = Annotated[int, Field(strict=True, ge=1, le=MOST_RUNS)]
 
 
-class NewScheduleShape(shapes.Strict):
+class NewScheduleShape(shapes.AgainShape):
     """When a saved question is asked, and how often."""
 
     every: Every = "week"
@@ -57,14 +59,21 @@ class ScheduleShape(BaseModel):
     runs: list[RunShape]
 
 
-@schedules_api.post("/saved/{name}/schedule", response_model=ScheduleShape, status_code=201)
+@schedules_api.post(
+    "/saved/{name}/schedule",
+    response_model=ScheduleShape,
+    status_code=201,
+    responses={200: {"model": ScheduleShape, "description": "Scheduled before"}},
+)
 async def begin_schedule(
     request: Request, person: Saver, name: shapes.SavedName, given: NewScheduleShape
-) -> dict[str, Any]:
-    """Ask a saved question at set times, and pay for all of them now."""
+) -> Response:
+    """Ask a saved question at set times, and pay for all of them now, once per request id."""
     one = await kept(request, person, name)
-    begun = await scheduled(request, person, one, given.every, given.times, given.start)
-    return begun.to_dict()
+    when = When(given.every, given.times, given.start, given.request_id)
+    begun, new = await scheduled(request, person, one, when)
+    text = json.dumps(begun.to_dict())
+    return Response(text, 201 if new else 200, media_type="application/json")
 
 
 @schedules_api.get("/schedules", response_model=list[ScheduleShape])
@@ -90,27 +99,36 @@ async def end_schedule(
     return {"done": True}
 
 
+@dataclass(frozen=True, slots=True)
+class When:
+    """When a question is asked, as somebody wants it."""
+
+    every: str
+    times: int
+    start: datetime | None
+    request: str | None
+
+
 async def scheduled(
-    request: Request, person: User, one: Saved, every: str, times: int, start: datetime | None
-) -> Schedule:
-    """A new schedule of a saved question, paid for."""
+    request: Request, person: User, one: Saved, when: When
+) -> tuple[Schedule, bool]:
+    """The schedule of a saved question, paid for, and whether it is new."""
     limited(request, "question", person.name)
     service, now = parts(request), datetime.now(UTC)
-    return await blocking(
-        partial(
-            _begun, service, person.name, one, every, run_times(start or now, every, times, now)
-        ),
-        service.planning,
-    )
+    times = run_times(when.start or now, when.every, when.times, now)
+    begin = partial(_begun, service, person.name, one, when, times)
+    return await blocking(begin, service.planning)
 
 
-def _begun(service: Parts, user: str, one: Saved, every: str, times: list[datetime]) -> Schedule:
+def _begun(
+    service: Parts, user: str, one: Saved, when: When, times: list[datetime]
+) -> tuple[Schedule, bool]:
     dataset = checked(service, user, one.dataset, one.asked)
     budget = service.datasets.account(one.dataset).budget
     wanted = (one.asked.k, one.asked.epsilon, one.asked.counts, one.asked.at_least)
     cost = worst_case(dataset, budget, *wanted, one.asked.ranked_by)
-    named = (user, one.name, one.dataset, one.asked)
-    return service.schedules.begin(*named, cost=cost, times=times, every=every)
+    begin = partial(service.schedules.begin, user, one.name, one.dataset, one.asked)
+    return begin(cost=cost, times=times, every=when.every, request=when.request)
 
 
 async def ended(request: Request, person: User, schedule: str) -> Schedule:

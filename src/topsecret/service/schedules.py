@@ -20,6 +20,7 @@ was, and whichever process looks next goes on.
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -30,7 +31,7 @@ from typing import Literal, get_args
 
 from sqlalchemy import Connection, RowMapping, delete, func, select, update
 
-from topsecret.errors import BudgetExceeded, InvalidParameter
+from topsecret.errors import BudgetExceeded, InvalidParameter, Taken
 from topsecret.ledger import Ledger
 from topsecret.ledger.amounts import Amounts
 from topsecret.ledger.holds import Holds
@@ -130,13 +131,21 @@ class Schedules:
         cost: Amounts,
         times: Sequence[datetime],
         every: str,
-    ) -> Schedule:
-        """Pay for all runs at once and note when they are, in one transaction, or refuse."""
-        identity = secrets.token_hex(8)
+        request: str | None = None,
+    ) -> tuple[Schedule, bool]:
+        """Pay for all runs at once and note when they are, in one transaction, or refuse.
+
+        The same request again finds the same schedule; whether it is new.
+        """
+        request = request or secrets.token_hex(12)
+        identity = hashlib.sha256(f"{user}\n{request}".encode()).hexdigest()[:24]
         values = {"id": identity, "user": user, "name": name, "dataset": dataset}
         values |= {"question": asked.to_text(), "every": every}
 
         def note(connection: Connection, held: Sequence[str]) -> None:
+            known = select(SCHEDULES.c.id).where(SCHEDULES.c.id == identity)
+            if connection.execute(known).first() is not None:
+                raise Taken("it is there already")
             mine = select(SCHEDULES.c.id).where(SCHEDULES.c.user == user)
             waiting = select(func.count(RUNS.c.schedule.distinct())).where(
                 RUNS.c.state == WAITING, RUNS.c.schedule.in_(mine)
@@ -148,14 +157,23 @@ class Schedules:
                 run = {"number": number, "at": at.timestamp(), "held": one, "state": WAITING}
                 connection.execute(RUNS.insert().values(schedule=identity, **run))
 
-        failed = None
+        failed, new = None, True
         try:
             self._holds.hold(dataset, user, cost, len(times), note)
+        except Taken:
+            new = False
         except BudgetExceeded as error:
             failed = error
-        if failed is not None:
+        found = self._found(SCHEDULES.c.id == identity)
+        if failed is not None and not found:  # a schedule that is there may have taken the rest
             raise _too_much(failed, cost, len(times))
-        return self.get(identity)
+        terms = (dataset, asked, every, len(times))
+        if (
+            not found
+            or (found[0].dataset, found[0].asked, found[0].every, len(found[0].runs)) != terms
+        ):
+            raise Problem(409, "request_id_used", "This request id was used for another schedule.")
+        return found[0], new and failed is None
 
     def get(self, identity: str) -> Schedule:
         """One of them."""

@@ -15,7 +15,7 @@ from topsecret.errors import InvalidParameter
 from topsecret.service import shapes
 from topsecret.service.api import asked, previewed
 from topsecret.service.api_saved import kept, of_answer
-from topsecret.service.api_schedules import ended, scheduled
+from topsecret.service.api_schedules import When, ended, scheduled
 from topsecret.service.auth.dependencies import changer, user
 from topsecret.service.auth.people import User
 from topsecret.service.preview import part_of_allowance
@@ -72,7 +72,8 @@ async def ask(
 async def schedule_form(request: Request, person: Person, name: shapes.SavedName) -> Response:
     """What it would take to ask it at set times."""
     start = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M")
-    return await _form(request, person, name, {"every": "week", "times": "12", "start": start})
+    filled = {"every": "week", "times": "12", "start": start, "request_id": secrets.token_hex(12)}
+    return await _form(request, person, name, filled)
 
 
 async def _form(
@@ -96,10 +97,11 @@ async def schedule(
     name: shapes.SavedName,
     every: Annotated[str, Form(max_length=10)],
     times: Annotated[str, Form(max_length=10)],
+    request_id: Annotated[str, Form(pattern=shapes.REQUEST_ID)],
     start: Annotated[str, Form(max_length=40)] = "",
 ) -> Response:
-    """Ask it at set times, paid for now."""
-    filled = {"every": every, "times": times, "start": start}
+    """Ask it at set times, paid for now; a double click schedules once."""
+    filled = {"every": every, "times": times, "start": start, "request_id": request_id}
     one = await kept(request, person, name)
     try:
         begin = datetime.fromisoformat(start) if start.strip() else None
@@ -108,7 +110,7 @@ async def schedule(
         words = "Write a number of times and a day with its time."
         return await _form(request, person, name, filled, 400, words)
     try:
-        await scheduled(request, person, one, every, number, begin)
+        await scheduled(request, person, one, When(every, number, begin, request_id))
     except InvalidParameter as error:
         words = f"{str(error)[:1].upper()}{str(error)[1:]}."
         return await _form(request, person, name, filled, 400, words)
