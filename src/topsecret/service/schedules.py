@@ -46,6 +46,8 @@ MOST_RUNS = 100
 MOST_WAITING = 20
 """How many schedules with runs to come one account may have."""
 LATEST_START = timedelta(days=366)
+AS_GOOD_AS_NOW = timedelta(hours=1)
+"""So long a form may stay open."""
 LAST_DAY = 28
 """Of a month, so that every month has it."""
 
@@ -331,7 +333,7 @@ def run_times(start: datetime, every: str, times: int, now: datetime) -> list[da
     if not 1 <= times <= MOST_RUNS:
         raise InvalidParameter(f"a question is scheduled 1 to {MOST_RUNS} times")
     start = start.replace(tzinfo=UTC) if start.tzinfo is None else start
-    if not now - timedelta(minutes=5) <= start <= now + LATEST_START:
+    if not now - AS_GOOD_AS_NOW <= start <= now + LATEST_START:
         raise InvalidParameter("the first time is now or within a year from now, in UTC")
     start = start.astimezone(UTC)
     if every != "month":
