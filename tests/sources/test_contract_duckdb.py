@@ -107,13 +107,21 @@ class TestPolars(Files):
         return FrameSource(pytest.importorskip("polars").DataFrame(columns(rows)))
 
 
+@pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning")  # ibis's own call
 class TestIbis(Files):
     def source(self, rows: Sequence[Row]) -> Source:
         ibis = pytest.importorskip("ibis")
         schema = ibis.schema({"user": "string", "place": "string"})
-        return OpenConnection.of_ibis(ibis.memtable(columns(rows), schema=schema))
+        return OpenConnection.of_ibis(self.table(ibis, schema, rows))
 
     def numbers(self, rows: Sequence[tuple[int, int]]) -> Source:
         ibis = pytest.importorskip("ibis")
         schema = ibis.schema({"user": "int64", "place": "int64"})
-        return OpenConnection.of_ibis(ibis.memtable(columns(rows), schema=schema))
+        return OpenConnection.of_ibis(self.table(ibis, schema, rows))
+
+    def table(self, ibis: Any, schema: Any, rows: Sequence[Any]) -> Any:
+        connection = ibis.duckdb.connect()
+        made = connection.create_table("events", schema=schema)
+        if rows:
+            connection.con.executemany("INSERT INTO events VALUES (?, ?)", list(map(list, rows)))
+        return made

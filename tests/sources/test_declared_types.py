@@ -8,7 +8,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from topsecret import top_k
+from topsecret import Expression, top_k
 from topsecret.errors import DataIndependentFailure, SourceError
 from topsecret.sources import CountQuery
 from topsecret.sources.engines.duckdb import FileSource
@@ -86,6 +86,23 @@ def test_a_value_beyond_duckdbs_types_is_missing(kind: Any) -> None:
         found = FrameSource(one).leading_counts(QUERY)
         assert len(found) == 1
         assert str(found[0][0])[:19] == str(expected[0][0])[:19]
+
+
+def test_times_without_a_text_fail_nobody() -> None:
+    """DuckDB fails on them, and the caller's database with it."""
+    lowest = pyarrow.array([5, -(2**63) + 2]).view(pyarrow.timestamp("us"))
+    frame = pyarrow.table({"user": ["ann", "bob"], "place": lowest})
+    expected = [("1970-01-01 00:00:00.000005", 1), ("a time that has no text", 1)]
+    text = CountQuery(Expression("CAST(place AS TEXT)"), "user", rows=9)
+    for query in (QUERY, text):
+        assert FrameSource(frame).leading_counts(query) == expected
+    seconds = pyarrow.array([5, FAR, None, 2**63 - 1]).view(pyarrow.timestamp("s"))
+    frame = pyarrow.table({"user": list("abcd"), "place": seconds})
+    with duckdb.connect() as connection:
+        connection.register("frame", frame)
+        connection.execute("CREATE TABLE t AS SELECT * FROM frame")
+        found = OpenConnection(connection, "t").leading_counts(QUERY)
+    assert found == [("1970-01-01 00:00:05", 1), ("a time that has no text", 1), ("infinity", 1)]
 
 
 def test_columns_of_maps_are_refused() -> None:

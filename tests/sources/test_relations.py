@@ -383,6 +383,15 @@ def test_ibis_is_analysed(make: Any) -> None:
                 OpenConnection.of_ibis(mixed).leading_counts(QUERY)
 
 
+@pytest.mark.filterwarnings("ignore:The 'future.infer_string' option:")  # ibis's own setting
+def test_memtables_of_ibis_are_refused() -> None:
+    """Its conversion quotes the value that does not suit, and happens before anything is paid."""
+    ibis = pytest.importorskip("ibis")
+    frame = pytest.importorskip("pandas").DataFrame({"u": ["ann"], "p": ["tea"]})
+    with pytest.raises(DataIndependentFailure, match="pass the data frame"):
+        top_k(ibis.memtable(frame), **ASKED)
+
+
 ASKED: dict[str, Any] = {"item": "p", "person": "u", "k": 1, "epsilon": 1}
 
 

@@ -45,10 +45,9 @@ class Asks(Protocol):
 
 
 class DuckCatalogue:
-    """The catalogue of one moment. ``frames`` are names of tables in memory that are no views."""
+    """The catalogue of one moment."""
 
-    def __init__(self, session: Asks, frames: Iterable[str] = ()) -> None:
-        self._frames = set(frames)
+    def __init__(self, session: Asks) -> None:
         types = dict(session.ask("SELECT database_name, type FROM duckdb_databases()", []))
         held: dict[Name, list[tuple[str, str]]] = {}
         for *name, column, type_name in session.ask(
@@ -70,9 +69,7 @@ class DuckCatalogue:
         # Functions of Python are called internal, too.
         own = {str(name).lower() for (name,) in session.ask(FUNCTIONS, [])} - _functions()
         self._stored += [
-            Stored(tuple(name), None, columns=_columns(held.get(tuple(name), ()), False))
-            if name[-1] in self._frames
-            else Stored(tuple(name), sql, "a macro" if own & _words(sql) else "")
+            Stored(tuple(name), sql, "a macro" if own & _words(sql) else "")
             for *name, sql in session.ask(
                 "SELECT database_name, schema_name, view_name, sql FROM duckdb_views()", []
             )

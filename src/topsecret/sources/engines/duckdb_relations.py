@@ -40,8 +40,6 @@ class Tables:
     """From the parts of a name to the name that the database is asked by."""
     trusted: bool
     """Views are believed, not analysed."""
-    frames: tuple[str, ...] = ()
-    """Tables in memory of declared types."""
 
     def session(
         self,
@@ -55,7 +53,7 @@ class Tables:
 
         def catalogue(session: DuckSession) -> DuckCatalogue:
             if not catalogues:
-                catalogues.append(DuckCatalogue(session, self.frames))
+                catalogues.append(DuckCatalogue(session))
             return catalogues[0]
 
         def events(session: DuckSession) -> _Found:

@@ -144,7 +144,6 @@ class OpenConnection(_Asked):
     ) -> None:
         self._connection = connection
         self._meant: tuple[str, ...] | exp.Expression = table_parts(name)
-        self._frames: tuple[str, ...] = ()
         self._trusted = trust_view
         self.name = ".".join(table_parts(name))
 
@@ -157,11 +156,15 @@ class OpenConnection(_Asked):
                 f"an ibis table of {backend.name} cannot be read; pass the database's URL and "
                 "table= instead"
             )
-        backend._run_pre_execute_hooks(expression)
+        operations: Any = importlib.import_module("ibis.expr.operations")
+        if expression.op().find(operations.InMemoryTable):
+            raise DataIndependentFailure(
+                "ibis reads its memtables itself, and fails on a row that does not suit; pass the "
+                "data frame, or make a table of it: connection.create_table('events', frame)"
+            )
         opened = cls(backend.con, "ibis", trust_view=trust_view)
         compiled: Any = sqlglot.parse_one(str(backend.compile(expression)), read="duckdb")
         opened._meant = compiled
-        opened._frames = _in_memory(expression)
         opened.name = str(getattr(expression.op(), "name", "ibis table"))
         return opened
 
@@ -171,7 +174,7 @@ class OpenConnection(_Asked):
     @contextmanager
     def session(self, query: CountQuery) -> Iterator[DuckSession]:
         """The caller's connection, in one transaction and with the settings that counting needs."""
-        tables = Tables(self.name, table, self._trusted, self._frames)
+        tables = Tables(self.name, table, self._trusted)
         with hardened(self._connection):
             session = tables.session(self._connection, self._meant, query)
             try:
@@ -249,9 +252,3 @@ class FrameSource(_Asked):
 def _of_source(*parts: str) -> exp.Table:
     schema = parts if len(parts) > 1 else ("main", *parts)
     return table("source", *schema[-2:])
-
-
-def _in_memory(expression: Any) -> tuple[str, ...]:
-    """The names of ibis's tables in memory, whose types its schema declares."""
-    operations: Any = importlib.import_module("ibis.expr.operations")
-    return tuple(str(op.name) for op in expression.op().find(operations.InMemoryTable))

@@ -147,7 +147,8 @@ def check_plan(frame: DataFrame, person: str, name: str) -> None:
         if operator in BY_PERSON:
             _check_person(node, operator, own, start)
         if operator in LEAVES and not _is_stored(node, operator):
-            raise refused(start, f"what {operator} reads", "may be a query of its own")
+            why = "may be a query of its own, or is read with mode FAILFAST"
+            raise refused(start, f"what {operator} reads", why)
         for expression in _each(node.expressions()):
             _check_expression(expression, operator, start)
             expressions.append((expression, operator))
@@ -167,7 +168,7 @@ def leaves(frame: DataFrame) -> frozenset[str]:
             kind = _kind(node.relation())
             found |= set() if kind == FILES else {kind}  # which tables it reads is not looked for
         elif operator == "DataSourceV2Relation":
-            found.add(f"table {node.table().name()}")
+            found.add(f"table {node.catalog()} {node.identifier()} {node.table().name()}")
         elif operator == "HiveTableRelation":
             found.add(f"table {node.tableMeta().identifier()}")
         elif operator in LEAVES - {"Range"}:
@@ -178,7 +179,8 @@ def leaves(frame: DataFrame) -> frozenset[str]:
 def _is_stored(node: Any, operator: str) -> bool:
     """Whether a leaf's rows are kept somewhere, row by row."""
     if operator == "LogicalRelation":
-        return _kind(node.relation()) == FILES
+        relation = node.relation()
+        return _kind(relation) == FILES and "FAILFAST" not in str(relation.options()).upper()
     if operator == "DataSourceV2Relation":
         return "JDBC" not in _kind(node.table())
     return True

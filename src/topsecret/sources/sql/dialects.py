@@ -98,7 +98,25 @@ def counted(value: exp.Expression, kind: Kind, dialect: str) -> exp.Expression:
         return whole if kind == "integer" else exp.paren(exp.NEQ(this=whole, expression=none))
     if kind == "text" and dialect == "duckdb":
         return _BY_CODE_POINT[dialect](value)
-    return as_text(value, dialect)
+    return time_text(value, dialect) if kind == "timestamp" else as_text(value, dialect)
+
+
+def time_text(value: exp.Expression, dialect: str) -> exp.Expression:
+    """The text of a time. DuckDB fails on those of its first day and beyond microseconds."""
+    if dialect != "duckdb":
+        return as_text(value, dialect)
+    time = try_cast(value, "TIMESTAMP")
+    lowest = exp.Neg(this=exp.Literal.number(290_307))
+    first = exp.LT(this=_call("YEAR", time), expression=lowest)
+    beyond = exp.and_(_is_null(time), exp.not_(_is_null(value)))
+    none = exp.Literal.string("a time that has no text")
+    text = exp.cast(value.copy(), exp.DataType.Type.TEXT)
+    either = exp.case().when(exp.or_(first, beyond), none).else_(text)
+    return _BY_CODE_POINT[dialect](either)
+
+
+def _is_null(value: exp.Expression) -> exp.Expression:
+    return exp.Is(this=value.copy(), expression=exp.null())
 
 
 def person(value: exp.Expression, kind: Kind, dialect: str) -> exp.Expression:

@@ -18,7 +18,7 @@ from sqlglot import exp
 
 from topsecret.errors import InvalidParameter
 from topsecret.sources.source import Schema
-from topsecret.sources.sql.dialects import as_text, in_case, tries, try_cast
+from topsecret.sources.sql.dialects import as_text, in_case, time_text, tries, try_cast
 from topsecret.sources.sql.expressions import COMPARISONS, DATE_PARTS, TIME_PARTS, TRUNCATED, shown
 from topsecret.sources.sql.operand_types import (
     CASTS,
@@ -242,8 +242,10 @@ class Total:
                 raise _refused(node, "is not one; write, say: DATE '2024-05-01'")
             return dated
         if sort == "text":
-            text = part if part.sort == "text" else Typed(as_text(part.node, self._dialect), sort)
-            return Typed(text.node, sort)
+            if part.sort == "text":
+                return Typed(part.node, sort)
+            written = time_text if part.sort == "timestamp" else as_text
+            return Typed(written(part.node, self._dialect), sort)
         if part.sort == "null" or (part.sort, sort) in self._casts():
             return Typed(exp.cast(part.node, type_name), sort)
         if tries(self._dialect) and part.sort in TRIED[sort]:

@@ -219,7 +219,8 @@ class Judge:
                 return Part(given, None if to.expressions else part.value)
             if self._lax:
                 return Part("other" if given == "other" else "text")
-            total = given in {*KINDS, "number", "null", "float", "decimal"}
+            first_day = given == "timestamp" and self._dialect == "duckdb"  # it has no text
+            total = given in {*KINDS, "number", "null", "float", "decimal"} and not first_day
             exact = given.startswith((EXACT, "type DECIMAL(")) and given != MOMENT
             return Part("text") if total or exact else None
         if to.expressions:
