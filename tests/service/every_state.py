@@ -1,6 +1,8 @@
 """Questions in every state, about names that are long or written from right to left."""
 
 import time
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
 
 from serving import Server
 from sqlalchemy import update
@@ -58,6 +60,11 @@ def in_every_state(server: Server) -> dict[str, str]:
         with parts.store.writing() as connection:
             connection.execute(update(JOBS).where(JOBS.c.id == job.id).values(end))
         found[name] = job.id
+    named, cost = ("ann", "every-monday-" + LONG[:27].lower(), "names"), {"rho": Fraction(1, 10**6)}
+    at = [datetime.now(UTC) + timedelta(days=number) for number in (1, 2)]
+    parts.schedules.begin(
+        *named, Asked(columns[0], 3, 0.001, where), cost=cost, times=at, every="day"
+    )
     parts.ledger.close()
     parts.store.close()
     return found

@@ -30,7 +30,7 @@ def test_every_change_is_noted_and_says_when_it_was_refused(service: Here) -> No
     for method, path in sorted(WHO):
         if method == "GET" or path in QUIET | DOORS or path.endswith("/cancel"):
             continue
-        names = ("dataset", "answer", "key", "name", "reservation", "session", "source")
+        names = ("dataset", "answer", "key", "name", "reservation", "schedule", "session", "source")
         concrete = path.format(**dict.fromkeys(names, "nothing"))
         before = service.parts.audit.reached()[0]
         status = service.call("olga", method, concrete).status_code

@@ -5,16 +5,15 @@ phone, in light and in dark. ``TOPSECRET_SCREENSHOTS=1`` keeps a picture of each
 ``build/screenshots``, to look at.
 """
 
-import os
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from chart_bars import BARS
 from every_state import ITEMS, in_every_state
+from page_looks import AXE, BARS, DESKTOP, PHONE, PICTURES, RULES, SCREENSHOTS, WIDER, shoot
 from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
 from serving import PASSWORD, PATIENCE, PLACES, SHOP, Server, write_events, write_table
 
@@ -23,18 +22,6 @@ from topsecret.accounting.privacy_unit import PrivacyUnit
 from topsecret.ledger import Ledger, Price, Request
 
 expect.set_options(timeout=1000 * PATIENCE)
-PICTURES = bool(os.environ.get("TOPSECRET_SCREENSHOTS"))
-SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
-DESKTOP = {"width": 1280, "height": 800}
-PHONE = {"width": 390, "height": 844}
-WIDER = "document.documentElement.scrollWidth > innerWidth"
-SMALL = """[...document.querySelectorAll(
-    "nav a, button, .button, .rows a, summary, select, label.check, input:not([type=checkbox])")]
-  .filter((one) => one.checkVisibility() && one.getBoundingClientRect().height < 43.9)
-  .map((one) => one.outerHTML.slice(0, 80))"""
-AXE = Axe()
-RULES = {"resultTypes": ["violations"]}
-CONTRAST = RULES | {"runOnly": ["color-contrast"]}
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -84,27 +71,6 @@ def visiting(browser: Browser, server: Server, *, allow: tuple[str, ...] = ()) -
         )
         yield page
         assert [one for one in complaints if not any(word in one for word in allow)] == []
-
-
-def shoot(page: Page, name: str) -> None:
-    """The page on a desktop and a phone, in light and in dark; it may not scroll sideways."""
-    for size, viewport in (("desktop", DESKTOP), ("phone", PHONE)):
-        page.set_viewport_size(viewport)  # type: ignore[arg-type]
-        # Colours move nothing: in the second ones axe looks at contrasts alone.
-        usual, other = ("light", "dark") if size == "desktop" else ("dark", "light")
-        for scheme, rules in ((usual, RULES), (other, CONTRAST)):
-            page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-            if PICTURES:
-                path = SCREENSHOTS / f"{name}-{size}-{scheme}.png"
-                page.screenshot(path=path, full_page=True, animations="disabled")
-            found = AXE.run(page, options=rules)
-            assert found.violations_count == 0, f"{name} {size} {scheme}: {found.generate_report()}"
-        assert not page.evaluate(WIDER), f"{name} is wider than a {size}"
-    assert page.evaluate(SMALL) == [], f"{name} has targets that a finger misses"
-    page.set_viewport_size({"width": 320, "height": 640})
-    assert not page.evaluate(WIDER), f"{name} is wider than a small phone"
-    page.set_viewport_size(DESKTOP)  # type: ignore[arg-type]
-    page.emulate_media(color_scheme="light")
 
 
 def log_in(page: Page, name: str, password: str) -> None:
@@ -300,6 +266,15 @@ def test_an_analyst_asks_with_the_keyboard_and_sees_the_answer(
         page.get_by_label("Name, to ask it again by").fill("every-monday")
         page.get_by_role("button", name="Save", exact=True).click()
         page.get_by_role("button", name="Ask every-monday again").wait_for()
+        page.get_by_label("Schedule every-monday", exact=True).click()
+        page.get_by_label("At most so often").fill("1")
+        shoot(page, "schedule")
+        page.get_by_role("button", name="Pay and schedule").click()
+        # What is due is asked at the next look; its data are as they were, and its answer is free.
+        deadline = time.monotonic() + PATIENCE
+        while not page.get_by_role("link", name="The latest answer").is_visible():
+            assert time.monotonic() < deadline
+            page.reload()
         shoot(page, "saved")
         page.goto("/docs")
         shoot(page, "docs")

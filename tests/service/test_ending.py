@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 from serving import PATIENCE, PLACES, SHOP, Here, here, write_events, write_table
-from sqlalchemy import create_engine, text
+from sqlalchemy import create_engine, select, text
 
 from topsecret.errors import Closing, LedgerError, SourceError
 from topsecret.service.datasets import NewDataset
 from topsecret.service.jobs import worker
 from topsecret.service.jobs.fair_places import FairPlaces
 from topsecret.service.jobs.release_schedule import Turn
+from topsecret.service.schema import NOTES
 from topsecret.sources.engines.closed_duckdb import closed_engine
 from topsecret.sources.engines.duckdb import DuckSession
 from topsecret.sources.interruption import Stop
@@ -183,7 +184,9 @@ def test_a_running_statement_of_duckdb_is_ended() -> None:
     asking = threading.Thread(target=ask, daemon=True)
     asking.start()
     until(lambda: stop._interrupts)
+    deadline = time.monotonic() + PATIENCE
     while asking.is_alive():  # the engine may not have begun when it is first told
+        assert time.monotonic() < deadline
         stop.now("enough")
         asking.join(0.05)
     assert failed.is_set()
@@ -228,6 +231,13 @@ def test_a_failure_leaves_a_trace_for_the_owner(
 def test_health_tries_to_write(service: Here, monkeypatch: pytest.MonkeyPatch) -> None:
     assert service.client.get("/api/health").json() == {"status": "ok"}
     health = service.parts.health
+    written = select(NOTES.c.value).where(NOTES.c.name == "health")
+    with service.parts.store.reading() as connection:
+        before = connection.execute(written).scalar_one()
+    monkeypatch.setattr(health, "_good_until", 0.0)
+    health.check()
+    with service.parts.store.reading() as connection:
+        assert connection.execute(written).scalar_one() != before
     monkeypatch.setattr(health, "_good_until", 0.0)
 
     @contextmanager

@@ -11,7 +11,7 @@ from topsecret.service import schema
 LATER = {
     "service_datasets": {"table", "delta_rate", "filters", "state", "version", "sql"},
     "service_keys": {"scope", "expires", "parent"},
-    "service_jobs": {"cancelled", "cause"},
+    "service_jobs": {"cancelled", "cause", "held"},
     "service_users": {"first"},
     "service_sessions": {"begun", "agent"},
 }

@@ -64,6 +64,12 @@ WHO: dict[tuple[str, str], dict[str | None, str]] = {
     ("POST", "/saved"): PEOPLE,
     ("POST", "/saved/{name}/ask"): PEOPLE,
     ("POST", "/saved/{name}/delete"): PEOPLE,
+    ("GET", "/saved/{name}/schedule"): PEOPLE,
+    ("POST", "/saved/{name}/schedule"): PEOPLE,
+    ("POST", "/saved/schedules/{schedule}/end"): PEOPLE,
+    ("POST", "/api/v1/saved/{name}/schedule"): PEOPLE,
+    ("GET", "/api/v1/schedules"): PEOPLE,
+    ("DELETE", "/api/v1/schedules/{schedule}"): PEOPLE,
     ("GET", "/api/v1/saved"): PEOPLE,
     ("PUT", "/api/v1/saved/{name}"): PEOPLE,
     ("DELETE", "/api/v1/saved/{name}"): PEOPLE,
@@ -120,6 +126,7 @@ BODIES: dict[str, Any] = {
     "/api/v1/datasets/{dataset}/sql": SQL,
     "/api/v1/saved/{name}": {"dataset": "nothing", "question": QUESTION},
     "/api/v1/saved/{name}/ask": {},
+    "/api/v1/saved/{name}/schedule": {"times": 3},
     "/api/v1/keys": {"label": "walk"},
     "/api/v1/datasets": REGISTER,
     "/api/v1/datasets/{dataset}/allowances": {"analyst": "ann", "epsilon": 1},
@@ -152,7 +159,7 @@ def test_the_table_has_every_route(service: Here) -> None:
 def test_who_may_do_what(service: Here, method: str, path: str) -> None:
     for who, expected in WHO[method, path].items():
         names = dict.fromkeys(
-            ("dataset", "answer", "key", "name", "reservation", "session"), "nothing"
+            ("dataset", "answer", "key", "name", "reservation", "schedule", "session"), "nothing"
         )
         concrete = path.format(source="shop", form="csv", **names)
         answer = service.call(who, method, concrete, BODIES.get(path))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
@@ -54,6 +55,9 @@ def _draw(console: Console, account: Account) -> None:
     for share in account.allowances:
         shown = {name: limit for name, limit in share.limits.items() if name not in HIDDEN}
         console.print(f"  {share.analyst}: {what_is_left(share.left, shown)}")
+    for who, number in Counter(one.analyst for one in account.held).items():
+        whose = f" of {who}" if who else ""
+        console.print(f"  paid in advance: {number} question{'s' if number > 1 else ''}{whose}")
     for one in account.pending:
         who = f" by {one.analyst}" if one.analyst else ""
         console.print(

@@ -116,6 +116,13 @@ def serve(
             show_default="keep all",
         ),
     ] = None,
+    notify: Annotated[
+        str,
+        typer.Option(
+            help="A program, with arguments, that is told of scheduled answers by JSON.",
+            metavar="COMMAND",
+        ),
+    ] = "",
     config: Annotated[
         Path | None,
         typer.Option(
@@ -141,6 +148,7 @@ def serve(
     topsecret serve --demo
     """
     from topsecret.service.databases import ENVIRONMENT, named
+    from topsecret.service.notices import words_of
     from topsecret.service.serve import address, bound, certified, prepare, run, share_memory
     from topsecret.service.settings import Settings, default_home
 
@@ -148,6 +156,8 @@ def serve(
         if not folder.is_dir():
             raise InvalidParameter(f"--files {folder} is not a folder; name an existing one")
     own = certified(certificate, certificate_key)
+    if notify:
+        words_of(notify)
     settings = Settings(
         home=(home or default_home()).absolute(),
         database=database,
@@ -163,6 +173,7 @@ def serve(
         openid_secret=openid_secret,
         openid_claim=openid_claim,
         keep_days=keep_days,
+        notify=notify,
     )
     share_memory(workers * settings.engines)
     with bound(host, port) as listening:

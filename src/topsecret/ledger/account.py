@@ -19,6 +19,11 @@ class Pending:
     time: str
     cost: Amounts
 
+    def to_dict(self) -> dict[str, object]:
+        """As plain values that JSON can hold."""
+        who = {"reservation": self.id, "analyst": self.analyst or None}
+        return who | {"time": self.time, "cost": as_text(self.cost)}
+
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
@@ -50,6 +55,8 @@ class Account:
     spent: Amounts
     pending: tuple[Pending, ...]
     allowances: tuple[Allowance, ...]
+    held: tuple[Pending, ...] = ()
+    """What is set aside for questions to come."""
 
     @property
     def left(self) -> Amounts:
@@ -77,15 +84,8 @@ class Account:
             "limits": as_text(self.budget.limits),
             "spent": as_text(self.spent),
             "left": as_text(self.left),
-            "in_doubt": [
-                {
-                    "reservation": one.id,
-                    "analyst": one.analyst or None,
-                    "time": one.time,
-                    "cost": as_text(one.cost),
-                }
-                for one in self.pending
-            ],
+            "in_doubt": [one.to_dict() for one in self.pending],
+            "held": [one.to_dict() for one in self.held],
             "allowances": [
                 {
                     "analyst": one.analyst,

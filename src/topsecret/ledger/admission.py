@@ -6,8 +6,10 @@ Every decision depends on the ledger and on public parameters alone.
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 
 from topsecret.accounting.charge import described
+from topsecret.accounting.privacy_unit import PrivacyUnit
 from topsecret.errors import BudgetExceeded, InvalidParameter
 from topsecret.ledger import rows, statements
 from topsecret.ledger.amounts import Amounts, as_text, least, minus, shortages
@@ -19,11 +21,17 @@ from topsecret.ledger.rows import DatasetRow, amounts
 
 def weighed(row: DatasetRow, request: Request, analyst: str) -> tuple[Amounts, Amounts]:
     """What the query may need, and what there is for it."""
+    left = left_for(row, request.unit, analyst)
+    return row.budget.worst(request.price), left
+
+
+def left_for(row: DatasetRow, unit: PrivacyUnit, analyst: str) -> Amounts:
+    """What there is for an analyst's queries about these persons."""
     if row.state != rows.OPEN:
         raise InvalidParameter(
             f"the budget of data set {row.name!r} is closed and admits nothing more; ask its owner"
         )
-    if (request.unit.person, request.unit.adjacency) != (row.person, row.adjacency):
+    if (unit.person, unit.adjacency) != (row.person, row.adjacency):
         raise InvalidParameter(
             f"the budget of data set {row.name!r} protects persons identified by "
             f"{row.person!r} under {row.adjacency}; ask with these"
@@ -38,30 +46,33 @@ def weighed(row: DatasetRow, request: Request, analyst: str) -> tuple[Amounts, A
         )
     for share in mine:
         left = least(left, minus(amounts(share["limits"]), amounts(share["spent"])))
-    return row.budget.worst(request.price), left
+    return left
 
 
 def admitted(row: DatasetRow, request: Request, question: str, worst: Amounts) -> str:
     """Spend the worst case and note the reservation, whose name is returned."""
-    analyst, identity = request.analyst or "", secrets.token_hex(6)
-    row.spend(analyst, worst)
-    body = {
-        "reservation": identity,
-        "analyst": analyst,
-        "request": request.request_id,
-        "question": question,
-        "asked": dict(request.question),
-        "cost": as_text(worst),
-    }
-    entry = row.append("reserved", body)
+    named = {"analyst": request.analyst or "", "request": request.request_id, "question": question}
+    return spent(row, rows.RESERVED, named, worst, {"asked": dict(request.question)})
+
+
+def spent(
+    row: DatasetRow,
+    state: str,
+    named: Mapping[str, str | None],
+    cost: Amounts,
+    more: Mapping[str, object],
+) -> str:
+    """Spend an amount and note the reservation, under its state's name."""
+    identity = secrets.token_hex(6)
+    row.spend(named["analyst"] or "", cost)
+    text = as_text(cost)
+    entry = row.append(state, {"reservation": identity, **named, **more, "cost": text})
     values = {
         "id": identity,
-        "dataset": request.dataset,
-        "analyst": analyst,
-        "request": request.request_id,
-        "question": question,
-        "state": rows.RESERVED,
-        "cost": canonical(as_text(worst)),
+        "dataset": row.name,
+        **named,
+        "state": state,
+        "cost": canonical(text),
         "position": entry.position,
         "time": entry.time,
     }

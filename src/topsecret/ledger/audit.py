@@ -116,16 +116,17 @@ class _Replay:
             self.allowed_at[body["analyst"]] = entry.position
         elif entry.event == "closed":
             self.closed = True
-        elif entry.event == "reserved":
+        elif entry.event in (rows.RESERVED, rows.HELD):
             cost = from_text(body["cost"])
-            reserved = _Reserved(entry, body, rows.RESERVED, cost, last=entry.position)
+            reserved = _Reserved(entry, body, entry.event, cost, last=entry.position)
             self.reservations[body["reservation"]] = reserved
             self._spend(body["analyst"], cost, {})
             yield from self._within(body["analyst"])
         elif entry.event in ENDINGS:
             reserved = self.reservations[body["reservation"]]
-            if reserved.state != rows.RESERVED:
-                yield "it ends a reservation that had ended"
+            ends = ENDINGS if reserved.state == rows.RESERVED else ("released",)
+            if reserved.state not in (rows.RESERVED, rows.HELD) or entry.event not in ends:
+                yield "it ends a reservation that had ended, or was only held"
             cost = from_text(body["cost"])
             if shortages(cost, reserved.cost):
                 yield "it costs more than was reserved"

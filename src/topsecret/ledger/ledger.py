@@ -34,6 +34,7 @@ from topsecret.ledger.asked_before import asked_before, retried, stored
 from topsecret.ledger.audit import Report, audit
 from topsecret.ledger.budget import Flexible, Metered
 from topsecret.ledger.chain import GENESIS, Entry, canonical, digest
+from topsecret.ledger.holds import given_back
 from topsecret.ledger.request import Request, Reservation, Stored
 from topsecret.ledger.rows import DatasetRow, allowances, amounts
 from topsecret.ledger.schema import ALLOWANCES, DATASETS, ENTRIES, RESERVATIONS
@@ -54,6 +55,7 @@ class Ledger:
     def __init__(self, place: str | os.PathLike[str] | None = None) -> None:
         self._store = Store(default_place() if place is None else place)
         self.pace = SettlementTime()
+        self._held: str | None = None
 
     def __repr__(self) -> str:
         return f"Ledger({self._store.name!r})"
@@ -71,6 +73,12 @@ class Ledger:
         """The same ledger, whose reservations are read under and end when ``pace`` says."""
         found = copy.copy(self)
         found.pace = pace
+        return found
+
+    def paying_from(self, held: str | None) -> Ledger:
+        """The same ledger, whose next question takes the place of what is held for it, if it is."""
+        found = copy.copy(self)
+        found._held = held
         return found
 
     # The owner
@@ -195,14 +203,20 @@ class Ledger:
                     return retried(request, question, earlier, may_wait and self._young(earlier))
             for earlier in asked_before(connection, request, question):
                 if earlier["state"] == rows.SETTLED:
+                    self._use_what_is_held(row)
                     return stored(earlier)
                 if may_wait and self._young(earlier):
                     return None
+            self._use_what_is_held(row)
             worst, left = weighed(row, request, analyst)
             if not shortages(worst, left):
                 identity = admitted(row, request, question, worst)
                 return Reservation(identity, request, row.budget)
         raise exceeded(request, row.budget, worst, left)
+
+    def _use_what_is_held(self, row: DatasetRow) -> None:
+        if self._held is not None:
+            given_back(row, self._held)
 
     def _young(self, row: RowMapping) -> bool:
         age = datetime.now(UTC) - datetime.fromisoformat(row["time"])
@@ -259,15 +273,21 @@ class Ledger:
         """The budget of a data set, what was spent of it and by whom."""
         with self._store.reading() as connection:
             query = select(DATASETS).where(DATASETS.c.name == dataset)
-            found = connection.execute(query).mappings().one_or_none()
-            if found is None:
+            opened = connection.execute(query).mappings().one_or_none()
+            if opened is None:
                 raise rows.unknown(dataset)
-            row = DatasetRow.of(connection, found)
-            pending = connection.execute(
-                select(RESERVATIONS)
-                .where(RESERVATIONS.c.dataset == dataset, RESERVATIONS.c.state == rows.RESERVED)
-                .order_by(RESERVATIONS.c.position)
-            ).mappings()
+            row = DatasetRow.of(connection, opened)
+            endless = RESERVATIONS.c.state.in_((rows.RESERVED, rows.HELD))
+            query = select(RESERVATIONS).where(RESERVATIONS.c.dataset == dataset, endless)
+            found = connection.execute(query.order_by(RESERVATIONS.c.position)).mappings().all()
+
+            def those(state: str) -> tuple[Pending, ...]:
+                return tuple(
+                    Pending(one["id"], one["analyst"], one["time"], amounts(one["cost"]))
+                    for one in found
+                    if one["state"] == state
+                )
+
             return Account(
                 dataset,
                 row.budget,
@@ -275,10 +295,7 @@ class Ledger:
                 row.adjacency,
                 row.state,
                 row.spent,
-                tuple(
-                    Pending(one["id"], one["analyst"], one["time"], amounts(one["cost"]))
-                    for one in pending
-                ),
+                those(rows.RESERVED),
                 tuple(
                     Allowance(
                         one["analyst"],
@@ -287,6 +304,7 @@ class Ledger:
                     )
                     for one in allowances(connection, dataset)
                 ),
+                those(rows.HELD),
             )
 
     def position(self, dataset: str) -> int:

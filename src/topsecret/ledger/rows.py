@@ -20,6 +20,7 @@ from topsecret.ledger.budget import Flexible, Metered, from_record
 from topsecret.ledger.chain import Entry, canonical, now
 
 OPEN, CLOSED = "open", "closed"
+HELD = "held"
 RESERVED, SETTLED, FAILED = "reserved", "settled", "failed"
 RELEASED, WRITTEN_OFF = "released", "written off"
 ENDED_BY = {

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 from anyio import CapacityLimiter
 from fastapi import APIRouter, Depends, Request, Response
 
-from topsecret.ledger import Metered
 from topsecret.ledger.account import what_is_left
 from topsecret.ledger.amounts import as_text
 from topsecret.service import shapes
@@ -24,14 +23,13 @@ from topsecret.service.auth.dependencies import (
 )
 from topsecret.service.auth.people import User
 from topsecret.service.datasets import Dataset
-from topsecret.service.filters import conditions
 from topsecret.service.jobs.job import ANSWERED, IN_DOUBT, Asked, Job
-from topsecret.service.jobs.queue import no_such_answer, not_now
+from topsecret.service.jobs.queue import no_such_answer
 from topsecret.service.middleware import API
-from topsecret.service.pasted_sql import NOT_IN_SQL
 from topsecret.service.preview import Preview, preview
 from topsecret.service.problems import RESPONSES, Problem
-from topsecret.service.ranked_by import RankedBy, check_sum
+from topsecret.service.question_rules import fixed_price, may_be_asked
+from topsecret.service.ranked_by import RankedBy
 from topsecret.service.state import Parts, blocking, parts
 
 api = APIRouter(prefix=API, responses=RESPONSES)
@@ -258,46 +256,12 @@ def listed(
 
 def metered(service: Parts, dataset: str) -> bool:
     """Whether the owner fixed the price."""
-    return isinstance(service.datasets.account(dataset).budget, Metered)
+    return fixed_price(service.datasets, dataset)
 
 
 def checked(service: Parts, name: str, dataset: str, asked: Asked) -> Dataset:
     """The data set, when the question can be put to it; all by public rules."""
-    known = service.datasets.asked_by(dataset, name)
-    if asked.query is None and asked.column not in known.columns:
-        raise Problem(
-            400, "invalid", f"This column cannot be asked; choose from: {', '.join(known.columns)}"
-        )
-    if asked.query is not None and not known.sql:  # a saved one, of an earlier registration
-        raise Problem(400, "invalid", NOT_IN_SQL)
-    if known.state is not None:
-        raise Problem(409, known.state, not_now(known.state))
-    conditions(asked.where, known.filters)
-    by = asked.ranked_by
-    if by is not None:
-        if asked.query is None:
-            check_sum(by, known.filters)
-        if isinstance(asked.k, str) or asked.counts or asked.at_least is not None:
-            words = "Rows and sums need a number k, without counts and at_least."
-            raise Problem(400, "invalid", words)
-        if by.measure.bounds and metered(service, dataset):
-            words = "At a fixed price max_per_item is one number that you choose."
-            raise Problem(400, "invalid", words)
-        if by.measure.total and metered(service, dataset):
-            raise Problem(400, "invalid", "At a fixed price max_total is not offered.")
-    if asked.counts and (asked.k == "all" or asked.at_least is not None):
-        raise Problem(400, "invalid", "With all safe values come lower bounds: leave counts out.")
-    if asked.k == "auto" and asked.at_least is not None:
-        raise Problem(400, "invalid", "With at_least k must be a number, or all.")
-    if metered(service, dataset):
-        if asked.epsilon is not None:
-            raise Problem(400, "invalid", "The owner fixed the price: leave epsilon out.")
-        if isinstance(asked.k, str) or asked.counts or asked.at_least is not None:
-            words = "At a fixed price k must be a number, without counts and at_least."
-            raise Problem(400, "invalid", words)
-    elif asked.epsilon is None:
-        raise Problem(400, "invalid", "State an epsilon: what to spend on this question.")
-    return known
+    return may_be_asked(service.datasets, name, dataset, asked)
 
 
 def _described(service: Parts, person: User) -> list[dict[str, Any]]:

@@ -261,6 +261,7 @@ def deleted(service: Parts, name: str) -> None:
     """Delete an account and end what it has under way."""
     service.accounts.deactivate(name)
     service.jobs.cancel_all(name)
+    service.schedules.end_all(name)
 
 
 def written_off(service: Parts, person: User, reservation: str) -> None:

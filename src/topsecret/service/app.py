@@ -26,6 +26,7 @@ from topsecret.service import problems
 from topsecret.service.api import api
 from topsecret.service.api_owner import owner_api
 from topsecret.service.api_saved import saved_api
+from topsecret.service.api_schedules import schedules_api
 from topsecret.service.api_sql import sql_api
 from topsecret.service.auth.dependencies import FIRST_PASSWORD
 from topsecret.service.logs import configure, log
@@ -44,7 +45,7 @@ from topsecret.service.web.team_pages import team_pages
 
 ENVIRONMENT = "TOPSECRET_SERVICE"
 ROUTERS = (
-    *(api, sql_api, saved_api, owner_api),
+    *(api, sql_api, saved_api, schedules_api, owner_api),
     *(pages, saved_pages, account_pages, owner_pages, team_pages, life_pages, openid_pages),
 )
 STATIC = Path(__file__).parent / "web" / "static"

@@ -10,6 +10,7 @@ from typing import Literal
 
 from topsecret.exact.rounding import down, rounded_up
 from topsecret.ledger import Account, Allowance, Flexible, Metered, Price
+from topsecret.ledger.amounts import Amounts
 from topsecret.planning.summary import Summary, outlook, outlook_at
 from topsecret.service.datasets import Dataset
 from topsecret.service.ranked_by import RankedBy
@@ -61,13 +62,7 @@ def preview(
     ranked_by: RankedBy | None = None,
 ) -> Preview:
     """The preview of one question."""
-    budget = account.budget
-    public = (dataset.delta_of(epsilon), dataset.cap, counts, at_least, ranked_by)
-    seen = _seen(budget, k, epsilon, *public)
-    if isinstance(budget, Metered):
-        worst = {"picks": Fraction(0 if isinstance(k, str) else k), "queries": Fraction(1)}
-    else:
-        worst = dict(budget.worst(Price(seen.loss)))
+    seen, worst = _foreseen(dataset, account.budget, k, epsilon, counts, at_least, ranked_by)
     left = {name: min(value, share.left[name]) for name, value in account.left.items()}
     whole = {name: min(value, share.limits[name]) for name, value in account.budget.limits.items()}
     again = min((int(left[name] / value) for name, value in worst.items() if value), default=0)
@@ -89,6 +84,36 @@ def preview(
         _protects(seen.epsilon),
         _takes(fits, float(cost), again),
     )
+
+
+def worst_case(
+    dataset: Dataset,
+    budget: Metered | Flexible,
+    k: Length,
+    epsilon: float | None,
+    counts: bool = False,
+    at_least: int | None = None,
+    ranked_by: RankedBy | None = None,
+) -> Amounts:
+    """What a question may take from the budget."""
+    return _foreseen(dataset, budget, k, epsilon, counts, at_least, ranked_by)[1]
+
+
+def _foreseen(
+    dataset: Dataset,
+    budget: Metered | Flexible,
+    k: Length,
+    epsilon: float | None,
+    counts: bool,
+    at_least: int | None,
+    ranked_by: RankedBy | None,
+) -> tuple[Summary, Amounts]:
+    public = (dataset.delta_of(epsilon), dataset.cap, counts, at_least, ranked_by)
+    seen = _seen(budget, k, epsilon, *public)
+    if isinstance(budget, Metered):
+        items = Fraction(0 if isinstance(k, str) else k)
+        return seen, {"picks": items, "queries": Fraction(1)}
+    return seen, budget.worst(Price(seen.loss))
 
 
 @lru_cache(maxsize=4096)
@@ -143,8 +168,13 @@ def _protects(epsilon: float) -> str:
     )
 
 
+def part_of_allowance(cost: float) -> str:
+    """A part of the whole, rounded up, in words."""
+    return "less than 1%" if cost < 0.01 else f"up to {math.ceil(100 * cost)}%"
+
+
 def _takes(fits: bool, cost: float, again: int) -> str:
-    share = "less than 1%" if cost < 0.01 else f"up to {math.ceil(100 * cost)}%"
+    share = part_of_allowance(cost)
     if not fits:
         if cost > 2:
             share = f"up to {math.ceil(cost):,} times the whole"

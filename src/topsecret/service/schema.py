@@ -137,12 +137,13 @@ JOBS = Table(
     Column("worker", Text, nullable=False),
     Column("cancelled", Float, nullable=True),
     Column("cause", Text, nullable=True),
+    Column("held", Text, nullable=True),
     UniqueConstraint("user", "dataset", "request", name="one_job_per_request"),
     Index("service_jobs_by_state", "state"),
     Index("service_jobs_by_user", "user", "asked"),
 )
 """Questions and, once they have one, their answers. ``cause`` is for the owners: why the data could
-not be read, in public words."""
+not be read, in public words. ``held`` is what the ledger holds for the question, if it does."""
 
 SAVED = Table(
     "service_saved",
@@ -154,6 +155,33 @@ SAVED = Table(
     Column("created", Float, nullable=False),
 )
 """Questions that accounts keep under names, to be asked again."""
+
+SCHEDULES = Table(
+    "service_schedules",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("user", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("dataset", Text, nullable=False),
+    Column("question", Text, nullable=False),
+    Column("every", Text, nullable=False),
+    Column("created", Float, nullable=False),
+)
+"""Questions that are asked at set times, in an account's name."""
+
+RUNS = Table(
+    "service_runs",
+    METADATA,
+    Column("schedule", Text, primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("at", Float, nullable=False),
+    Column("held", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("answer", Text, nullable=True),
+    Column("message", Text, nullable=True),
+    Index("service_runs_by_state", "state", "at"),
+)
+"""The times of a schedule, each with what the ledger holds for it; ``answer`` is its job."""
 
 WORKERS = Table(
     "service_workers",

@@ -48,6 +48,8 @@ class Settings:
     """What the provider calls people by; it must be unique, and not theirs to change."""
     keep_days: int | None = None
     """Days after which questions that ended are forgotten here; the ledger keeps its own."""
+    notify: str = field(default="", repr=False)
+    """A command that is told of what a schedule has answered."""
     engines: int = 2
     """How many questions one worker process counts at the same time."""
     limit: float = 600.0

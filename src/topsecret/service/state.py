@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeVar
 from anyio import CapacityLimiter, to_thread
 from starlette.requests import Request
 
+from topsecret.errors import InvalidParameter
 from topsecret.ledger import Ledger
 from topsecret.ledger.store import Store
 from topsecret.service import schema
@@ -26,12 +27,16 @@ from topsecret.service.databases import Databases
 from topsecret.service.dataset_life import Life
 from topsecret.service.datasets import Datasets
 from topsecret.service.health import Health
+from topsecret.service.jobs.job import Asked
 from topsecret.service.jobs.queue import Jobs
 from topsecret.service.jobs.release_schedule import Turns
 from topsecret.service.jobs.worker import Desk
 from topsecret.service.logs import log
 from topsecret.service.metrics import Metrics
+from topsecret.service.notices import Notices
+from topsecret.service.question_rules import may_be_asked
 from topsecret.service.saved_questions import SavedQuestions
+from topsecret.service.schedules import Schedules
 from topsecret.service.settings import Settings
 from topsecret.service.witness import Witness
 
@@ -111,16 +116,32 @@ class Parts:
             broke=lambda kind: log("failure", kind=kind, where="desk"),
             note=lambda: witness.note(self.ledger, self.audit),
             sweep=self._forget,
+            tend=lambda: self.schedules.tend(self.desk.worker),
+        )
+        self.schedules = Schedules(
+            self.store,
+            self.ledger,
+            self.jobs,
+            check=self._may_still_ask,
+            submit=self.desk.submit,
+            tell=Notices(settings.notify).tell,
         )
         # Keys that this process has not seen yet are looked at one at a time.
         self.new_keys = asyncio.Lock()
         # Plans are made one at a time: they are pure computing and must not starve the rest.
         self.planning: CapacityLimiter | None = None
 
+    def _may_still_ask(self, user: str, dataset: str, asked: Asked) -> None:
+        """What is asked in somebody's name is what they could ask now."""
+        if all(one.name != user for one in self.accounts.users()):
+            raise InvalidParameter("The account was deleted.")
+        may_be_asked(self.datasets, user, dataset, asked)
+
     def _forget(self) -> None:
         """Delete what the operator does not want to keep."""
         if self.settings.keep_days is not None:
             self.jobs.forget(self.settings.keep_days)
+            self.schedules.forget(self.settings.keep_days)
             self.remembered.clear()
 
     def close(self) -> bool:

@@ -63,9 +63,15 @@ class Jobs:
         """Told of a question whose data could not be read: public words alone."""
 
     def ask(
-        self, user: str, dataset: str, asked: Asked, request: str | None, worker: str
+        self,
+        user: str,
+        dataset: str,
+        asked: Asked,
+        request: str | None,
+        worker: str,
+        held: str | None = None,
     ) -> tuple[Job, bool]:
-        """The job for a question, and whether it is new."""
+        """The job for a question, perhaps paid from what is held, and whether it is new."""
         request = request or secrets.token_hex(12)
         question = asked.to_text()
         values = {
@@ -77,6 +83,7 @@ class Jobs:
             "state": WORKING,
             "asked": time.time(),
             "worker": worker,
+            "held": held,
         }
         mine = (JOBS.c.user == user, JOBS.c.dataset == dataset, JOBS.c.request == request)
         new = True
@@ -213,7 +220,7 @@ class Jobs:
         self.watch(ended)
 
     def _run(self, row: RowMapping, turn: Turn) -> str:
-        ended = self._ended(row, self._ledger.paced(turn), turn)
+        ended = self._ended(row, self._ledger.paced(turn).paying_from(row["held"]), turn)
         ended |= {"shown": turn.shown or self._turns.next_tick(row["asked"])}
         return self._store_end(row, ended)
 

@@ -43,10 +43,12 @@ class Desk:
         broke: Told,
         note: Callable[[], None],
         sweep: Callable[[], None] = lambda: None,
+        tend: Callable[[], None] = lambda: None,
     ) -> None:
         self.worker = secrets.token_hex(8)
         self._store, self._jobs, self._ended, self._broke = store, jobs, ended, broke
         self._note, self._sweep, self._swept = note, sweep, -math.inf
+        self._tend = tend
         self._pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="question")
         self._lock = threading.RLock()
         self._waiting: OrderedDict[str, deque[str]] = OrderedDict()
@@ -142,3 +144,7 @@ class Desk:
         self._jobs.watch(self._jobs.cancelled(self.worker))
         for job in dict.fromkeys((*again, *self._jobs.take_over(self.worker, living))):
             self.submit(*job)
+        try:
+            self._tend()
+        except Exception as error:  # a sign of life must not depend on it
+            self._broke(type(error).__name__)

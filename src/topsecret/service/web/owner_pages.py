@@ -249,6 +249,7 @@ async def _one(
     jobs = await blocking(partial(service.jobs.history, None, name, 30))
     others = await blocking(partial(service.datasets.also, dataset))
     members = await blocking(partial(service.roles.members, name))
+    begun = await blocking(partial(service.schedules.of_dataset, name))
     shares = [
         {
             "analyst": share.analyst,
@@ -271,6 +272,7 @@ async def _one(
         users=users,
         members=members,
         jobs=jobs,
+        schedules=[one for one in begun if one.to_come],
         warning=adding_up(others),
         wrong=wrong,
     )

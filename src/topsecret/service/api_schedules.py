@@ -1,0 +1,141 @@
+"""The API for schedules of saved questions: begin, list, end."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Request, Response
+from pydantic import BaseModel, Field
+
+from topsecret.service import shapes
+from topsecret.service.api import Reader, checked
+from topsecret.service.api_saved import Saver, kept
+from topsecret.service.auth.dependencies import limited
+from topsecret.service.auth.people import User
+from topsecret.service.middleware import API
+from topsecret.service.preview import worst_case
+from topsecret.service.problems import RESPONSES
+from topsecret.service.saved_questions import Saved
+from topsecret.service.schedules import MOST_RUNS, Every, Schedule, no_such_schedule, run_times
+from topsecret.service.state import Parts, blocking, parts
+
+schedules_api = APIRouter(prefix=API, responses=RESPONSES, tags=["saved questions"])
+Times = Annotated[int, Field(strict=True, ge=1, le=MOST_RUNS)]
+
+
+class NewScheduleShape(shapes.AgainShape):
+    """When a saved question is asked, and how often."""
+
+    every: Every = "week"
+    times: Times = Field(description="At most so often; all of it is paid for now.")
+    start: datetime | None = Field(
+        default=None, description="The first time, in UTC unless it says otherwise; now if empty."
+    )
+
+
+class RunShape(BaseModel):
+    """One time of a schedule."""
+
+    number: int
+    at: str
+    state: str = Field(description="waiting, asked, ended, skipped, refused or given up.")
+    answer: str | None = Field(description="The id of its answer.")
+    message: str | None
+
+
+class ScheduleShape(BaseModel):
+    """A question and the times at which it is asked."""
+
+    id: str
+    account: str
+    name: str
+    dataset: str
+    words: str
+    every: str
+    runs: list[RunShape]
+
+
+@schedules_api.post(
+    "/saved/{name}/schedule",
+    response_model=ScheduleShape,
+    status_code=201,
+    responses={200: {"model": ScheduleShape, "description": "Scheduled before"}},
+)
+async def begin_schedule(
+    request: Request, person: Saver, name: shapes.SavedName, given: NewScheduleShape
+) -> Response:
+    """Ask a saved question at set times, and pay for all of them now, once per request id."""
+    one = await kept(request, person, name)
+    when = When(given.every, given.times, given.start, given.request_id)
+    begun, new = await scheduled(request, person, one, when)
+    text = json.dumps(begun.to_dict())
+    return Response(text, 201 if new else 200, media_type="application/json")
+
+
+@schedules_api.get("/schedules", response_model=list[ScheduleShape])
+async def list_schedules(
+    request: Request, person: Reader, dataset: shapes.OfDataset = None
+) -> list[dict[str, Any]]:
+    """The account's schedules; of a data set that it decides about, everybody's."""
+    found = parts(request).schedules
+    if dataset is not None and person.manages(dataset):
+        listed = await blocking(partial(found.of_dataset, dataset))
+    else:
+        mine = await blocking(partial(found.of_user, person.name))
+        listed = [one for one in mine if dataset in (None, one.dataset)]
+    return [one.to_dict() for one in listed]
+
+
+@schedules_api.delete("/schedules/{schedule}", response_model=shapes.DoneShape)
+async def end_schedule(
+    request: Request, person: Saver, schedule: shapes.Identity
+) -> dict[str, bool]:
+    """Give up the runs to come: what is held for them is given back."""
+    await ended(request, person, schedule)
+    return {"done": True}
+
+
+@dataclass(frozen=True, slots=True)
+class When:
+    """When a question is asked, as somebody wants it."""
+
+    every: str
+    times: int
+    start: datetime | None
+    request: str | None
+
+
+async def scheduled(
+    request: Request, person: User, one: Saved, when: When
+) -> tuple[Schedule, bool]:
+    """The schedule of a saved question, paid for, and whether it is new."""
+    limited(request, "question", person.name)
+    service, now = parts(request), datetime.now(UTC)
+    times = run_times(when.start or now, when.every, when.times, now)
+    begin = partial(_begun, service, person.name, one, when, times)
+    return await blocking(begin, service.planning)
+
+
+def _begun(
+    service: Parts, user: str, one: Saved, when: When, times: list[datetime]
+) -> tuple[Schedule, bool]:
+    dataset = checked(service, user, one.dataset, one.asked)
+    budget = service.datasets.account(one.dataset).budget
+    wanted = (one.asked.k, one.asked.epsilon, one.asked.counts, one.asked.at_least)
+    cost = worst_case(dataset, budget, *wanted, one.asked.ranked_by)
+    begin = partial(service.schedules.begin, user, one.name, one.dataset, one.asked)
+    return begin(cost=cost, times=times, every=when.every, request=when.request)
+
+
+async def ended(request: Request, person: User, schedule: str) -> Schedule:
+    """End a schedule of the account's, or of a data set that it decides about."""
+    service = parts(request)
+    found = await blocking(partial(service.schedules.get, schedule))
+    if found.user != person.name and not person.manages(found.dataset):
+        raise no_such_schedule()
+    await blocking(partial(service.schedules.end, schedule))
+    return found

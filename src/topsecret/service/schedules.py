@@ -1,0 +1,387 @@
+"""Questions that are asked at set times, all of them paid for when the schedule is made.
+
+For each of its times the ledger holds what the question may take (``ledger.holds``), so that nobody
+else spends it. At its time the question becomes a job like any other, which is reserved in the
+place of what was held. What is not needed is given back: where the answer is stored already, where
+the question is refused, where it took less.
+
+| a run is | because |
+| --- | --- |
+| waiting | its time has not come |
+| asked | its question is a job, found under its answer's id |
+| ended | the job has ended, well or not |
+| skipped | the service was down, and a later time of the schedule has come since |
+| refused | it could not be asked: the data set is paused, the account is deleted |
+| given up | the schedule was ended before |
+
+Every step is one transaction and may be repeated: a process that is killed leaves a run where it
+was, and whichever process looks next goes on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import groupby
+from typing import Literal, get_args
+
+from sqlalchemy import Connection, RowMapping, delete, func, select, update
+
+from topsecret.errors import BudgetExceeded, InvalidParameter, Taken
+from topsecret.ledger import Ledger
+from topsecret.ledger.amounts import Amounts
+from topsecret.ledger.holds import Holds
+from topsecret.ledger.store import Store
+from topsecret.service.jobs.job import IN_DOUBT, WORKING, Asked
+from topsecret.service.jobs.queue import Jobs
+from topsecret.service.problems import Problem
+from topsecret.service.schema import JOBS, RUNS, SCHEDULES
+
+Every = Literal["day", "week", "month"]
+MOST_RUNS = 100
+MOST_WAITING = 20
+"""How many schedules with runs to come one account may have."""
+LATEST_START = timedelta(days=366)
+AS_GOOD_AS_NOW = timedelta(hours=1)
+"""So long a form may stay open."""
+LAST_DAY = 28
+"""Of a month, so that every month has it."""
+
+WAITING, ASKED, ENDED = "waiting", "asked", "ended"
+SKIPPED, REFUSED, GIVEN_UP = "skipped", "refused", "given up"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One time of a schedule."""
+
+    number: int
+    at: datetime
+    state: str
+    answer: str | None
+    message: str | None
+
+    def to_dict(self) -> dict[str, object]:
+        """As plain values that JSON can hold."""
+        at = self.at.isoformat(timespec="seconds")
+        said = {"state": self.state, "answer": self.answer, "message": self.message}
+        return {"number": self.number, "at": at} | said
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """A question and the times at which it is asked."""
+
+    id: str
+    user: str
+    name: str
+    dataset: str
+    asked: Asked
+    every: str
+    runs: tuple[Run, ...]
+
+    @property
+    def to_come(self) -> tuple[Run, ...]:
+        """The runs whose time has not come, or that have no end yet."""
+        return tuple(run for run in self.runs if run.state in (WAITING, ASKED))
+
+    @property
+    def last_answer(self) -> str | None:
+        """The job of the latest run that became one."""
+        return next((run.answer for run in reversed(self.runs) if run.answer), None)
+
+    def to_dict(self) -> dict[str, object]:
+        """As plain values that JSON can hold."""
+        return {
+            "id": self.id,
+            "account": self.user,
+            "name": self.name,
+            "dataset": self.dataset,
+            "words": self.asked.words,
+            "every": self.every,
+            "runs": [run.to_dict() for run in self.runs],
+        }
+
+
+class Schedules:
+    """The schedules of all accounts. Every method may block."""
+
+    def __init__(
+        self,
+        store: Store,
+        ledger: Ledger,
+        jobs: Jobs,
+        *,
+        check: Callable[[str, str, Asked], object],
+        submit: Callable[[str, str], None],
+        tell: Callable[[Mapping[str, object]], None],
+    ) -> None:
+        self._store, self._holds, self._jobs = store, Holds(ledger), jobs
+        self._check, self._submit, self._tell = check, submit, tell
+
+    def begin(
+        self,
+        user: str,
+        name: str,
+        dataset: str,
+        asked: Asked,
+        *,
+        cost: Amounts,
+        times: Sequence[datetime],
+        every: str,
+        request: str | None = None,
+    ) -> tuple[Schedule, bool]:
+        """Pay for all runs at once and note when they are, in one transaction, or refuse.
+
+        The same request again finds the same schedule; whether it is new.
+        """
+        request = request or secrets.token_hex(12)
+        identity = hashlib.sha256(f"{user}\n{request}".encode()).hexdigest()[:24]
+        values = {"id": identity, "user": user, "name": name, "dataset": dataset}
+        values |= {"question": asked.to_text(), "every": every}
+
+        def note(connection: Connection, held: Sequence[str]) -> None:
+            known = select(SCHEDULES.c.id).where(SCHEDULES.c.id == identity)
+            if connection.execute(known).first() is not None:
+                raise Taken("it is there already")
+            mine = select(SCHEDULES.c.id).where(SCHEDULES.c.user == user)
+            waiting = select(func.count(RUNS.c.schedule.distinct())).where(
+                RUNS.c.state == WAITING, RUNS.c.schedule.in_(mine)
+            )
+            if connection.execute(waiting).scalar_one() >= MOST_WAITING:
+                raise InvalidParameter(f"{MOST_WAITING} schedules have runs to come; end one first")
+            connection.execute(SCHEDULES.insert().values(values | {"created": time.time()}))
+            for number, (at, one) in enumerate(zip(times, held, strict=True), 1):
+                run = {"number": number, "at": at.timestamp(), "held": one, "state": WAITING}
+                connection.execute(RUNS.insert().values(schedule=identity, **run))
+
+        failed, new = None, True
+        try:
+            self._holds.hold(dataset, user, cost, len(times), note)
+        except Taken:
+            new = False
+        except BudgetExceeded as error:
+            failed = error
+        found = self._found(SCHEDULES.c.id == identity)
+        if failed is not None and not found:  # a schedule that is there may have taken the rest
+            raise _too_much(failed, cost, len(times))
+        terms = (dataset, asked, every, len(times))
+        if (
+            not found
+            or (found[0].dataset, found[0].asked, found[0].every, len(found[0].runs)) != terms
+        ):
+            raise Problem(409, "request_id_used", "This request id was used for another schedule.")
+        return found[0], new and failed is None
+
+    def get(self, identity: str) -> Schedule:
+        """One of them."""
+        for found in self._found(SCHEDULES.c.id == identity):
+            return found
+        raise no_such_schedule()
+
+    def of_user(self, user: str) -> list[Schedule]:
+        """Those of an account, the newest first."""
+        return self._found(SCHEDULES.c.user == user)
+
+    def of_dataset(self, dataset: str) -> list[Schedule]:
+        """Those about a data set, the newest first."""
+        return self._found(SCHEDULES.c.dataset == dataset)
+
+    def end(self, identity: str) -> None:
+        """Give up the runs to come and give back what is held for them.
+
+        A schedule of which nothing is to come is forgotten; its answers stay.
+        """
+        found = self.get(identity)
+        waiting = [run.number for run in found.to_come if run.state == WAITING]
+        if waiting:
+            self._move(found.dataset, identity, waiting, WAITING, {"state": GIVEN_UP})
+        elif not found.to_come:
+            self._delete(identity)
+
+    def forget(self, days: float) -> None:
+        """Forget the schedules whose last time was so long ago and that have nothing to come."""
+        last = select(RUNS.c.schedule).group_by(RUNS.c.schedule)
+        old = last.having(func.max(RUNS.c.at) < time.time() - 86400 * days)
+        for found in self._found(SCHEDULES.c.id.in_(old)):
+            if not found.to_come:
+                self._delete(found.id)
+
+    def _delete(self, identity: str) -> None:
+        with self._store.writing() as connection:
+            connection.execute(delete(RUNS).where(RUNS.c.schedule == identity))
+            connection.execute(delete(SCHEDULES).where(SCHEDULES.c.id == identity))
+
+    def end_all(self, user: str) -> None:
+        """Give up all runs of an account."""
+        for found in self.of_user(user):
+            if found.to_come:
+                self.end(found.id)
+
+    def tend(self, worker: str) -> None:
+        """Ask what is due, and see to what has ended; any number of processes may."""
+        now = time.time()
+        query = select(RUNS, SCHEDULES.c.dataset).join(SCHEDULES, SCHEDULES.c.id == RUNS.c.schedule)
+        due = query.where(RUNS.c.state == WAITING, RUNS.c.at <= now)
+        due = due.order_by(RUNS.c.schedule, RUNS.c.number)
+        with self._store.reading() as connection:
+            found = connection.execute(due).mappings().all()
+        for identity, group in groupby(found, key=lambda row: str(row["schedule"])):
+            *missed, latest = list(group)
+            if missed:
+                numbers = [row["number"] for row in missed]
+                self._move(latest["dataset"], identity, numbers, WAITING, {"state": SKIPPED})
+            with self._store.writing() as connection:
+                self._moved(connection, identity, [latest["number"]], WAITING, {"state": ASKED})
+        more = (SCHEDULES.c.user, SCHEDULES.c.question, SCHEDULES.c.name, JOBS.c.shown)
+        query = query.add_columns(*more, JOBS.c.state.label("became"))
+        query = query.outerjoin(JOBS, JOBS.c.id == RUNS.c.answer).where(RUNS.c.state == ASKED)
+        with self._store.reading() as connection:
+            found = connection.execute(query).mappings().all()
+        for row in found:
+            if row["answer"] is None:
+                self._ask(row, worker)
+            elif row["became"] is None or (row["shown"] or now + 1) <= now:
+                self._see_to(row)
+
+    def _ask(self, row: RowMapping, worker: str) -> None:
+        """Make the run a job, once, whoever tries; or give it up where it cannot be asked."""
+        asked, user, dataset = Asked.from_text(row["question"]), row["user"], row["dataset"]
+        request = f"scheduled.{row['schedule']}.{row['number']}"
+        refused = None
+        try:
+            self._check(user, dataset, asked)
+            job, new = self._jobs.ask(user, dataset, asked, request, worker, row["held"])
+        except Problem as problem:
+            if problem.status == 429:
+                return  # too many are under way: at the next look
+            refused = problem.message
+        except InvalidParameter as error:
+            refused = str(error)
+        if refused is not None:
+            ended = {"state": REFUSED, "message": refused}
+            if self._move(dataset, row["schedule"], [row["number"]], ASKED, ended):
+                self._tell(_notice(row, "refused", None))
+            return
+        with self._store.writing() as connection:
+            noted = {"answer": job.id}
+            self._moved(connection, row["schedule"], [row["number"]], ASKED, noted)
+        if new:
+            self._submit(job.id, user)
+
+    def _see_to(self, row: RowMapping) -> None:
+        """The job has ended, where it shows; what it did not need is given back."""
+        if row["became"] in (WORKING, IN_DOUBT):
+            return
+        number, ended = [row["number"]], {"state": ENDED}
+        if self._move(row["dataset"], row["schedule"], number, ASKED, ended):
+            self._tell(_notice(row, row["became"] or "forgotten", row["answer"]))
+
+    def _move(
+        self,
+        dataset: str,
+        schedule: str,
+        numbers: Iterable[int],
+        before: str,
+        values: Mapping[str, object],
+    ) -> Sequence[str]:
+        """Move runs on, and give back what is still held for those that nobody else has moved."""
+        return self._holds.give_back(
+            dataset, lambda connection: self._moved(connection, schedule, numbers, before, values)
+        )
+
+    def _moved(
+        self,
+        connection: Connection,
+        schedule: str,
+        numbers: Iterable[int],
+        before: str,
+        values: Mapping[str, object],
+    ) -> list[str]:
+        held: list[str] = []
+        for number in numbers:
+            one = (RUNS.c.schedule == schedule, RUNS.c.number == number, RUNS.c.state == before)
+            if connection.execute(update(RUNS).where(*one).values(values)).rowcount == 1:
+                mine = (RUNS.c.schedule == schedule, RUNS.c.number == number)
+                held.append(connection.execute(select(RUNS.c.held).where(*mine)).scalar_one())
+        return held
+
+    def _found(self, which: object) -> list[Schedule]:
+        query = select(SCHEDULES, RUNS).join(RUNS, RUNS.c.schedule == SCHEDULES.c.id)
+        query = query.where(which)  # type: ignore[arg-type]  # a condition of SQLAlchemy
+        query = query.order_by(SCHEDULES.c.created.desc(), SCHEDULES.c.id, RUNS.c.number)
+        with self._store.reading() as connection:
+            found = connection.execute(query).mappings().all()
+        return [_schedule(list(group)) for _, group in groupby(found, key=lambda row: row["id"])]
+
+
+def run_times(start: datetime, every: str, times: int, now: datetime) -> list[datetime]:
+    """When the question is asked, in UTC.
+
+    >>> monday = datetime(2026, 11, 16, 6, tzinfo=UTC)
+    >>> [str(at)[:10] for at in run_times(monday, "week", 3, monday)]
+    ['2026-11-16', '2026-11-23', '2026-11-30']
+    >>> [str(at)[:10] for at in run_times(monday, "month", 3, monday)]
+    ['2026-11-16', '2026-12-16', '2027-01-16']
+    """
+    if every not in get_args(Every):
+        raise InvalidParameter(f"a question is asked every {', '.join(get_args(Every))}")
+    if not 1 <= times <= MOST_RUNS:
+        raise InvalidParameter(f"a question is scheduled 1 to {MOST_RUNS} times")
+    start = start.replace(tzinfo=UTC) if start.tzinfo is None else start
+    if not now - AS_GOOD_AS_NOW <= start <= now + LATEST_START:
+        raise InvalidParameter("the first time is now or within a year from now, in UTC")
+    start = start.astimezone(UTC)
+    if every != "month":
+        step = timedelta(days=1 if every == "day" else 7)
+        return [start + number * step for number in range(times)]
+    if start.day > LAST_DAY:
+        raise InvalidParameter(
+            f"what is asked every month begins on one of the days 1 to {LAST_DAY}"
+        )
+    months = [start.month - 1 + number for number in range(times)]
+    return [start.replace(year=start.year + m // 12, month=m % 12 + 1) for m in months]
+
+
+def no_such_schedule() -> Problem:
+    """There is none, or none for this account: they must look alike."""
+    return Problem(404, "not_found", "There is no such schedule for you.")
+
+
+def _too_much(error: BudgetExceeded, cost: Amounts, times: int) -> Problem:
+    """How often it would fit."""
+    fits = [int(error.left.get(name, 0) / value) for name, value in cost.items() if value]
+    fit = min(fits, default=0)
+    often = f"It fits {fit} times." if fit > 0 else "It does not fit once."
+    words = (
+        f"{times} times, paid in advance, need more than is left of your share or of the data set."
+    )
+    return Problem(409, "budget_exceeded", f"{words} {often}")
+
+
+def _notice(row: RowMapping, state: str, answer: str | None) -> dict[str, object]:
+    """What the operator's command is told: public names, no item."""
+    named = {"schedule": row["schedule"], "name": row["name"], "run": row["number"]}
+    whose = {"account": row["user"], "dataset": row["dataset"]}
+    return named | whose | {"state": state, "answer": answer}
+
+
+def _schedule(rows: Sequence[RowMapping]) -> Schedule:
+    first = rows[0]
+    runs = tuple(
+        Run(
+            row["number"],
+            datetime.fromtimestamp(row["at"], UTC),
+            row["state"],
+            row["answer"],
+            row["message"],
+        )
+        for row in rows
+    )
+    asked = Asked.from_text(first["question"])
+    named = (first["id"], first["user"], first["name"], first["dataset"])
+    return Schedule(*named, asked, first["every"], runs)

@@ -1,0 +1,53 @@
+"""How a page looks: on a desktop and a phone, in light and in dark, by axe's rules."""
+
+import os
+from pathlib import Path
+
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page
+
+PICTURES = bool(os.environ.get("TOPSECRET_SCREENSHOTS"))
+SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
+DESKTOP = {"width": 1280, "height": 800}
+PHONE = {"width": 390, "height": 844}
+WIDER = "document.documentElement.scrollWidth > innerWidth"
+SMALL = """[...document.querySelectorAll(
+    "nav a, button, .button, .rows a, summary, select, label.check, input:not([type=checkbox])")]
+  .filter((one) => one.checkVisibility() && one.getBoundingClientRect().height < 43.9)
+  .map((one) => one.outerHTML.slice(0, 80))"""
+AXE = Axe()
+RULES = {"resultTypes": ["violations"]}
+CONTRAST = RULES | {"runOnly": ["color-contrast"]}
+BARS = """async bytes => {
+  if (String.fromCharCode(...bytes.slice(1, 4)) !== "PNG") return -1;
+  const picture = await createImageBitmap(new Blob([new Uint8Array(bytes)]));
+  const pen = new OffscreenCanvas(picture.width, picture.height).getContext("2d");
+  pen.drawImage(picture, 0, 0);
+  const all = pen.getImageData(0, 0, picture.width, picture.height).data;
+  const colour = (x, y) => all.subarray(4 * (y * picture.width + x)).subarray(0, 4).join();
+  let bars = 0;
+  for (let y = 84; y < picture.height - 50; y += 44) bars += colour(382, y) !== colour(2, 2);
+  return bars;
+}"""
+"""How many lines of a downloaded PNG begin with a bar."""
+
+
+def shoot(page: Page, name: str) -> None:
+    """The page on a desktop and a phone, in light and in dark; it may not scroll sideways."""
+    for size, viewport in (("desktop", DESKTOP), ("phone", PHONE)):
+        page.set_viewport_size(viewport)  # type: ignore[arg-type]
+        # Colours move nothing: in the second ones axe looks at contrasts alone.
+        usual, other = ("light", "dark") if size == "desktop" else ("dark", "light")
+        for scheme, rules in ((usual, RULES), (other, CONTRAST)):
+            page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+            if PICTURES:
+                path = SCREENSHOTS / f"{name}-{size}-{scheme}.png"
+                page.screenshot(path=path, full_page=True, animations="disabled")
+            found = AXE.run(page, options=rules)
+            assert found.violations_count == 0, f"{name} {size} {scheme}: {found.generate_report()}"
+        assert not page.evaluate(WIDER), f"{name} is wider than a {size}"
+    assert page.evaluate(SMALL) == [], f"{name} has targets that a finger misses"
+    page.set_viewport_size({"width": 320, "height": 640})
+    assert not page.evaluate(WIDER), f"{name} is wider than a small phone"
+    page.set_viewport_size(DESKTOP)  # type: ignore[arg-type]
+    page.emulate_media(color_scheme="light")
