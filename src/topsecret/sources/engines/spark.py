@@ -29,7 +29,8 @@ from topsecret.sources.domains.domain import Column, FileColumn
 from topsecret.sources.engines.duckdb import private_domain
 from topsecret.sources.engines.duckdb_relations import trusted
 from topsecret.sources.engines.spark_jobs import attempt, run
-from topsecret.sources.engines.spark_plans import check_plan, leaves, runs_code
+from topsecret.sources.engines.spark_leaves import leaves, runs_code
+from topsecret.sources.engines.spark_plans import check_plan
 from topsecret.sources.engines.spark_text import plain, worded
 from topsecret.sources.session import Relation, Rows
 from topsecret.sources.source import Columns, CountQuery, Kind, LeadingCounts, Schema

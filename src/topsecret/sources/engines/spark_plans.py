@@ -11,34 +11,22 @@ and with it the whole question. Accepted are the expressions that have a value f
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from topsecret.errors import DataIndependentFailure
+from topsecret.sources.engines.spark_leaves import (
+    LEAVES,
+    each,
+    is_stored,
+    kind_of,
+    nodes_of,
+    plan_of,
+)
 from topsecret.sources.sql.relations import Stored, refused
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-LEAVES = {
-    "DataSourceV2Relation",
-    "ExternalRDD",
-    "HiveTableRelation",
-    "InMemoryRelation",
-    "LocalRelation",
-    "LogicalRDD",
-    "LogicalRelation",
-    "Range",
-}
-FILES = "HadoopFsRelation"
-"""Spark's own tables and files. Other relations, such as JDBC's, may be queries and views."""
-STORED_RDDS = {
-    "LocalCheckpointRDD",
-    "MapPartitionsRDD",
-    "ParallelCollectionRDD",
-    "ReliableCheckpointRDD",
-}
-"""Rows that are there: of others, code makes them when they are read."""
 ROW_WISE = {
     "Filter",
     "Generate",
@@ -132,104 +120,36 @@ CHANGING = re.compile(
 def check_plan(frame: DataFrame, person: str, name: str) -> None:
     """Raise ``DataIndependentFailure`` unless each row depends on its own person alone."""
     start = Stored((name,))
-    plan = _plan(frame)
+    plan = plan_of(frame)
     if plan is None:
         _check_text(frame, start)
         return
-    own = next((str(one) for one in _each(plan.output()) if one.name() == person), "")
+    own = next((str(one) for one in each(plan.output()) if one.name() == person), "")
     expressions: list[tuple[Any, str]] = []
-    for node in _nodes(plan):
-        operator = _kind(node)
+    for node in nodes_of(plan):
+        operator = kind_of(node)
         if operator not in ROW_WISE | BY_PERSON:
             raise refused(start, operator, "makes a row depend on other rows")
         if node.subqueries().size():
             raise refused(start, f"a sub-query in {operator}", "makes a row depend on other rows")
         if operator in BY_PERSON:
             _check_person(node, operator, own, start)
-        if operator in LEAVES and not _is_stored(node, operator):
+        if operator in LEAVES and not is_stored(node, operator):
             why = "may be a query of its own, or is read with mode FAILFAST"
             raise refused(start, f"what {operator} reads", why)
-        for expression in _each(node.expressions()):
+        for expression in each(node.expressions()):
             _check_expression(expression, operator, start)
             expressions.append((expression, operator))
     for expression, operator in expressions:
         _check_total(expression, operator, name)
 
 
-def leaves(frame: DataFrame) -> frozenset[str]:
-    """What tells the tables and files of a frame from others: no row is read for it."""
-    found = {f"file {path}" for path in frame.inputFiles()}
-    plan = _plan(frame)
-    for node in () if plan is None else _nodes(plan):
-        operator = _kind(node)
-        if operator == "LogicalRDD":
-            found.add(f"rdd {node.rdd().id()}")
-        elif operator == "LogicalRelation":
-            kind = _kind(node.relation())
-            found |= set() if kind == FILES else {kind}  # which tables it reads is not looked for
-        elif operator == "DataSourceV2Relation":
-            found.add(f"table {node.catalog()} {node.identifier()} {node.table().name()}")
-        elif operator == "HiveTableRelation":
-            found.add(f"table {node.tableMeta().identifier()}")
-        elif operator in LEAVES - {"Range"}:
-            found.add(f"{operator} {node}")
-    return frozenset(found)
-
-
-def _is_stored(node: Any, operator: str) -> bool:
-    """Whether a leaf's rows are kept somewhere, row by row."""
-    if operator == "LogicalRelation":
-        relation = node.relation()
-        return _kind(relation) == FILES and "FAILFAST" not in str(relation.options()).upper()
-    if operator == "DataSourceV2Relation":
-        return "JDBC" not in _kind(node.table())
-    return True
-
-
-def runs_code(frame: DataFrame) -> bool:
-    """Whether rows come of an RDD, which code makes when it is read: nobody looks into that.
-
-    Those of ``createDataFrame`` on a list do, too: Spark keeps the list as such an RDD.
-    """
-    plan = _plan(frame)
-    nodes = () if plan is None else _nodes(plan)
-    waiting = [node.rdd() for node in nodes if _kind(node) in {"ExternalRDD", "LogicalRDD"}]
-    while waiting:
-        one = waiting.pop()
-        if _kind(one) not in STORED_RDDS:
-            return True
-        waiting += [dependency.rdd() for dependency in _each(one.dependencies())]
-    return False
-
-
-def _kind(node: Any) -> str:
-    return str(node.getClass().getSimpleName())
-
-
-def _plan(frame: Any) -> Any:
-    """The analysed plan; None for a frame of a remote session."""
-    java = None if type(frame).__module__.startswith("pyspark.sql.connect") else frame._jdf
-    return None if java is None else java.queryExecution().analyzed()
-
-
-def _nodes(plan: Any) -> Iterator[Any]:
-    waiting = [plan]
-    while waiting:
-        node = waiting.pop()
-        yield node
-        waiting += _each(node.children())
-
-
-def _each(sequence: Any) -> list[Any]:
-    return [sequence.apply(place) for place in range(sequence.size())]
-
-
 def _check_person(node: Any, operator: str, own: str, start: Stored) -> None:
     """The keys hold the person, under the name that the frame has it."""
     if operator == "Aggregate":
-        keys = _each(node.groupingExpressions())
+        keys = each(node.groupingExpressions())
     else:
-        keys = _each(node.child().output())
+        keys = each(node.child().output())
     if operator == "Deduplicate" and node.keys().size() < len(keys):
         raise refused(start, operator, "makes a row depend on other rows")
     for key in keys:
@@ -250,17 +170,17 @@ def _check_expression(expression: Any, operator: str, start: Stored) -> None:
     waiting = [expression]
     while waiting:
         node = waiting.pop()
-        kind = _kind(node)
+        kind = kind_of(node)
         if kind in CODE:
             raise refused(start, kind, "is not known to keep to one row")
         if kind == "AggregateExpression":
-            function = _kind(node.aggregateFunction())
+            function = kind_of(node.aggregateFunction())
             if function not in AGGREGATES:
                 raise refused(start, function, "may depend on the order of rows")
             if function != "Count" or node.isDistinct():
-                for child in _each(node.aggregateFunction().children()):
+                for child in each(node.aggregateFunction().children()):
                     _check_identical(child, function, start)
-        waiting += _each(node.children())
+        waiting += each(node.children())
 
 
 def _check_total(expression: Any, operator: str, name: str) -> None:
@@ -268,7 +188,7 @@ def _check_total(expression: Any, operator: str, name: str) -> None:
     waiting = [expression]
     while waiting:
         node = waiting.pop()
-        kind = _kind(node)
+        kind = kind_of(node)
         if _constant(node):
             continue
         if kind == "Cast":
@@ -279,7 +199,7 @@ def _check_total(expression: Any, operator: str, name: str) -> None:
                 raise _may_fail(name, f"{kind} in {operator}")
         elif kind not in TOTAL:
             raise _may_fail(name, f"{kind} in {operator}")
-        waiting += _each(node.children())
+        waiting += each(node.children())
 
 
 def _constant(node: Any) -> bool:
@@ -287,9 +207,9 @@ def _constant(node: Any) -> bool:
     waiting = [node]
     while waiting:
         part = waiting.pop()
-        if _kind(part) not in {"Cast", "Literal", "UnaryMinus"}:
+        if kind_of(part) not in {"Cast", "Literal", "UnaryMinus"}:
             return False
-        waiting += _each(part.children())
+        waiting += each(part.children())
     try:
         node.eval(None)
     except Exception:  # whatever it is: it would fail where a row reaches it
@@ -298,7 +218,7 @@ def _constant(node: Any) -> bool:
 
 
 def _total_by_constant(node: Any, kind: str) -> bool:
-    first, *rest = _each(node.children())
+    first, *rest = each(node.children())
     if not all(_constant(one) for one in rest):
         return False
     value = str(rest[0].eval(None))

@@ -1,0 +1,124 @@
+"""What a Spark frame reads: tables, files and rows that are kept, or queries and code.
+
+A table of JDBC may be a query, an RDD runs Python, a reader may fail on one row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+LEAVES = {
+    "DataSourceV2Relation",
+    "ExternalRDD",
+    "HiveTableRelation",
+    "InMemoryRelation",
+    "LocalRelation",
+    "LogicalRDD",
+    "LogicalRelation",
+    "Range",
+}
+FILES = "HadoopFsRelation"
+"""Spark's own tables and files. Other relations, such as JDBC's, may be queries and views."""
+STORED_TABLES = {
+    "AvroTable",
+    "CSVTable",
+    "DeltaTableV2",
+    "JsonTable",
+    "OrcTable",
+    "ParquetTable",
+    "SparkTable",
+    "TextTable",
+}
+"""Of Spark's second interface, where a table may also be a query or Python code."""
+FAILS = "FAILFAST"
+"""The mode of a reader that fails on a row that does not suit."""
+STORED_RDDS = {
+    "LocalCheckpointRDD",
+    "MapPartitionsRDD",
+    "ParallelCollectionRDD",
+    "ReliableCheckpointRDD",
+}
+"""Rows that are there: of others, code makes them when they are read."""
+
+
+def leaves(frame: DataFrame) -> frozenset[str]:
+    """What tells the tables and files of a frame from others: no row is read for it."""
+    found = {f"file {path}" for path in frame.inputFiles()}
+    plan = plan_of(frame)
+    for node in () if plan is None else nodes_of(plan):
+        operator = kind_of(node)
+        if operator == "LogicalRDD":
+            found.add(f"rdd {node.rdd().id()}")
+        elif operator == "LogicalRelation":
+            if not _is_files(node.relation()):  # which tables it reads is not looked for
+                found.add(kind_of(node.relation()))
+        elif operator == "DataSourceV2Relation":
+            found.add(f"table {node.catalog()} {node.identifier()} {node.table().name()}")
+        elif operator == "HiveTableRelation":
+            found.add(f"table {node.tableMeta().identifier()}")
+        elif operator in LEAVES - {"Range"}:
+            found.add(f"{operator} {node}")
+    return frozenset(found)
+
+
+def is_stored(node: Any, operator: str) -> bool:
+    """Whether a leaf's rows are kept somewhere, row by row."""
+    if operator == "LogicalRelation":
+        options = node.relation().options() if _is_files(node.relation()) else FAILS
+        return FAILS not in str(options).upper()
+    if operator == "DataSourceV2Relation":
+        return kind_of(node.table()) in STORED_TABLES and FAILS not in str(node.options()).upper()
+    return True
+
+
+def _is_files(relation: Any) -> bool:
+    """Whether it is Spark's relation of files, or one that is made of it, such as Delta's."""
+    kind = relation.getClass()
+    while kind is not None and kind.getSimpleName() != FILES:
+        kind = kind.getSuperclass()
+    return kind is not None
+
+
+def runs_code(frame: DataFrame) -> bool:
+    """Whether rows come of an RDD, which code makes when it is read: nobody looks into that.
+
+    Those of ``createDataFrame`` on a list do, too: Spark keeps the list as such an RDD.
+    """
+    plan = plan_of(frame)
+    nodes = () if plan is None else nodes_of(plan)
+    waiting = [node.rdd() for node in nodes if kind_of(node) in {"ExternalRDD", "LogicalRDD"}]
+    while waiting:
+        one = waiting.pop()
+        if kind_of(one) not in STORED_RDDS:
+            return True
+        waiting += [dependency.rdd() for dependency in each(one.dependencies())]
+    return False
+
+
+def kind_of(node: Any) -> str:
+    """The name of its class."""
+    return str(node.getClass().getSimpleName())
+
+
+def plan_of(frame: Any) -> Any:
+    """The analysed plan; None for a frame of a remote session."""
+    java = None if type(frame).__module__.startswith("pyspark.sql.connect") else frame._jdf
+    return None if java is None else java.queryExecution().analyzed()
+
+
+def nodes_of(plan: Any) -> Iterator[Any]:
+    """The operators of a plan."""
+    waiting = [plan]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting += each(node.children())
+
+
+def each(sequence: Any) -> list[Any]:
+    """The parts of a sequence of Scala's."""
+    return [sequence.apply(place) for place in range(sequence.size())]
