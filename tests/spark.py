@@ -22,7 +22,6 @@ LOOPBACK = "127.0.0.1"
 SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
 SETTINGS = {
     "spark.driver.bindAddress": LOOPBACK,
-    "spark.driver.extraJavaOptions": SHORT_LIVED,
     "spark.driver.host": LOOPBACK,
     "spark.driver.memory": "512m",
     "spark.executor.extraJavaOptions": SHORT_LIVED,
@@ -72,7 +71,11 @@ def spark() -> Iterator["SparkSession"]:
         env.setenv("SPARK_LOCAL_DIRS", str(home))
         env.setenv("SPARK_CONF_DIR", str(home / "conf"))
         builder = SparkSession.builder.master(f"local-cluster[{EXECUTORS},1,1024]")
-        builder = builder.config(map=SETTINGS | {"spark.sql.warehouse.dir": str(home / "tables")})
+        own = {
+            "spark.driver.extraJavaOptions": f"{SHORT_LIVED} -Dderby.system.home={home}",
+            "spark.sql.warehouse.dir": str(home / "tables"),
+        }
+        builder = builder.config(map=SETTINGS | own)
         session = builder.getOrCreate()
         yield session
         session.stop()
