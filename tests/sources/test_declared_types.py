@@ -138,6 +138,23 @@ def test_times_without_a_text_fail_nobody() -> None:
     assert found == [("1970-01-01 00:00:05", 1), ("a time that has no text", 1), ("infinity", 1)]
 
 
+def test_persons_that_are_times_without_a_text_stay_apart() -> None:
+    """One that took another's name would push their item out of the cap."""
+    with duckdb.connect() as connection:
+        for kind in ("TIMESTAMP", "TIMESTAMPTZ"):
+            connection.execute(f"CREATE OR REPLACE TABLE t (user {kind}, place TEXT)")
+            for day, place in ((22, "tea"), (23, "milk")):
+                user = f"290309-12-{day} (BC) 00:00:00"
+                connection.execute(f"INSERT INTO t VALUES ('{user}', '{place}')")
+            for salt in range(4):
+                query = CountQuery("place", "user", rows=9, max_items=1, salt=bytes([salt]) * 16)
+                found = OpenConnection(connection, "t").leading_counts(query)
+                assert found == [("milk", 1), ("tea", 1)]
+        connection.execute("CREATE TABLE s (user TIMESTAMP_S, place TEXT)")
+        with pytest.raises(DataIndependentFailure, match="cannot identify persons"):
+            OpenConnection(connection, "s").leading_counts(QUERY)
+
+
 def test_columns_of_maps_are_refused() -> None:
     """One row may have a key twice."""
     kind = pyarrow.list_(pyarrow.map_(pyarrow.string(), pyarrow.int8()))

@@ -225,11 +225,11 @@ class DuckSession:
 
 CANONICAL = re.compile(
     r"VARCHAR|BOOLEAN|U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|DECIMAL\(\d+,\d+\)|FLOAT|DOUBLE|DATE|TIME|"
-    r"TIMESTAMP(_S|_MS|_NS| WITH TIME ZONE)?|UUID|BLOB|BIT|ENUM\(.*\)",
+    r"TIMESTAMP(_NS| WITH TIME ZONE)?|UUID|BLOB|BIT|ENUM\(.*\)",
     re.DOTALL,
 )
 """Types where different values have different texts and equal ones the same (of floats once zeros
-have no sign). Not lists or structs, not JSON, and not UNION or VARIANT, where 1 and '1' look alike.
+have no sign). Not lists, structs, JSON, UNION, VARIANT; some times of (milli)seconds have no text.
 """
 
 

@@ -25,6 +25,7 @@ from topsecret.sources.relations.relation import (
     owner,
     projected,
 )
+from topsecret.sources.source import Columns
 from topsecret.sources.sql.dialects import as_text, counted, person
 from topsecret.sources.sql.identifier_case import folded
 from topsecret.sources.sql.operand_types import Typed, column_of
@@ -143,6 +144,12 @@ class Tables:
     def _compared(self, entry: TableEntry, name: str) -> exp.Expression:
         """The value of a key, equal for identical values alone."""
         kind = entry.schema[name]
+        if isinstance(entry.schema, Columns) and name in entry.schema.unclear:
+            raise QueryRefused(
+                "person-type",
+                f"the key {name!r} of {entry.parts[-1]!r} is of a type whose values may be written "
+                "alike; use text or whole numbers",
+            )
         value = person(column(name, EVENTS), kind, self._dialect)
         return value if kind == "integer" else as_text(value, self._dialect)
 

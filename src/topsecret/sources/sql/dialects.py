@@ -101,15 +101,20 @@ def counted(value: exp.Expression, kind: Kind, dialect: str) -> exp.Expression:
     return time_text(value, dialect) if kind == "timestamp" else as_text(value, dialect)
 
 
-def time_text(value: exp.Expression, dialect: str) -> exp.Expression:
-    """The text of a time. DuckDB fails on those of its first day and beyond microseconds."""
+def time_text(
+    value: exp.Expression, dialect: str, without: exp.Expression | None = None
+) -> exp.Expression:
+    """The text of a time. DuckDB fails on those of its first day and beyond microseconds.
+
+    Those are ``without`` a text: items share one, persons must not.
+    """
     if dialect != "duckdb":
         return as_text(value, dialect)
     time = try_cast(value, "TIMESTAMP")
     lowest = exp.Neg(this=exp.Literal.number(290_307))
     first = exp.LT(this=_call("YEAR", time), expression=lowest)
     beyond = exp.and_(_is_null(time), exp.not_(_is_null(value)))
-    none = exp.Literal.string("a time that has no text")
+    none = without or exp.Literal.string("a time that has no text")
     text = exp.cast(value.copy(), exp.DataType.Type.TEXT)
     either = exp.case().when(exp.or_(first, beyond), none).else_(text)
     return _BY_CODE_POINT[dialect](either)
@@ -123,6 +128,8 @@ def person(value: exp.Expression, kind: Kind, dialect: str) -> exp.Expression:
     """The value that identifies a person: two persons never share it, whatever was written."""
     if dialect == "sqlite":
         return _BY_CODE_POINT[dialect](_sqlite_person(value, kind))
+    if dialect == "duckdb" and kind == "timestamp":
+        return time_text(value, dialect, exp.cast(_call("EPOCH_US", value), "TEXT"))
     return counted(value, kind, dialect)
 
 
