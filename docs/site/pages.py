@@ -50,7 +50,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     module = experiments().get(name.removesuffix(".md")) if folder == "results" else None
     if module:
         link = f"../reference/experiments.md#experiments.{module}"
-        markdown += f"\n\nThe code: [`experiments.{module}`]({link}).\n"
+        markdown += f"\n\nThe code: [`experiments/{module}.py`]({link}).\n"
     return spaced(typeset(markdown))
 
 
