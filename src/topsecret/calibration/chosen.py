@@ -6,7 +6,7 @@ from topsecret.calibration.prepared import EMPTY_ADVICE, Prepared, list_chosen
 from topsecret.calibration.question import Question
 from topsecret.calibration.unknown_domain import even_lead, likely_lead
 from topsecret.calibration.weighted import weights_of
-from topsecret.calibration.words import about
+from topsecret.calibration.words import about, whole
 from topsecret.exact.rounding import up
 from topsecret.mechanisms import TestedOrWeighted
 from topsecret.mechanisms.tested_or_weighted import TESTED, WEIGHTED
@@ -24,10 +24,10 @@ def tested_or_weighted(question: Question) -> Prepared:
     threshold = about(up(branches.threshold))
     rules = {
         TESTED: "the item is among the largest by noisy counts, and the whole list passes a noisy "
-        f"test: half of the time when its last item is {about(even_lead(longest))} people ahead of "
+        f"test: half of the time when its last item is {whole(even_lead(longest))} people ahead of "
         f"the item ranked {depth + 1}, the first that cannot be named (0 people where there are "
-        f"fewer items), and 98% of the time at {about(likely_lead(longest))}. With less, a shorter "
-        f"list is likely, and an empty one if no item is {about(even_lead(shortest))} ahead",
+        f"fewer items), and 98% of the time at {whole(likely_lead(longest))}. With less, a shorter "
+        f"list is likely, and an empty one if no item is {whole(even_lead(shortest))} ahead",
         WEIGHTED: "the item's weighted people and noise of "
         f"{about(up(branches.weighted.sigma))} exceed {threshold}; people with up to "
         f"{weights.full_items} items count in full for each, those with n items about "

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from topsecret.calibration.question import Question
 from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import rounded_up
@@ -11,6 +13,15 @@ from topsecret.results.export import Public
 def about(value: float) -> str:
     """A number of persons with four digits, rounded up."""
     return rounded_up(value, 4)
+
+
+def whole(value: float) -> str:
+    """A number of persons without a fraction, rounded up: nobody is .56 of a person.
+
+    >>> whole(62.56), whole(1601.0)
+    ('63', '1,601')
+    """
+    return f"{math.ceil(value):,}"
 
 
 def amount(question: Question, persons: float) -> str:
