@@ -300,7 +300,7 @@ def _release(
     elif measure is not None and drawn.branch == "weighted":
         clipping += (
             "; by the method that was chosen all that one person adds is scaled down together, "
-            "too, beyond what 'Named when' says"
+            "too, where it is more than 'Named when' says"
         )
     release = Release(
         items=drawn.items,
