@@ -185,9 +185,9 @@ def test_parts_that_are_not_scaled_are_caught() -> None:
 
     loud = replace(MEASURED.branches.weighted, epsilon=6.0)
     mechanism = with_branches(replace(MEASURED.branches, weighted=loud), MEASURED)
-    cuts = (2 * UNITS, 4 * UNITS)
-    assert check_privacy(BinnedChoice(mechanism, cuts), items=2, max_count=4, tall=4).broken is None
-    assert check_privacy(Believed(mechanism, cuts), items=2, max_count=4, tall=4).broken
+    size: dict[str, Any] = {"items": 3, "max_count": 2, "tall": 4}
+    assert check_privacy(mechanism.binned(4 * UNITS), **size).broken is None
+    assert check_privacy(Believed(mechanism, (4 * UNITS,)), **size).broken is not None
 
 
 @dataclass(frozen=True)
