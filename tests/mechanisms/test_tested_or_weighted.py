@@ -253,15 +253,25 @@ def test_people_with_few_items_are_weighted_and_people_with_many_picked() -> Non
     named = {mechanism.select(few, bits).branch for _ in range(12)}
     assert named == {"weighted"}
     assert {mechanism.select(many, bits).branch for _ in range(12)} == {"tested"}
-    by_rows = TestedOrWeighted(10, 1.0, 1e-6, weights=Clip.of(3))
-    rows = (
-        {n: {n % 12: 3} for n in range(700)},
-        {n: dict.fromkeys(range(80), 3) for n in range(160)},
-    )
-    for amounts, expected in zip(rows, ("weighted", "tested"), strict=True):
-        histogram = Histogram.of_parts(amounts, Clip.of(3))
-        assert {by_rows.select(histogram, bits).branch for _ in range(12)} == {expected}
     drawn = mechanism.select(few, bits)
     assert drawn.values is not None
     assert drawn.at_least is not None
     assert drawn.chosen is None
+
+
+@pytest.mark.parametrize("bound", [1, 3, 10_000])
+def test_in_units_of_the_bound_rows_are_chosen_for_as_persons(bound: int) -> None:
+    """Everybody adds the bound: the chances of both methods are those of the same persons."""
+    clip = Clip.of(bound)
+    persons, rows = TestedOrWeighted(10, 1.0, 1e-6), TestedOrWeighted(10, 1.0, 1e-6, weights=clip)
+    for held in ({n: [n % 12] for n in range(600)}, {n: list(range(80)) for n in range(120)}):
+        amounts = {person: dict.fromkeys(items, bound) for person, items in held.items()}
+        scores = (
+            persons.scores(Histogram.of_holdings(held, Weights.share())),
+            rows.scores(Histogram.of_parts(amounts, clip)),
+        )
+        by_persons, by_rows = (
+            float(one.branches.choice.law(found)[0])
+            for one, found in zip((persons, rows), scores, strict=True)
+        )
+        assert by_rows == pytest.approx(by_persons, abs=0.02)
