@@ -93,7 +93,7 @@ class DuckSession:
         self._schema = schema
         self._kept = 0
         self._types: dict[str, dict[str, str]] = {}
-        self.piece = 0
+        self.piece: Callable[[], int] = lambda: 0
         """Bytes that hold the largest of the session's text files; 0 where there is none."""
         self.registered: set[str] = set()
         """Names of frames that the connection knows."""
@@ -210,10 +210,10 @@ class DuckSession:
         option ``parallel = false`` is no help: it drops a row whose quotes are never closed.)
         """
         found = self._attempt(rendered(statement, "duckdb"), values)
-        if isinstance(found, type) and 0 < self.piece <= LARGEST_PIECE:
+        if isinstance(found, type) and 0 < (piece := self.piece()) <= LARGEST_PIECE:
             whole = statement.copy()
             scans = [node for node in whole.find_all(exp.Anonymous) if node.this == "READ_CSV"]
-            size = exp.EQ(this=exp.var("buffer_size"), expression=exp.convert(self.piece))
+            size = exp.EQ(this=exp.var("buffer_size"), expression=exp.convert(piece))
             for scan in scans:
                 scan.append("expressions", size.copy())
             if scans:
@@ -328,11 +328,10 @@ class FileSource:
         paths = [file.path for file in self._files.found]
         if isinstance(query.domain, FileColumn):
             check_apart(paths, query.domain)
-        read = [file.path for file in self._files.readable]
-        with closed_engine(*read, *domain_paths(query)) as engine:
+        read = self._files.readable
+        with closed_engine(*(file.path for file in read), *domain_paths(query)) as engine:
             session = DuckSession(engine, events, self._failed, schema=schema)
-            with suppress(OSError):
-                session.piece = max(path.stat().st_size for path in read) + MARGIN
+            session.piece = lambda: max(file.size(LARGEST_PIECE) for file in read) + MARGIN
             yield session
 
     def _failed(self, kind: type[duckdb.Error]) -> SourceError:

@@ -160,6 +160,14 @@ class EventFile:
         if not copied(path, self.compression, encoding, readable.path):
             raise self.malformed()
 
+    def size(self, most: int) -> int:
+        """Its bytes, unpacked, as far as they matter: beyond ``most`` some larger number."""
+        unpacked = 0
+        with suppress(*unpacking_errors()), open_bytes(self.path, self.compression) as file:
+            while unpacked <= most and (more := len(file.read(1 << 20))):
+                unpacked += more
+        return unpacked
+
     def _is_marked(self) -> bool:
         """Whether it begins with a byte-order mark, which is no part of JSON."""
         with suppress(*unpacking_errors()), open_bytes(self.path, self.compression) as file:
