@@ -345,7 +345,7 @@ def test_a_function_of_python_for_other_types_is_not_taken_for_duckdbs() -> None
     """It is called for whole numbers as they are written, and may fail on one value."""
     with duckdb.connect() as connection:
         kinds = ["VARCHAR", "INTEGER", "INTEGER"]
-        connection.create_function("substr", lambda text, *_: text, kinds, "VARCHAR")  # type: ignore[arg-type]
+        connection.create_function("substr", lambda text, start, length: text, kinds, "VARCHAR")  # type: ignore[arg-type]
         for sql in (*TABLE, "CREATE VIEW v AS SELECT u, substr(p, 1, 1) AS p FROM ev"):
             connection.execute(sql)
         for name in ("v", "ev"):

@@ -17,10 +17,8 @@ from __future__ import annotations
 
 import hashlib
 import math
-import random
 import warnings
 from collections.abc import Hashable, Iterator, Sequence
-from contextlib import contextmanager
 from numbers import Real
 from typing import Any
 
@@ -30,6 +28,7 @@ from numpy.typing import NDArray
 from topsecret.noise.bits import BitSource
 from topsecret.noise.screening import draw_words
 from topsecret.pate.ballots import Ballots, surest
+from topsecret.pate.model_seeds import own_randomness, seeded
 
 Rows = NDArray[np.int64]
 
@@ -58,21 +57,8 @@ def _shown(group: Hashable) -> str:
     if isinstance(group, np.generic):
         group = group.item()
     if isinstance(group, Real) and math.isfinite(group) and group == int(group):
-        return repr(int(group))
+        return f"{int(group):x}"  # of any length
     return repr(group)
-
-
-@contextmanager
-def _own_randomness(seed: int) -> Iterator[None]:
-    """The streams that everybody draws from start at ``seed``, and are put back at the end."""
-    before = np.random.get_state(), random.getstate()
-    np.random.seed(seed % 2**32)
-    random.seed(seed)
-    try:
-        yield
-    finally:
-        np.random.set_state(before[0])
-        random.setstate(before[1])
 
 
 def rehearse(estimator: Any, features: Any, labels: int) -> None:
@@ -86,19 +72,12 @@ def rehearse(estimator: Any, features: Any, labels: int) -> None:
 
 def train(estimator: Any, features: Any, labels: NDArray[Any], seed: int = 0) -> Any | None:
     """The trained teacher, or None when its rows do not allow one; ``seed`` must know no row."""
-    with _own_randomness(seed), warnings.catch_warnings():
+    with own_randomness(seed), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            # In threads of one process the streams above are common: an own one where it is known.
-            drawn = [n for n, v in estimator.get_params().items() if v is None and _is_seed(n)]
-            estimator.set_params(**dict.fromkeys(drawn, seed % 2**32))
-            return estimator.fit(features, labels)
+            return seeded(estimator, seed).fit(features, labels)
         except Exception:  # whatever it is, it is about the rows
             return None
-
-
-def _is_seed(name: str) -> bool:
-    return name.rpartition("__")[2] == "random_state"
 
 
 def ballots(teacher: Any | None, features: Any, labels: int, max_votes: int | None) -> Ballots:
@@ -106,7 +85,7 @@ def ballots(teacher: Any | None, features: Any, labels: int, max_votes: int | No
     nothing = np.zeros((features.shape[0], labels), dtype=np.bool_)
     if teacher is None:
         return nothing
-    with _own_randomness(0), warnings.catch_warnings():
+    with own_randomness(0), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             votes: Ballots = np.asarray(np.asarray(teacher.predict(features)) != 0, np.bool_)

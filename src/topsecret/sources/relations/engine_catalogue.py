@@ -17,12 +17,12 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from topsecret.errors import DataIndependentFailure
-from topsecret.sources.engines.duckdb import kinds
 from topsecret.sources.engines.duckdb_catalogue import (
     FUNCTIONS,
     own_functions,
     replaced_functions,
 )
+from topsecret.sources.engines.duckdb_types import kinds
 from topsecret.sources.engines.sql_catalogues import OWN_CAST, SqliteCatalogue, has_own_cast
 from topsecret.sources.engines.sql_types import columns_of
 from topsecret.sources.relations.catalogue import TableEntry
