@@ -15,15 +15,6 @@ def about(value: float) -> str:
     return rounded_up(value, 4)
 
 
-def whole(value: float) -> str:
-    """A number of persons without a fraction, rounded up: nobody is .56 of a person.
-
-    >>> whole(62.56), whole(1601.0)
-    ('63', '1,601')
-    """
-    return f"{math.ceil(value):,}"
-
-
 def amount(question: Question, persons: float) -> str:
     """As much as so many persons can add, rounded up, in what the items are ranked by."""
     noun = "people" if question.scores is None else question.scores.noun
@@ -34,6 +25,13 @@ def scaled(question: Question, persons: float) -> str:
     """The number of :func:`amount` alone."""
     per_unit = 1 if question.scores is None else question.scores.per_unit
     return about(persons * question.sensitivity / per_unit)
+
+
+def lead(question: Question, persons: float) -> str:
+    """How far an item is ahead, rounded up: whole people, or what the items are ranked by."""
+    if question.scores is None:
+        return f"{math.ceil(persons * question.sensitivity):,}"
+    return scaled(question, persons)
 
 
 def unit_of(question: Question) -> dict[str, Public]:
