@@ -91,9 +91,9 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 
 def on_page_content(html: str, **_: Any) -> str:
-    """A module's name, the title of its page, is broken after a dot or not at all."""
+    """A module's name, the title of its page, is broken after a dot or underscore, if at all."""
     name = r"(doc-module-name[^>]*>)([\w.]+)(?=<)"
-    return re.sub(name, lambda found: found[1] + found[2].replace(".", ".<wbr>"), html)
+    return re.sub(name, lambda found: found[1] + re.sub("([._])", r"\1<wbr>", found[2]), html)
 
 
 def commands() -> dict[str, str]:
