@@ -68,7 +68,7 @@ def on_page_content(html: str, **_: Any) -> str:
     """
     html = re.sub(r"<code>([^<\s]{1,24})</code>", r'<code class="whole">\1</code>', html)
     html = re.sub(
-        r"<code>([^<\s]{25,})</code>",
+        r"(?<=<code>)[^<\s]{25,}(?=</code>)",
         lambda found: re.sub(r"([./_])(?=\w)", r"\1<wbr>", found[0]),
         html,
     )
