@@ -14,7 +14,6 @@ from __future__ import annotations
 import statistics
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from functools import cache
 from itertools import product
 
 import numpy as np
@@ -76,7 +75,6 @@ class Set:
         return Histogram(listed._table, (clip, Histogram.of(sums)._table))
 
 
-@cache
 def counted(name: str, persons: int | None = None) -> Set:
     """The set, read and counted once; of so many persons, if not of all."""
     read = steam_tenths() if name == "Steam" else data.AMOUNTS[name]()
@@ -125,12 +123,13 @@ def run(
     names = ["Jakarta"] if smoke else list(SETS)
     settings = [(10, 1.0)] if smoke else list(product(SIZES, EPSILONS))
     cells: dict[Key, Cell] = {}
+    sets = {name: counted(name, 500 if smoke else None) for name in names}
     for turn, name in enumerate(names):
         for bound in BOUNDS[SETS[name]][: 2 if smoke else None]:
             progress(f"E13b {name}, bound {bound}", turn, len(names))
             for k, epsilon in settings:
                 key = (name, k, epsilon, bound)
-                cells[key] = _measured(counted(name, 500 if smoke else None), key, runs, seed)
+                cells[key] = _measured(sets[name], key, runs, seed)
     rows = [
         [*key, *(f"{part:.4f}" for part in (cell.tested, cell.bounded, cell.auto, cell.sums)), runs]
         for key, cell in cells.items()
@@ -138,7 +137,7 @@ def run(
     head = ["data", "k", "epsilon", "bound", "tested", "bounded sums", "auto", "sums drawn", "runs"]
     write_table(NAME, head, rows)
     draw(NAME, lambda figure: _paint(figure, cells), 9, 5)
-    return _write(cells, runs)
+    return _write(cells, {name: found.median for name, found in sets.items()}, runs)
 
 
 def _measured(found: Set, key: Key, runs: int, seed: int) -> Cell:
@@ -196,7 +195,7 @@ def _paint(figure, cells) -> None:  # type: ignore[no-untyped-def]
     axis.legend()
 
 
-def _write(cells: dict[Key, Cell], runs: int) -> str:
+def _write(cells: dict[Key, Cell], medians: dict[str, float], runs: int) -> str:
     def mean(part: str) -> float:
         return statistics.fmean(getattr(cell, part) for cell in cells.values())
 
@@ -214,7 +213,7 @@ def _write(cells: dict[Key, Cell], runs: int) -> str:
     rows = [
         [
             name,
-            f"{SETS[name]}, {counted(name).median:g}",
+            f"{SETS[name]}, {medians[name]:g}",
             k,
             f"{epsilon:g}",
             bound,
