@@ -97,8 +97,7 @@ def calibrate_absorbed(
     """
     after, limit = exact(mu_squared, "mu_squared"), exact(total, "total")
     unit = [(n, epsilon) for n, epsilon in runs_of(Fraction(1)) if n and epsilon]
-    weight = sum((n * epsilon**2 for n, epsilon in unit), Fraction(0)) / 4
-    if limit <= after or not weight:
+    if limit <= after or not unit:
         return Fraction(0)
     most = LARGEST_ABSORBED / max(epsilon for _, epsilon in unit)
 
@@ -198,11 +197,9 @@ def _gain(epsilon: Fraction, scale: int) -> tuple[int, int]:
 
     A step is mu ← mu + gain/mu on integers, in units of 2^-scale, rounded up: mu − (−gain // mu).
     """
-    square = epsilon * epsilon
-    return (
-        _scaled_up(epsilon / 2, scale),
-        _scaled_up((1 + square / 20) * square / 8, 2 * scale),
-    )
+    p, q = epsilon.numerator, epsilon.denominator
+    gain = (20 * q * q + p * p) * p * p  # over 160·q⁴
+    return -(-(p << scale) // (2 * q)), -(-(gain << 2 * scale) // (160 * q**4))
 
 
 def _scale(largest: Fraction) -> int:

@@ -15,8 +15,8 @@ from topsecret.calibration import Prepared, Question, prepare, prepare_at
 from topsecret.calibration.calibrated import calibrated
 from topsecret.calibration.counts import CountsBudget
 from topsecret.calibration.question import Measured, Scores
-from topsecret.planning.leads import chance, needed_by_one, smallest
-from topsecret.planning.rule import recommend
+from topsecret.planning.leads import lead_of_one, needed_by_one
+from topsecret.planning.rule import recommended_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +53,10 @@ def outlook(
     question = _question(k, epsilon, delta, max_items, at_least, measure)
     if counts:  # as in ``answer``: counts come with picks
         question = question.choosing("public")
-    name = recommend(question).name
+    name = recommended_name(question)
     if counts:
         both = calibrated(name, question, CountsBudget())
-        lead = smallest(lambda lead: chance(both.selection, lead).one)
-        seen = _outlook(both.selection, lead)
+        seen = _outlook(both.selection, lead_of_one(both.selection))
         return replace(seen, loss=both.loss, epsilon=both.epsilon)
     return _outlook(prepare(name, question), needed_by_one(name, question))
 
