@@ -101,8 +101,7 @@ def calibrate_absorbed(
         return Fraction(0)
     most = LARGEST_ABSORBED / max(epsilon for _, epsilon in unit)
 
-    steps = [(n, float(epsilon)) for n, epsilon in reversed(unit)]
-    price = min(float(most), _search(steps, float(after), float(limit)))
+    price = min(float(most), about_absorbed(unit, float(after), float(limit)))
     for _ in range(60):  # floats search; what is returned was checked exactly
         found = absorbed(runs_of(Fraction(price)), after)
         if found is not None and found <= limit:
@@ -111,8 +110,12 @@ def calibrate_absorbed(
     return Fraction(0)
 
 
-def _search(steps: list[tuple[int, float]], after: float, limit: float) -> float:
-    """About the largest price, a little below it: ``absorbed`` in floats, by secants."""
+def about_absorbed(unit: Iterable[Run], after: float, limit: float) -> float:
+    """About the largest price, a little below it: ``absorbed`` in floats, by secants.
+
+    Also where it leaves the lemma's range: a start for searches.
+    """
+    steps = [(n, float(epsilon)) for n, epsilon in unit if n and epsilon][::-1]
     weight = sum(n * epsilon**2 for n, epsilon in steps) / 4
     # mu² grows by a little more than weight·price²: this start is too much, by a percent or so.
     price, before, power = math.sqrt((limit - after) / weight), (math.inf, 0.0), 2.0

@@ -156,22 +156,27 @@ def _profile(steps: TestedSteps, half_decade: int) -> Profile:
 
 @lru_cache(maxsize=64)
 def _worst_branch(steps: TestedSteps, half_decade: int) -> Profile:
-    # By the branch of the least zCDP: one of few steps has more, but a lighter tail, and prices
-    # were searched on the grids of this reach. (So the certificate finds their profiles again.)
-    least = min(map(_about_rho, steps.branches), default=0.0)
-    rho = float(steps.choice) ** 2 / 8 + least + float(steps.mu_squared) / 2
-    reach = reach_of(rho, half_decade)
-    spacing = choice_spacing(steps.choice, reach)
-    cells = FINE_CELLS if len(steps.branches) == 1 else CELLS
-    recursive, closed = [], [steps.mu_squared]
+    recursive, closed = [], []
     for branch in steps.branches:
         whole = None if steps.is_short(branch) else _absorbed(branch, steps.mu_squared)
         if whole is None:
-            recursive.append(branch_profile(branch, steps.mu_squared, reach, cells))
+            recursive.append(branch)
         else:
             closed.append(whole)
-    profiles = [gaussian_profile(root_up(max(closed)), spacing, reach)]
-    return maximum([*profiles, *(profile.on_grid(spacing, reach) for profile in recursive)])
+    # Prices were searched on the grids of this reach, so that the certificate finds their profiles
+    # again. Without the Gaussian of a long branch, by the least zCDP: few steps have more, but a
+    # lighter tail.
+    least = min(map(_about_rho, recursive), default=0.0) + float(steps.mu_squared) / 2
+    rho = float(steps.choice) ** 2 / 8 + (float(max(closed)) / 2 if closed else least)
+    reach = reach_of(rho, half_decade)
+    spacing = choice_spacing(steps.choice, reach)
+    cells = FINE_CELLS if len(steps.branches) == 1 else CELLS
+    found = [
+        branch_profile(branch, steps.mu_squared, reach, cells).on_grid(spacing, reach)
+        for branch in recursive
+    ]
+    largest = root_up(max(closed, default=steps.mu_squared))
+    return maximum([gaussian_profile(largest, spacing, reach), *found])
 
 
 @lru_cache(maxsize=1024)

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from topsecret.accounting import Loss
@@ -56,8 +56,7 @@ def outlook(
     name = recommended_name(question)
     if counts:
         both = calibrated(name, question, CountsBudget())
-        seen = _outlook(both.selection, lead_of_one(both.selection))
-        return replace(seen, loss=both.loss, epsilon=both.epsilon)
+        return _outlook(both.selection, lead_of_one(both.selection), both.loss)
     return _outlook(prepare(name, question), needed_by_one(name, question))
 
 
@@ -87,8 +86,9 @@ def _question(
     return asked if measure is None else asked.ranked_by(Scores.of(measure))
 
 
-def _outlook(prepared: Prepared, lead: int | None) -> Summary:
-    loss, scores, lead_in = prepared.mechanism.loss, prepared.question.scores, "people"
+def _outlook(prepared: Prepared, lead: int | None, whole: Loss | None = None) -> Summary:
+    """``whole``: what the list costs together with its counts, where there are any."""
+    loss, scores, lead_in = whole or prepared.mechanism.loss, prepared.question.scores, "people"
     if scores is not None:
         lead_in = "times the bound" if scores.bounds else scores.noun
         lead = lead if lead is None or scores.bounds else scores.wholes(lead)
