@@ -121,9 +121,9 @@ def about_absorbed(unit: Iterable[Run], after: float, limit: float) -> float:
     price, before, power = math.sqrt((limit - after) / weight), (math.inf, 0.0), 2.0
     for _ in range(20):
         mu = math.sqrt(after)
-        for n, unit in steps:
-            square = (price * unit) ** 2
-            gain, mu = (1 + square / 20) * square / 8, max(mu, price * unit / 2)
+        for n, each in steps:
+            square = (price * each) ** 2
+            gain, mu = (1 + square / 20) * square / 8, max(mu, price * each / 2)
             for _ in range(n):
                 mu += gain / mu
         # The excess over ``after`` is nearly a power of the price, a little above the second.
