@@ -74,6 +74,8 @@ def _terms(reach: float, farthest: float) -> int:
 def _powers(terms: int) -> arb_mat:
     """uⁿ for n = 0 … terms, a row each, at u = −1, −7/8, …, 1: exact, as they are dyadic."""
     with precision(3 * _MOST_TERMS):
-        return arb_mat(
-            [[arb(i**n) / _HALF**n for i in range(-_HALF, _HALF + 1)] for n in range(terms + 1)]
-        )
+        places = [arb(i / _HALF) for i in range(-_HALF, _HALF + 1)]
+        rows = [[arb(1)] * len(places)]
+        for _ in range(terms):
+            rows.append([power * place for power, place in zip(rows[-1], places, strict=True)])
+        return arb_mat(rows)

@@ -97,15 +97,21 @@ class Target:
 
     def excess(self, profile: Profile) -> float:
         """ln of the largest quotient of the profile and G_μ* where the choice looks at them."""
-        x, choice = float(self.epsilon), float(self.choice)
-        places = np.linspace(max(0.0, x - choice), x + choice, 33 if choice else 1)
+        places, limits = self._compared
         h = float(profile.spacing)
         last = len(profile.values) - 2
         cells = np.minimum((places / h).astype(int), last)
         theta = np.expm1(places - cells * h) / math.expm1(h)
         upper, lower = profile.values[cells], profile.values[cells + 1]
         found = upper - theta * (upper - lower)
-        return float(np.log(found / gaussian_deltas(self.limit, places)).max())
+        return float(np.log(found / limits).max())
+
+    @cached_property
+    def _compared(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Where branches are compared with G_μ*, and what it is there."""
+        x, choice = float(self.epsilon), float(self.choice)
+        places = np.linspace(max(0.0, x - choice), x + choice, 33 if choice else 1)
+        return places, gaussian_deltas(self.limit, places)
 
 
 def gaussian_deltas(mu: float, x: NDArray[np.float64]) -> NDArray[np.float64]:
