@@ -186,9 +186,9 @@ def _named(mechanism: str | Mechanism, numbers: Numbers, at: object) -> str | Me
         return mechanism
     if at is not None:
         return "limited-domain"
-    from topsecret.planning.rule import recommend
+    from topsecret.planning.rule import recommended_name
 
-    return recommend(numbers).name
+    return recommended_name(numbers)
 
 
 def _numbers(question: Question, source: Source) -> Numbers:
