@@ -209,7 +209,7 @@ def test_the_data_are_asked_for_the_geometry(events: Path, tmp_path: Path) -> No
     for more in ({"choose": "public"}, {"max_per_item": [1, 3]}):
         assert top_k(few, **asked | ROWS | more).mechanism == "tested"
     coins = top_k(events, **asked, **COINS)
-    assert coins.parameters["threshold"] == pytest.approx(7.5 * 44.82, rel=0.001)
+    assert coins.parameters["threshold"] == pytest.approx(7.5 * 44.94, rel=0.001)
     truths = pandas.DataFrame({"user": ["a"], "place": ["b"], "price": [True]})
     with pytest.raises(WrongForSchema, match="needs a column of numbers"):
         top_k(truths, **asked, **COINS)
