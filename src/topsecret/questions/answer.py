@@ -294,7 +294,9 @@ def _release(
     if measure is not None and measure.bounds and drawn.branch is not None:
         measure = measure.at(int(drawn.branch))
         parameters = {**parameters, "max_per_item": measure.bound}
-    clipping = rise.clipping(question.rise_from) if measure is None else measure.clipping
+    described, clipping = ("", "") if measure is None else (measure.described, measure.clipping)
+    if question.rise_from:
+        described, clipping = rise.described(question.rise_from), rise.CLIPPING
     if measure != counted.measure:
         clipping += "; the data chose the bound, with noise, within the same guarantee"
     elif measure is not None and drawn.branch == "weighted":
@@ -329,7 +331,7 @@ def _release(
         group=group,
         where=" and ".join(map(str, counted.where)),
         domain="" if counted.domain is None else counted.domain.described,
-        measure=rise.described(question.rise_from) if measure is None else measure.described,
+        measure=described,
         least=question.numbers.least,
         clipping=clipping,
         assumes=tuple(getattr(source, "assumes", ())),
