@@ -1,6 +1,7 @@
 """A service asked from Python: calls like the library's, errors in the service's words."""
 
 import warnings
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from serving import Here, write_events
@@ -100,3 +101,35 @@ def test_rows_and_sums_are_asked_as_of_the_library(ann: Service) -> None:
         ann.plan("mine", item="place", epsilon=0.5, measure=topsecret.Sum("colour", 0.01))
     with pytest.raises(InvalidParameter, match="must be 'persons' without bounds"):
         ann.plan("mine", item="place", epsilon=0.5, measure="averages")
+
+
+def test_groups_are_asked_as_of_the_library(ann: Service) -> None:
+    asked = {"item": "place", "k": 1, "epsilon": 0.5, "by": "colour", "groups": ["red", "green"]}
+    assert ann.plan("mine", **asked).answer.startswith("You get, for each of 2 groups, ")  # type: ignore[arg-type]
+    answers = ann.top_k_by("mine", **asked, request_id="by-colour")  # type: ignore[arg-type]
+    assert {group: one.items for group, one in answers.items()} == {
+        "red": ("Harbour",),
+        "green": (),
+    }
+    assert (answers.by, answers.composition, len(answers)) == ("colour", "sequential", 2)
+    assert answers["red"].epsilon < answers.epsilon <= 0.5
+    assert ann.answer(answers.id) == answers
+    with pytest.raises(InvalidParameter, match="needs groups="):
+        ann.plan("mine", item="place", epsilon=0.5, by="colour")
+
+
+def test_a_saved_question_is_scheduled(ann: Service) -> None:
+    ann.save("weekly", "mine", item="place", k=1, epsilon=0.1)
+    start = datetime.now(UTC) + timedelta(days=1)
+    made = ann.schedule("weekly", times=2, start=start, request_id="once")
+    assert made == ann.schedule("weekly", times=2, start=start, request_id="once")
+    assert [run.state for run in made.runs] == ["waiting", "waiting"]
+    assert made.runs[1].at - made.runs[0].at == timedelta(days=7)
+    assert (made.name, made.dataset, made.every) == ("weekly", "mine", "week")
+    assert ann.schedules() == [made]
+    ann.end_schedule(made)
+    assert [run.state for run in ann.schedules()[0].runs] == ["given up", "given up"]
+    ann.end_schedule(made.id)
+    assert ann.schedules() == []
+    with pytest.raises(ServiceError, match=r"paid in advance, need more .* It fits \d+ times"):
+        ann.schedule("weekly", times=100, every="day", start=start)

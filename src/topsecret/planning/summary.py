@@ -14,6 +14,7 @@ from topsecret.accounting import Loss
 from topsecret.calibration import Prepared, Question, prepare, prepare_at
 from topsecret.calibration.calibrated import calibrated
 from topsecret.calibration.counts import CountsBudget
+from topsecret.calibration.prepared import Calibrated
 from topsecret.calibration.question import Measured, Scores
 from topsecret.planning.leads import chance, needed_by_one, smallest
 from topsecret.planning.rule import recommend
@@ -55,11 +56,18 @@ def outlook(
         question = question.choosing("public")
     name = recommend(question).name
     if counts:
-        both = calibrated(name, question, CountsBudget())
-        lead = smallest(lambda lead: chance(both.selection, lead).one)
-        seen = _outlook(both.selection, lead)
-        return replace(seen, loss=both.loss, epsilon=both.epsilon)
+        return outlook_of(calibrated(name, question, CountsBudget()))
     return _outlook(prepare(name, question), needed_by_one(name, question))
+
+
+def outlook_of(each: Calibrated) -> Summary:
+    """For a list that is calibrated already, of which noisy counts may take a part."""
+    selection = each.selection
+    if each.counts is None:
+        lead = needed_by_one(selection.name, selection.question)
+    else:
+        lead = smallest(lambda lead: chance(selection, lead).one)
+    return replace(_outlook(selection, lead), loss=each.loss, epsilon=each.epsilon)
 
 
 def outlook_at(
