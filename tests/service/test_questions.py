@@ -63,6 +63,15 @@ def test_rows_are_chosen_by_allowed_columns_alone(chosen: Here) -> None:
     assert chosen.call("olga", "POST", "/api/datasets", body).status_code == 400
 
 
+def test_a_condition_that_is_no_longer_allowed_ends_its_question(chosen: Here) -> None:
+    """The owner changed what is allowed while the question waited."""
+    jobs, asked = chosen.parts.jobs, Asked("place", 1, 0.1, (("size", "is", "9"),))
+    job, _ = jobs.ask("ann", "chosen", asked, "late", "nobody")
+    assert jobs.run(job.id) == "refused"
+    ended = chosen.ended("ann", job.id)
+    assert ended["message"] == "This column cannot be filtered by; choose from: colour"
+
+
 def test_kinds_have_their_verbs_and_values() -> None:
     assert typed("number", "at most", "1.5") == ("<=", 1.5)
     found = conditions([("day", "is", "2026-01-31")], {"day": "date"})

@@ -194,7 +194,7 @@ def test_what_was_missed_or_cannot_be_asked_is_given_back(
 def test_a_service_that_stops_holds_what_was_paid_in_advance(
     quiet: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The question waits for an engine, is given back, and nobody spends it until the next start."""
+    """The question is given back where it waits for an engine, and nobody spends it meanwhile."""
     parts = quiet.parts
     for _ in range(parts.settings.engines):
         parts.jobs._turns.counting.take()  # somebody else's questions

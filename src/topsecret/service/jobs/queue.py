@@ -303,7 +303,7 @@ class Jobs:
                 "This question was cut short and it is unknown whether it was answered. "
                 "What it may cost stays reserved; the owner can write it off.",
             )
-        except InvalidParameter as error:
+        except (InvalidParameter, Problem) as error:  # also where the owner changed what is allowed
             if self._ledger.requested(row["dataset"], row["user"], row["request"]):
                 # A process died after the ledger heard of the end, before it was stored here; or
                 # the data set was pointed to other events since.
@@ -312,7 +312,8 @@ class Jobs:
                     "What it may cost stays charged."
                 )
                 return without(FAILED, "failed", words)
-            return without(REFUSED, "refused", str(error))
+            words = error.message if isinstance(error, Problem) else str(error)
+            return without(REFUSED, "refused", words)
         except Closing:
             raise
         except SourceError as error:

@@ -73,6 +73,8 @@ class Desk:
     def submit(self, identity: str, user: str, source: str = "") -> None:
         """Answer a job soon. A job that comes while the desk closes is left for another."""
         with self._lock:
+            if identity in self._mine:
+                return
             self._mine.add(identity)
             queues = self._waiting.setdefault(source, OrderedDict())
             queues.setdefault(user, deque()).append(identity)
@@ -127,9 +129,9 @@ class Desk:
             # Asking again is safe: the request id finds whatever the ledger has of it.
             self._again.add((identity, user, source))
             self._broke(type(error).__name__)
-            return
-        with self._lock:
-            self._mine.discard(identity)
+        finally:
+            with self._lock:
+                self._mine.discard(identity)
 
     def _live(self) -> None:
         while not self._closing.wait(BEAT):
