@@ -307,8 +307,9 @@ class Datasets:
         query = select(DATASETS.c.source, DATASETS.c.table).where(DATASETS.c.name == name)
         with self._store.reading() as connection:
             found = connection.execute(query).one_or_none()
-        known = found is not None and found.table is not None
-        return found.source if known and found.source in self.databases.names else ""
+        if found is None or found.table is None or found.source not in self.databases.names:
+            return ""
+        return str(found.source)
 
     def events(self, dataset: Dataset) -> tuple[str, str | None]:
         """What the engine is given: a file's path, or a database's address and the table."""

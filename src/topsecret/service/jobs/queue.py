@@ -338,7 +338,7 @@ class Jobs:
                 dataset = self._datasets.at_its_version(dataset)
         return dataset
 
-    def _seen(self, row: Mapping[str, Any]) -> Job:
+    def _seen(self, row: RowMapping | Mapping[str, Any]) -> Job:
         ended = row["shown"] is not None and row["shown"] <= time.time()
         release = None
         if ended and row["answer"] is not None:
