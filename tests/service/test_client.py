@@ -133,5 +133,6 @@ def test_a_saved_question_is_scheduled(ann: Service) -> None:
     assert [run.state for run in ann.schedules()[0].runs] == ["given up", "given up"]
     ann.end_schedule(made.id)
     assert ann.schedules() == []
+    ann.save("weekly", "mine", item="place", k=1, epsilon=0.7)
     with pytest.raises(ServiceError, match=r"paid in advance, need more .* It fits \d+ times"):
         ann.schedule("weekly", times=100, every="day", start=start)

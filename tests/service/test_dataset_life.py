@@ -76,7 +76,7 @@ def test_a_folder_of_partitions_is_one_data_set(service: Here, tmp_path: Path) -
     )
     pattern = "dated [eu]/**/*.csv"
     assert pattern in service.parts.datasets.files()
-    body = {"name": "dated", "title": "D", "file": pattern, "person": "user", "epsilon": 4}
+    body = {"name": "months", "title": "D", "file": pattern, "person": "user", "epsilon": 4}
     for wrong in ("dated/**/*.csv", "dated [eu]/**/*.parquet", "../files/**/*.csv", "dated [eu]"):
         refused = service.call(
             "olga", "POST", "/api/datasets", body | {"file": wrong, "columns": ["place"]}
@@ -84,25 +84,25 @@ def test_a_folder_of_partitions_is_one_data_set(service: Here, tmp_path: Path) -
         assert refused.status_code == 400, wrong
     made = service.call("olga", "POST", "/api/datasets", body | {"columns": ["place"]})
     assert (made.status_code, made.json()["warning"]) == (201, None)
-    assert pattern in service.call("olga", "GET", "/owner/datasets/dated").text
-    service.parts.datasets.allow("dated", "ann", {"epsilon": 4.0})
-    path = "/api/v1/datasets/dated/ask"
+    assert pattern in service.call("olga", "GET", "/owner/datasets/months").text
+    service.parts.datasets.allow("months", "ann", {"epsilon": 4.0})
+    path = "/api/v1/datasets/months/ask"
     assert service.answered("ann", path, QUESTION)["answer"]["items"] == ["Bridge"]  # of both
-    before = spent(service, "dated")
+    before = spent(service, "months")
     # A file more makes the question a new one, from the same budget.
     write_events(folder / "c.csv", {"Castle": 2000})
     assert service.answered("ann", path, QUESTION)["answer"]["items"] == ["Castle"]
-    after = spent(service, "dated")
+    after = spent(service, "months")
     assert after != before
     # A part of it is registered too: their budgets add up.
     part = body | {"name": "part", "file": "dated [eu]/2026-05/a.csv", "columns": ["place"]}
-    assert "as dated too" in service.call("olga", "POST", "/api/datasets", part).json()["warning"]
+    assert "as months too" in service.call("olga", "POST", "/api/datasets", part).json()["warning"]
     # No link in it is followed, and that costs nothing.
     write_events(tmp_path / "outside.csv", {"Secret": 5000})
     (folder / "2026-06" / "link").symlink_to(tmp_path)
     failed = service.answered("ann", path, QUESTION)
     assert (failed["state"], failed["error"]) == ("failed", "source_failed")
-    assert spent(service, "dated") == after
+    assert spent(service, "months") == after
 
 
 def test_a_new_version_of_a_table_is_a_new_question(service: Here) -> None:

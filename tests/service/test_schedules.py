@@ -161,11 +161,11 @@ def test_what_was_missed_or_cannot_be_asked_is_given_back(
         assert post(client, "/owner/datasets/metered", page).headers["location"][:7] == "/owner/"
     assert spent(quiet) == (2, 1)
     # A run in doubt ends once an owner has written it off.
-    later(monkeypatch, 0)
     parts = quiet.parts
     with monkeypatch.context() as patch:
         patch.setattr(parts.schedules, "_submit", lambda *_: None)
         made = quiet.call("bob", "POST", path, {"times": 1}).json()
+        later(monkeypatch, 0)
         parts.schedules.tend(parts.desk.worker)
         answer = JOBS.c.id == parts.schedules.get(made["id"]).runs[0].answer
         with parts.store.writing() as connection:
@@ -250,7 +250,8 @@ def test_killed_anywhere_nothing_is_spent_twice(
         parts.ledger,
         parts.jobs,
         check=lambda *_: None,
-        submit=lambda job, _: parts.jobs.run(job),  # type: ignore[arg-type,return-value]
+        submit=lambda job, *_: parts.jobs.run(job),  # type: ignore[arg-type,return-value]
+        lane=lambda _: "",
         tell=told.append,
     )
     cost = {"rho": Fraction(1, 10**4), "delta": Fraction(1, 10**9), "slack": Fraction(1, 10**7)}
