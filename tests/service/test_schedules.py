@@ -169,7 +169,7 @@ def test_what_was_missed_or_cannot_be_asked_is_given_back(
         parts.schedules.tend(parts.desk.worker)
         answer = JOBS.c.id == parts.schedules.get(made["id"]).runs[0].answer
         with parts.store.writing() as connection:
-            connection.execute(update(JOBS).where(answer).values(state="in-doubt", shown=0.0))
+            connection.execute(update(JOBS).where(answer).values(state="in-doubt", shown=1.0))
         patch.setattr(parts.ledger, "requested", lambda *_: True)
         parts.schedules.tend(parts.desk.worker)
         assert parts.schedules.get(made["id"]).runs[0].state == "asked"
@@ -273,7 +273,7 @@ def test_killed_anywhere_nothing_is_spent_twice(
             last = seen[0] < number
 
             def taken_over(identity: str = one.id) -> bool:
-                for job, _user in parts.jobs.take_over("other", ()):
+                for job, *_ in parts.jobs.take_over("other", ()):
                     parts.jobs.run(job)
                 found.tend("other")
                 (run,) = found.get(identity).runs
