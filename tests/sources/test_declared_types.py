@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy
 import pytest
 
 from topsecret import Expression, top_k
@@ -38,11 +40,22 @@ def test_a_row_without_value_does_not_retype_a_categorical(values: list[Any]) ->
 
 def test_objects_are_read_one_by_one() -> None:
     """Whether a column mixes types is a matter of rows: to refuse it would be an oracle."""
-    users: list[Any] = ["1", 1, True, 1.5, None, float("nan"), "\x01int:1", "\ud800", b"1"]
-    frame = pandas.DataFrame({"user": users, "place": ["park"] * 9}, dtype=object)
-    assert FrameSource(frame).leading_counts(QUERY) == [("park", 7)]
+    users: list[Any] = ["1", 1, 1.5, None, float("nan"), "\x01int:1", "\ud800", b"1"]
+    users += [
+        True,
+        1.0,
+        Decimal("1.00"),
+        numpy.int8(1),
+        numpy.float32(1.5),
+        Fraction(3, 2),
+    ]  # equal
+    users += [Decimal("0.1"), Decimal("0.10"), 10**5000, Decimal("1e5000"), float("inf")]
+    users += [Decimal("Infinity"), numpy.timedelta64(1, "ns"), object(), object()]
+    frame = pandas.DataFrame({"user": pandas.Series(users, dtype=object)})
+    frame["place"] = "park"
+    assert FrameSource(frame).leading_counts(QUERY) == [("park", 11)]
     capped = CountQuery("place", "user", rows=9, max_items=1, salt=bytes(16))
-    assert FrameSource(frame).leading_counts(capped) == [("park", 7)]
+    assert FrameSource(frame).leading_counts(capped) == [("park", 11)]
     places = ["tea", 1, "\udfff", Decimal("sNaN")]
     items = pandas.DataFrame({"user": list("abcd"), "place": places}, dtype=object)
     found = FrameSource(items).leading_counts(QUERY)

@@ -19,8 +19,9 @@ from sqlglot import exp
 from topsecret.errors import DataIndependentFailure, InvalidParameter, SourceError
 from topsecret.sources.domains.domain import Column
 from topsecret.sources.engines.closed_duckdb import translated
-from topsecret.sources.engines.duckdb import DuckSession, kinds, private_domain
+from topsecret.sources.engines.duckdb import DuckSession, private_domain
 from topsecret.sources.engines.duckdb_catalogue import DuckCatalogue
+from topsecret.sources.engines.duckdb_types import kinds
 from topsecret.sources.engines.settings import DUCKDB
 from topsecret.sources.engines.table_names import check_columns
 from topsecret.sources.session import Relation

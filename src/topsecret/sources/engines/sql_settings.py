@@ -85,6 +85,9 @@ def _sqlite(connection: Connection) -> str:
     encoding = str(connection.exec_driver_sql("PRAGMA encoding").scalar())
     if encoding != sqlite.ENCODING:
         return sqlite.wrong_encoding(encoding)
+    files = [str(row[2]) for row in connection.exec_driver_sql("PRAGMA database_list")]
+    if not sqlite.are_apart([file for file in files if file]):
+        return "one database file is attached under two names; detach one of them"
     sqlite.give_functions(raw(connection))
     # LIKE tells cases apart, as on other engines.
     connection.exec_driver_sql("PRAGMA case_sensitive_like = ON")

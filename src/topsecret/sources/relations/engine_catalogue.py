@@ -17,8 +17,13 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from topsecret.errors import DataIndependentFailure
-from topsecret.sources.engines.duckdb import kinds
-from topsecret.sources.engines.sql_catalogues import SqliteCatalogue
+from topsecret.sources.engines.duckdb_catalogue import (
+    FUNCTIONS,
+    own_functions,
+    replaced_functions,
+)
+from topsecret.sources.engines.duckdb_types import kinds
+from topsecret.sources.engines.sql_catalogues import OWN_CAST, SqliteCatalogue, has_own_cast
 from topsecret.sources.engines.sql_types import columns_of
 from topsecret.sources.relations.catalogue import TableEntry
 from topsecret.sources.relations.refusal import QueryRefused
@@ -46,10 +51,6 @@ UNIQUE = (
 FOREIGN = (
     "SELECT table_name, constraint_column_names, referenced_table, referenced_column_names "
     "FROM duckdb_constraints() WHERE database_name = ? AND constraint_type = 'FOREIGN KEY'"
-)
-MACROS = (
-    "SELECT min(function_name) FROM duckdb_functions() GROUP BY lower(function_name) "
-    "HAVING bool_or(internal) AND NOT bool_and(internal)"
 )
 POSTGRES_TABLE = """
 SELECT c.relkind::text, c.relrowsecurity, c.relhassubclass,
@@ -81,7 +82,7 @@ class DuckCatalogue:
     dialect: str = "duckdb"
 
     def __post_init__(self) -> None:
-        if self.ask(MACROS, []):
+        if replaced_functions(own_functions(self.ask(FUNCTIONS, []))):
             raise QueryRefused(
                 "macro",
                 "the database defines functions that have the names of DuckDB's own; drop or "
@@ -204,8 +205,8 @@ class SqlCatalogue:
         )
         kind, secured, inherited, elsewhere, text, unique, computed, shares = rows.one()
         refused = SECURED if secured else INHERITED if inherited and kind == "r" else None
-        if computed:
-            refused = f"has {COMPUTED}"
+        if computed or has_own_cast(self.connection, (schema, name)):
+            refused = f"has {COMPUTED if computed else OWN_CAST}"
         if kind not in {"r", "p", "v", "m"} or elsewhere:
             refused = "is not an ordinary table or view"
         return frozenset(unique), text, refused, shares
