@@ -204,12 +204,12 @@ def test_the_data_are_asked_for_the_geometry(events: Path, tmp_path: Path) -> No
     receipt = dict(found[0].receipt)
     assert receipt["The list"].startswith("has all 10 items asked for. A noisy look at the data")
     assert "the one that bounds all that a person adds together." in receipt["The list"]
-    assert "exceeds 5.196 rows it is scaled down together" in receipt["Named when"]
-    assert "all that one person adds is scaled down together, too" in receipt["Clipped"]
+    for name in ("Named when", "Clipped"):
+        assert "exceeds 5.196 rows it is scaled down together" in receipt[name]
     for more in ({"choose": "public"}, {"max_per_item": [1, 3]}):
         assert top_k(few, **asked | ROWS | more).mechanism == "tested"
     coins = top_k(events, **asked, **COINS)
-    assert coins.parameters["threshold"] == pytest.approx(7.5 * 44.82, rel=0.001)
+    assert coins.parameters["threshold"] == pytest.approx(7.5 * 44.94, rel=0.001)
     truths = pandas.DataFrame({"user": ["a"], "place": ["b"], "price": [True]})
     with pytest.raises(WrongForSchema, match="needs a column of numbers"):
         top_k(truths, **asked, **COINS)

@@ -478,6 +478,19 @@ def test_a_domain_is_none_of_sqlites_own_tables(make: Any, domain: str) -> None:
         top_k(source("ev"), domain=Column(domain, column), **ASKED)
 
 
+def test_one_file_of_duckdb_is_not_two_databases(tmp_path: Path) -> None:
+    path, link = tmp_path / "e.duckdb", tmp_path / "l.duckdb"
+    with duckdb.connect(path) as made:
+        made.execute("CREATE TABLE ev (u TEXT, p TEXT)")
+    link.symlink_to(path)
+    with duckdb.connect() as connection:
+        connection.execute(f"ATTACH '{path}' AS a (READ_ONLY)")
+        assert OpenConnection(connection, ("a", "main", "ev")).leading_counts(QUERY) == []
+        connection.execute(f"ATTACH '{link}' AS b (READ_ONLY)")
+        with pytest.raises(DataIndependentFailure, match="attached under two names"):
+            OpenConnection(connection, ("a", "main", "ev")).leading_counts(QUERY)
+
+
 def test_a_domain_is_not_the_events_file(tmp_path: Path) -> None:
     path = tmp_path / "ev.csv"
     path.write_text("u,p\nann,tea\n", encoding="utf-8")

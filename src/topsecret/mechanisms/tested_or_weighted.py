@@ -84,8 +84,9 @@ CHOICE_SHARE = Fraction(1, 20)
 TESTED, WEIGHTED = "tested", "weighted"
 """What the answer calls its branches."""
 _ROOM = Fraction(1004, 1000)
-"""`WeightedHistogram` has this much more noise than the least; see ``weighted_schedule``."""
-_SHRINK = Fraction(998, 1000)
+"""`WeightedHistogram`, not `ClippedSums`, has this much more noise than the least."""
+_SHRINK = 0.9995
+"""What is left of the Gaussian after a try that spent too much, beside what it overspent."""
 
 
 @dataclass(frozen=True)
@@ -325,14 +326,12 @@ def _branches(
             f"epsilon={float(epsilon)} and delta={float(delta)} leave nothing for a choice; "
             "raise them"
         )
-    # Beside the choice the picks lie a little above a Gaussian, the more the smaller delta and k
-    # are: with this room the first try keeps to the budget, nearly always.
-    room = (1e-5 if k >= 20 else 1.4e-5 if k >= 10 else 1.85e-5) * math.log(delta) ** 2
-    mu = Fraction(Target(epsilon, left, choice, Fraction(0)).limit * (1 - min(0.5, room)))
+    mu = Fraction(Target(epsilon, left, choice, Fraction(0)).limit * (1 - _room(k, epsilon, delta)))
     while True:
         # Each branch may cost what a Gaussian of mu costs; its own (ε, δ) says that to it.
         within = Fraction(gaussian_epsilon(mu**2, left))
-        noise = Fraction(gaussian_epsilon((_ROOM * mu) ** 2, fails))
+        more = 1 if isinstance(weights, Clip) else _ROOM
+        noise = Fraction(gaussian_epsilon((more * mu) ** 2, fails))
         if isinstance(weights, Clip):
             limits, half = (weights.most, weights.total, weights.items), Fraction(1, 2)
             unit = weights.bound
@@ -345,4 +344,21 @@ def _branches(
         found = Branches(picks, second, choice, weights)
         if found.loss.keeps_to(epsilon, delta):
             return found
-        mu *= _SHRINK
+        spent = min(max(found.loss.epsilon(delta) / float(epsilon), 1.0), 2.0)
+        mu *= Fraction(_SHRINK / spent)
+
+
+_LEAST_ROOM = ((20, -0.0017), (7, -0.0006), (4, 0.001), (3, 0.0017), (2, 0.003), (1, 0.007))
+"""From which k on, how much room at least."""
+
+
+def _room(k: int, epsilon: Fraction, delta: Fraction) -> float:
+    """By how much the branches stay below the Gaussian that the choice leaves.
+
+    Beside a choice picks lie a little above a Gaussian, the more the larger epsilon and the smaller
+    delta and k are. Fitted so that the first try spends about 99.9% of epsilon: more might be too
+    much, and would have to be tried again.
+    """
+    least = next(room for most, room in _LEAST_ROOM if k >= most)
+    large = min(max(math.log(epsilon), -2.5), 1.5)
+    return min(max(least + 0.0003 * large - 0.00028 * math.log(delta), 0.0), 0.1)

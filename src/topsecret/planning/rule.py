@@ -90,24 +90,8 @@ def asks_the_data(question: Question) -> bool:
 @lru_cache(maxsize=256)
 def recommend(question: Question) -> Recommendation:
     """The mechanism with the smallest needed lead among those that compete."""
-    if question.delta > 0 and (question.k == "all" or question.at_least is not None):
-        return Recommendation("weighted", "all safe items are named above one threshold.")
-    if question.total and (reason := refusal("weighted", question)) is not None:
-        raise reason
-    if question.total:
-        return Recommendation("weighted", "max_total bounds all that one person adds.")
-    if question.k == "auto" and question.delta > 0:
-        return Recommendation("stable", "k='auto' leaves the length of the answer to the counts.")
-    if asks_the_data(question):
-        why = ASKED if question.scores is None else MEASURED_ASKED
-        return Recommendation("tested-or-weighted", why)
-    if question.delta == 0:
-        reason = refusal("tested", question)  # it needs a delta: says what does not
-        if reason is not None and (isinstance(question.k, str) or question.domain_size is None):
-            raise reason
-        first = _without_delta(question)[0]
-        if first in PRIVATE_LENGTH:
-            return Recommendation(first, PRIVATE_LENGTH[first])
+    if (settled := _without_leads(question)) is not None:
+        return settled
     leads: dict[str, int] = {}
     others = []
     for name in competing(question):
@@ -129,6 +113,37 @@ def recommend(question: Question) -> Recommendation:
     winner = min(leads, key=leads.__getitem__)
     others[:0] = [f"{name} needs {lead}" for name, lead in leads.items() if name != winner]
     return Recommendation(winner, _why(question, winner, leads[winner], others))
+
+
+def recommended_name(question: Question) -> str:
+    """``recommend(question).name``, at once where nothing else competes: its lead is not needed."""
+    if (settled := _without_leads(question)) is not None:
+        return settled.name
+    rivals = competing(question)
+    return rivals[0] if len(rivals) == 1 else recommend(question).name
+
+
+def _without_leads(question: Question) -> Recommendation | None:
+    """What the rule takes without comparing needed leads."""
+    if question.delta > 0 and (question.k == "all" or question.at_least is not None):
+        return Recommendation("weighted", "all safe items are named above one threshold.")
+    if question.total and (reason := refusal("weighted", question)) is not None:
+        raise reason
+    if question.total:
+        return Recommendation("weighted", "max_total bounds all that one person adds.")
+    if question.k == "auto" and question.delta > 0:
+        return Recommendation("stable", "k='auto' leaves the length of the answer to the counts.")
+    if asks_the_data(question):
+        why = ASKED if question.scores is None else MEASURED_ASKED
+        return Recommendation("tested-or-weighted", why)
+    if question.delta == 0:
+        reason = refusal("tested", question)  # it needs a delta: says what does not
+        if reason is not None and (isinstance(question.k, str) or question.domain_size is None):
+            raise reason
+        first = _without_delta(question)[0]
+        if first in PRIVATE_LENGTH:
+            return Recommendation(first, PRIVATE_LENGTH[first])
+    return None
 
 
 def _without_delta(question: Question) -> tuple[str, ...]:

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from topsecret.accounting import Loss
@@ -16,8 +16,8 @@ from topsecret.calibration.calibrated import calibrated
 from topsecret.calibration.counts import CountsBudget
 from topsecret.calibration.prepared import Calibrated
 from topsecret.calibration.question import Measured, Scores
-from topsecret.planning.leads import chance, needed_by_one, smallest
-from topsecret.planning.rule import recommend
+from topsecret.planning.leads import lead_of_one, needed_by_one
+from topsecret.planning.rule import recommended_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def outlook(
     question = _question(k, epsilon, delta, max_items, at_least, measure)
     if counts:  # as in ``answer``: counts come with picks
         question = question.choosing("public")
-    name = recommend(question).name
+    name = recommended_name(question)
     if counts:
         return outlook_of(calibrated(name, question, CountsBudget()))
     return _outlook(prepare(name, question), needed_by_one(name, question))
@@ -63,11 +63,9 @@ def outlook(
 def outlook_of(each: Calibrated) -> Summary:
     """For a list that is calibrated already, of which noisy counts may take a part."""
     selection = each.selection
-    if each.counts is None:
-        lead = needed_by_one(selection.name, selection.question)
-    else:
-        lead = smallest(lambda lead: chance(selection, lead).one)
-    return replace(_outlook(selection, lead), loss=each.loss, epsilon=each.epsilon)
+    if each.counts is not None:
+        return _outlook(selection, lead_of_one(selection), each.loss)
+    return _outlook(selection, needed_by_one(selection.name, selection.question))
 
 
 def outlook_at(
@@ -96,8 +94,9 @@ def _question(
     return asked if measure is None else asked.ranked_by(Scores.of(measure))
 
 
-def _outlook(prepared: Prepared, lead: int | None) -> Summary:
-    loss, scores, lead_in = prepared.mechanism.loss, prepared.question.scores, "people"
+def _outlook(prepared: Prepared, lead: int | None, whole: Loss | None = None) -> Summary:
+    """``whole``: what the list costs together with its counts, where there are any."""
+    loss, scores, lead_in = whole or prepared.mechanism.loss, prepared.question.scores, "people"
     if scores is not None:
         lead_in = "times the bound" if scores.bounds else scores.noun
         lead = lead if lead is None or scores.bounds else scores.wholes(lead)

@@ -17,6 +17,8 @@ from topsecret.calibration.calibrated import calibrated
 from topsecret.calibration.counts import CountsBudget
 from topsecret.calibration.prepared import Calibrated
 from topsecret.calibration.question import Question as Numbers
+from topsecret.calibration.words import scaled_down
+from topsecret.counts.clip import Clip
 from topsecret.counts.histogram import Histogram
 from topsecret.counts.weights import UNIT
 from topsecret.errors import InvalidParameter
@@ -186,9 +188,9 @@ def _named(mechanism: str | Mechanism, numbers: Numbers, at: object) -> str | Me
         return mechanism
     if at is not None:
         return "limited-domain"
-    from topsecret.planning.rule import recommend
+    from topsecret.planning.rule import recommended_name
 
-    return recommend(numbers).name
+    return recommended_name(numbers)
 
 
 def _numbers(question: Question, source: Source) -> Numbers:
@@ -294,14 +296,13 @@ def _release(
     if measure is not None and measure.bounds and drawn.branch is not None:
         measure = measure.at(int(drawn.branch))
         parameters = {**parameters, "max_per_item": measure.bound}
-    clipping = rise.clipping(question.rise_from) if measure is None else measure.clipping
+    described, clipping = ("", "") if measure is None else (measure.described, measure.clipping)
+    if question.rise_from:
+        described, clipping = rise.described(question.rise_from), rise.CLIPPING
     if measure != counted.measure:
         clipping += "; the data chose the bound, with noise, within the same guarantee"
-    elif measure is not None and drawn.branch == "weighted":
-        clipping += (
-            "; by the method that was chosen all that one person adds is scaled down together, "
-            "too, where it is more than 'Named when' says"
-        )
+    elif isinstance(each.weights, Clip) and drawn.branch == "weighted":
+        clipping += f"; {scaled_down(each.question, each.weights)}"
     release = Release(
         items=drawn.items,
         complete=drawn.complete,
@@ -329,7 +330,7 @@ def _release(
         group=group,
         where=" and ".join(map(str, counted.where)),
         domain="" if counted.domain is None else counted.domain.described,
-        measure=rise.described(question.rise_from) if measure is None else measure.described,
+        measure=described,
         least=question.numbers.least,
         clipping=clipping,
         assumes=tuple(getattr(source, "assumes", ())),

@@ -54,7 +54,7 @@ def counted(
         from topsecret.sources.domains.rises import counted_rises
 
         counting = counted_rises if rises else counted_domains
-        with counting(engine_of(source), queries) as domains:
+        with counting(_engine(source, queries, count_persons), queries) as domains:
             everybody = [domain.persons() for domain in domains] if count_persons else None
             yield [Histogram(GroupedTable(domain)) for domain in domains], everybody
         return
@@ -62,7 +62,7 @@ def counted(
     if count_persons:
         from topsecret.sources.session import leading_counts_and_persons
 
-        lists, everybody = leading_counts_and_persons(engine_of(source), queries)
+        lists, everybody = leading_counts_and_persons(_engine(source, queries, True), queries)
     elif len(queries) == 1:
         lists = [source.leading_counts(queries[0])]
     else:
@@ -71,6 +71,13 @@ def counted(
         lists = leading_counts_of(engine_of(source), queries)
     read = zip(lists, queries, strict=True)
     yield [Histogram.leading(rows, limit=query.rows) for rows, query in read], everybody
+
+
+def _engine(source: Source, queries: Sequence[CountQuery], count_persons: bool) -> Engine:
+    """The source as an engine, which reads its rows once where persons are counted, too."""
+    from topsecret.sources.read_once import ReadOnce
+
+    return ReadOnce(engine_of(source), queries) if count_persons else engine_of(source)
 
 
 def engine_of(source: Source) -> Engine:

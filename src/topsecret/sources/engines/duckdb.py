@@ -25,7 +25,7 @@ from topsecret.sources import session as asking
 from topsecret.sources.domains.domain import Column, FileColumn
 from topsecret.sources.domains.items_file import is_plain, plain_items
 from topsecret.sources.engines.closed_duckdb import closed_engine, translated
-from topsecret.sources.engines.duckdb_types import kinds
+from topsecret.sources.engines.duckdb_types import check_texts, kinds
 from topsecret.sources.engines.files import (
     EventFile,
     check_columns,
@@ -75,6 +75,8 @@ class DuckSession:
         """Bytes that hold the largest of the session's text files; 0 where there is none."""
         self.prepare: Callable[[], object] = lambda: None
         """Makes the copies that statements read, where files need them: rows are read."""
+        self.steady = False
+        """Whether all statements certainly read the same rows."""
         self.registered: set[str] = set()
         """Names of frames that the connection knows."""
 
@@ -315,6 +317,7 @@ def file_relation(
     if first.format == "Parquet":
         found = [session.types(file.scan((), ())) or {} for file in files]
         check_columns(first, columns, tuple(found[0]))
+        check_texts(first.path.name, columns, found[0])
         check_types(files, [{n: t for n, t in types.items() if n in columns} for types in found])
         return first.scan(columns, (), more), kinds(found[0])
     if header is None:  # of JSON lines: a field that no line has is missing in all of them

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import duckdb
 
 from topsecret.errors import DataIndependentFailure
+from topsecret.sources.engines.table_names import TWO_NAMES, are_apart
 from topsecret.sources.sql.identifier_case import folded
 from topsecret.sources.sql.relations import COMPUTED, Name, Stored
 from topsecret.sources.sql.view_columns import EXACT, MOMENT, Sort
@@ -51,7 +52,10 @@ class DuckCatalogue:
     """The catalogue of one moment."""
 
     def __init__(self, session: Asks) -> None:
-        types = dict(session.ask("SELECT database_name, type FROM duckdb_databases()", []))
+        databases = session.ask("SELECT database_name, type, path FROM duckdb_databases()", [])
+        types = {name: kind for name, kind, _ in databases}
+        if not are_apart([path for *_, path in databases]):
+            raise DataIndependentFailure(TWO_NAMES)
         held: dict[Name, list[tuple[str, str]]] = {}
         for *name, column, type_name in session.ask(
             "SELECT database_name, schema_name, table_name, column_name, data_type "

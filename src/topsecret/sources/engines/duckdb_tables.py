@@ -209,7 +209,9 @@ class FrameSource(_Asked):
             def events(session: DuckSession, columns: Sequence[str]) -> Relation:
                 return self._events(engine, session, columns, query.person)
 
-            yield DuckSession(engine, events, self._failed)
+            session = DuckSession(engine, events, self._failed)
+            session.steady = True
+            yield session
 
     def _events(
         self,

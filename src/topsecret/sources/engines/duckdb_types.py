@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
+from topsecret.errors import DataIndependentFailure, SourceError
 from topsecret.sources.source import Columns, Kind, Schema
 
 # Kept as they are; every other type is counted under its text, which always exists: a timestamp
@@ -48,6 +49,27 @@ def kinds(types: Mapping[str, str]) -> Schema:
         unclear={n for n, type_name in types.items() if not CANONICAL.fullmatch(type_name)},
         zoned={n for n, type_name in types.items() if type_name == "TIMESTAMP WITH TIME ZONE"},
     )
+
+
+def check_texts(
+    source: str, columns: Iterable[str], types: Mapping[str, str], *, apart: bool = True
+) -> None:
+    """None of these columns holds times in lists or records, some of which have no text.
+
+    ``apart`` says whether the types stand apart from the rows.
+    """
+    for name in columns:
+        if may_lack_a_text(types.get(name, "")):
+            raise (DataIndependentFailure if apart else SourceError)(
+                f"the column {name!r} of {source} holds times in lists, records or variants, some "
+                "of which DuckDB cannot write; make a column of plain times or text of it"
+            )
+
+
+def may_lack_a_text(type_name: str) -> bool:
+    """Whether DuckDB fails to write one of the type's values, in whosever row it is."""
+    nested = "TIMESTAMP" in type_name and type_name not in TIMES
+    return (nested and not type_name.startswith("ENUM(")) or "VARIANT" in type_name
 
 
 def _kind(type_name: str) -> Kind:

@@ -158,16 +158,20 @@ def _text(value: Any, is_person: bool) -> str | None:
 def _person(value: Any) -> str | None:
     """How a person who is no text is known: equal numbers alike, and whoever has no text not.
 
-    The text of an object that has none of its own is its address: equal ones would be many.
+    A type that does not say what its text is may write an address: equal objects would be many.
     """
     kind: Any = type(value)
-    if kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__:
-        return None
+    if isinstance(value, tuple):
+        parts = [f"text:{one}" if isinstance(one, str) else _person(one) for one in value]
+        known = [f"{len(one)},{one}" for one in parts if one is not None]
+        return f"tuple:{''.join(known)}" if len(known) == len(value) else None
     try:
+        if isinstance(value, bytes | bytearray | memoryview):
+            return f"bytes:{bytes(value).hex()}"
         number = _known_number(value)
     except Exception:  # a signalling NaN, a fraction beyond all floats
         number = None
-    if number is not None:
+    if number is not None or kind.__str__ is object.__str__:
         return number
     shown = _shown(value)
     return None if shown is None else f"{kind.__name__}:{shown}"

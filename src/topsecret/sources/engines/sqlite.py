@@ -7,8 +7,7 @@ row could make a query fail; here every text has a name, and no two have the sam
 from __future__ import annotations
 
 import hashlib
-import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
@@ -20,12 +19,6 @@ ENCODING = "UTF-8"
 
 MARK = "\ufffd\\x"
 """In front of the hexadecimal digits of bytes that are not UTF-8."""
-
-
-def are_apart(paths: Sequence[str]) -> bool:
-    """Whether no two paths are one file: the events might be their own public table."""
-    found = [os.stat(path) for path in paths if os.path.exists(path)]
-    return len({(one.st_dev, one.st_ino) for one in found}) == len(found)
 
 
 def wrong_encoding(encoding: str) -> str:

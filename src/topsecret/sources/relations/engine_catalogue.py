@@ -22,7 +22,7 @@ from topsecret.sources.engines.duckdb_catalogue import (
     own_functions,
     replaced_functions,
 )
-from topsecret.sources.engines.duckdb_types import kinds
+from topsecret.sources.engines.duckdb_types import kinds, may_lack_a_text
 from topsecret.sources.engines.sql_catalogues import OWN_CAST, SqliteCatalogue, has_own_cast
 from topsecret.sources.engines.sql_types import columns_of
 from topsecret.sources.relations.catalogue import TableEntry
@@ -39,6 +39,7 @@ COLUMNS = (
     "SELECT schema_name, table_name, column_name, data_type FROM duckdb_columns() "
     "WHERE database_name = ? AND NOT internal ORDER BY column_index ASC NULLS LAST"
 )
+FOREIGN_DATABASE = "SELECT 1 FROM duckdb_databases() WHERE database_name = ? AND type <> 'duckdb'"
 GENERATED = (
     "SELECT schema_name, table_name FROM duckdb_tables() "
     "WHERE database_name = ? AND contains(lower(sql), 'generated always')"
@@ -88,8 +89,16 @@ class DuckCatalogue:
                 "the database defines functions that have the names of DuckDB's own; drop or "
                 "rename them",
             )
+        if self.ask(FOREIGN_DATABASE, [self.database]):
+            raise QueryRefused(
+                "database",
+                "the tables are another engine's, and what DuckDB shows as a table may be a view "
+                "there; pass the address of that database",
+            )
         types: dict[tuple[str, str], dict[str, str]] = {}
         for schema, table, column, type_name in self.ask(COLUMNS, [self.database]):
+            if may_lack_a_text(type_name):
+                continue  # a query that reads it is refused
             types.setdefault((schema, table), {})[column] = type_name
         views = {(s, v): text for s, v, text in self.ask(VIEWS, [self.database])}
         unique: dict[tuple[str, str], set[str]] = {}
