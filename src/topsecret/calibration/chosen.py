@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 from topsecret.calibration.prepared import EMPTY_ADVICE, Prepared, list_chosen
 from topsecret.calibration.question import Question
 from topsecret.calibration.unknown_domain import even_lead, likely_lead
 from topsecret.calibration.weighted import weights_of
-from topsecret.calibration.words import about, amount, scaled, unit_of
+from topsecret.calibration.words import about, amount, scaled, scaled_down, unit_of
 from topsecret.counts.clip import Clip
 from topsecret.counts.weights import Weights
 from topsecret.exact.rounding import up
@@ -85,13 +83,10 @@ def _weighted_rule(question: Question, branches: Branches) -> str:
             f"with n items about √({full}/n) for each, and at most {weights.most_items} items of a "
             "person count"
         )
-    length = Fraction(weights.total * weights.bound, weights.most)
-    noise, least, most = (
-        f"{about(up(number / scores.per_unit))} {scores.noun}"
-        for number in (sigma, threshold, length)
+    noise, least = (
+        f"{about(up(number / scores.per_unit))} {scores.noun}" for number in (sigma, threshold)
     )
     return (
-        f"the sum of what people add to the item and noise of {noise} exceed {least}; where the "
-        f"root of the sum of squares of all that a person adds exceeds {most} it is scaled down "
-        f"together, and rounded down, and at most {weights.items} items of a person count"
+        f"the sum of what people add to the item and noise of {noise} exceed {least}; "
+        f"{scaled_down(question, weights)}"
     )

@@ -17,6 +17,8 @@ from topsecret.calibration.calibrated import calibrated
 from topsecret.calibration.counts import CountsBudget
 from topsecret.calibration.prepared import Calibrated
 from topsecret.calibration.question import Question as Numbers
+from topsecret.calibration.words import scaled_down
+from topsecret.counts.clip import Clip
 from topsecret.counts.histogram import Histogram
 from topsecret.counts.weights import UNIT
 from topsecret.errors import InvalidParameter
@@ -299,11 +301,8 @@ def _release(
         described, clipping = rise.described(question.rise_from), rise.CLIPPING
     if measure != counted.measure:
         clipping += "; the data chose the bound, with noise, within the same guarantee"
-    elif measure is not None and drawn.branch == "weighted":
-        clipping += (
-            "; by the method that was chosen all that one person adds is scaled down together, "
-            "too, where it is more than 'Named when' says"
-        )
+    elif isinstance(each.weights, Clip) and drawn.branch == "weighted":
+        clipping += f"; {scaled_down(each.question, each.weights)}"
     release = Release(
         items=drawn.items,
         complete=drawn.complete,
