@@ -205,7 +205,7 @@ def test_the_data_are_asked_for_the_geometry(events: Path, tmp_path: Path) -> No
     assert receipt["The list"].startswith("has all 10 items asked for. A noisy look at the data")
     assert "the one that bounds all that a person adds together." in receipt["The list"]
     for name in ("Named when", "Clipped"):
-        assert "exceeds 5.196 rows it is scaled down together" in receipt[name]
+        assert "exceeds 5.197 rows it is scaled down together" in receipt[name]
     for more in ({"choose": "public"}, {"max_per_item": [1, 3]}):
         assert top_k(few, **asked | ROWS | more).mechanism == "tested"
     coins = top_k(events, **asked, **COINS)

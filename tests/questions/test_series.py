@@ -111,6 +111,7 @@ def test_no_name_of_an_item_ends_a_series(tmp_path: Path, postgres_url: str) -> 
         sums = weekly._counts.sums(1)[1]
     assert len(sums) == 4
     assert max(map(len, sums)) < 300
+    assert len(asked.label_of(("😀" * 60,) * 5)) < 1500
     assert asked.item_of(asked.label_of(("a", random, 3))) == ("a", asked._cut(random), 3)
 
 

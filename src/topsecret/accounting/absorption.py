@@ -115,6 +115,8 @@ def about_absorbed(unit: Iterable[Run], after: float, limit: float) -> float:
 
     Also where it leaves the lemma's range: a start for searches.
     """
+    if limit <= after:
+        return 0.0
     steps = [(n, float(epsilon)) for n, epsilon in unit if n and epsilon][::-1]
     weight = sum(n * epsilon**2 for n, epsilon in steps) / 4
     # mu² grows by a little more than weight·price²: this start is too much, by a percent or so.

@@ -2,7 +2,7 @@
 
 >>> clip = Clip(bound=200)
 >>> clip.most, clip.total
-(4000, 6928)
+(4000, 6929)
 >>> clip.parts({"tea": 200, "jam": 7})
 {'tea': 4000, 'jam': 140}
 >>> clip.parts(dict.fromkeys("abcdef", 200))["a"]
@@ -72,7 +72,7 @@ class Clip:
     @property
     def total(self) -> int:
         """C: the largest root of a person's sum of squares, in units of the parts."""
-        return math.isqrt(self.full_items * self.most**2)
+        return math.isqrt(self.full_items * self.most**2 - 1) + 1  # up: so many count in full
 
     def part(self, amount: int) -> int:
         """An amount in units of the parts, before parts are scaled."""

@@ -332,6 +332,11 @@ def _branches(
         within = Fraction(gaussian_epsilon(mu**2, left))
         more = 1 if isinstance(weights, Clip) else _ROOM
         noise = Fraction(gaussian_epsilon((more * mu) ** 2, fails))
+        if not within or not noise:
+            raise InvalidParameter(
+                "epsilon is too small beside delta for a choice of methods; raise epsilon, lower "
+                "delta, or name a method"
+            )
         if isinstance(weights, Clip):
             limits, half = (weights.most, weights.total, weights.items), Fraction(1, 2)
             unit = weights.bound

@@ -126,6 +126,8 @@ def gaussian_deltas(mu: float, x: NDArray[np.float64]) -> NDArray[np.float64]:
 def price_of(unit: Branch, target: Target) -> Fraction:
     """The largest factor, or nearly, at which the branch and its test stay below G_μ*."""
     price = _closed_price(unit, target)
+    if target.limit**2 <= target.mu_squared:
+        return Fraction(0)  # the test alone takes all of a budget that is mostly delta
     if (
         unit.steps > (FEW_STEPS if target.choice else MORE_STEPS)
         and price * _largest(unit) < LARGEST_ABSORBED
@@ -142,6 +144,8 @@ def rough_price_of(unit: Branch, target: Target) -> Fraction:
     from 10⁻¹⁰ to 10⁻⁴. Half of the steps need one try then, nearly all others two.
     """
     closed, mu, z = _about_closed(unit, target), min(target.limit, 2.0), min(target.deviations, 8.0)
+    if not closed:
+        return Fraction(0)
     squares = [(n, float(e * Fraction(closed)) ** 2) for n, e in unit.runs]
     fourth, second = sum(n * v * v for n, v in squares), sum(n * v for n, v in squares) / 4
     part = fourth / second / target.limit**2

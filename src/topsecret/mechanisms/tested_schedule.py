@@ -276,6 +276,11 @@ def _test(lists: int, mu_squared: Fraction, failure: Fraction) -> NestedTest:
 
 def _length(k: int, size: int, price: Fraction, test: NestedTest, constants: Constants) -> Length:
     """The length with its offset, rounded to a multiple of 1/1024."""
+    if not price:
+        raise InvalidParameter(
+            "epsilon is too small beside delta for picks that are tested; raise epsilon or lower "
+            "delta"
+        )
     scales = float(constants.margin) + float(constants.margin_growth) * math.log(k / size)
     level = test.sigma * (test.quantile - constants.test_ease)
     offset = round(UNIT * (1 + level + Fraction(scales) / price))

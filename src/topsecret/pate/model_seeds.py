@@ -30,4 +30,8 @@ def seeded(estimator: Any, seed: int) -> Any:
         for name, value in estimator.get_params().items()
         if value is None and name.rpartition("__")[2] == "random_state"
     ]
-    return estimator.set_params(**dict.fromkeys(missing, seed % 2**32))
+    # Models within the model differ; some take numbers of 31 bits alone.
+    seeds = {name: (seed + place) % 2**31 for place, name in enumerate(sorted(missing))}
+    if seeds:
+        estimator.set_params(**seeds)
+    return estimator

@@ -303,7 +303,7 @@ def label_of(item: Item) -> str:
 def _cut(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_cut(one) for one in value]
-    if not isinstance(value, str) or len(value) <= 60:
+    if not isinstance(value, str) or len(value) <= 20:
         return value
     whole = value.encode("utf-8", "surrogatepass")
     return f"{value[:20]}… {hashlib.blake2b(whole, digest_size=16).hexdigest()}"

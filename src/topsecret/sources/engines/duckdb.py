@@ -193,13 +193,13 @@ class DuckSession:
         option ``parallel = false`` is no help: it drops a row whose quotes are never closed.)
         """
         found = self._attempt(rendered(statement, "duckdb"), values)
-        if isinstance(found, type) and 0 < (piece := self.piece()) <= LARGEST_PIECE:
+        if isinstance(found, type):
             whole = statement.copy()
             scans = [node for node in whole.find_all(exp.Anonymous) if node.this == "READ_CSV"]
-            size = exp.EQ(this=exp.var("buffer_size"), expression=exp.convert(piece))
-            for scan in scans:
-                scan.append("expressions", size.copy())
-            if scans:
+            if scans and 0 < (piece := self.piece()) <= LARGEST_PIECE:
+                size = exp.EQ(this=exp.var("buffer_size"), expression=exp.convert(piece))
+                for scan in scans:
+                    scan.append("expressions", size.copy())
                 found = self._attempt(rendered(whole, "duckdb"), values)
         if isinstance(found, type):
             raise self._failed(found)

@@ -171,7 +171,9 @@ def _person(value: Any) -> str | None:
 
 def _known(value: Any) -> str | None:
     if isinstance(value, tuple):
-        parts = [f"text:{one}" if isinstance(one, str) else _known(one) for one in value]
+        parts = [
+            f"text:{str.__str__(one)}" if isinstance(one, str) else _known(one) for one in value
+        ]
         known = [f"{len(one)},{one}" for one in parts if one is not None]
         return f"tuple:{''.join(known)}" if len(known) == len(value) else None
     if value is None:
