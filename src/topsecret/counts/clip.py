@@ -4,7 +4,7 @@
 >>> clip.most, clip.total
 (4000, 6929)
 >>> clip.parts({"tea": 200, "jam": 7})
-{'tea': 4000, 'jam': 140}
+{'jam': 140, 'tea': 4000}
 >>> clip.parts(dict.fromkeys("abcdef", 200))["a"]
 2828
 
