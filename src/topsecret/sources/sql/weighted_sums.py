@@ -33,16 +33,20 @@ def weighted_sums(
     sum was not observed, its persons were.
     """
     names = item_names(query)
-    sizes = _sizes("pairs")
+    # A table is read where it is needed: engines would copy one that is given another name in WITH.
+    kept_pairs = pairs if isinstance(pairs, exp.Table) else _named_before("pairs")
+    everybody = exp.alias_(kept_pairs.copy(), "pairs", table=True, quoted=True)
+    sizes = _sizes(everybody)
     few = exp.LTE(this=column("items", "sizes"), expression=_number(longest))
-    light = _joined([*names], [named(column("weight", "sizes"), "weight")]).where(few)
+    light = _joined(everybody, names, [named(column("weight", "sizes"), "weight")]).where(few)
     many = exp.GT(this=column("items", "sizes"), expression=_number(longest))
     number = exp.Window(
         this=exp.RowNumber(),
         partition_by=[column("person", "pairs")],
         order=exp.Order(expressions=choice_order(query, schema, dialect)),
     )
-    numbered = _joined([*names], [column("weight", "sizes"), named(number, "choice")]).where(many)
+    shown = [column("weight", "sizes"), named(number, "choice")]
+    numbered = _joined(everybody, names, shown).where(many)
     kept = exp.LTE(this=column("choice", "choices"), expression=_number(longest))
     weight: Any = exp.case().when(kept.copy(), column("weight", "choices")).else_(_number(0))
     heavy: Any = exp.select(
@@ -59,8 +63,6 @@ def weighted_sums(
         .from_(derived(everything, "parts"))
         .group_by(*(item.copy() for item in items))
     )
-    shown = [column(name, "kept_pairs") for name in (*names, "person")]
-    source = exp.alias_(pairs.copy(), "kept_pairs", table=True, quoted=True)
     weighted = exp.select(
         column("person", "counted"), column("items", "counted"), column("weight", "weights")
     ).from_(derived(sizes, "counted"))
@@ -74,27 +76,37 @@ def weighted_sums(
         exp.alias_(weights.copy(), "weights", table=True, quoted=True), on=same
     )
     # Both are read twice: where no table of them was made, the statement names them.
-    return summed.with_(
-        exp.to_identifier("pairs", quoted=True), as_=exp.select(*shown).from_(source)
-    ).with_(exp.to_identifier("sizes", quoted=True), as_=weighted)
+    if kept_pairs is not pairs:
+        columns = [column(name, "kept_pairs") for name in (*names, "person")]
+        source = exp.alias_(pairs.copy(), "kept_pairs", table=True, quoted=True)
+        summed = summed.with_(
+            exp.to_identifier("pairs", quoted=True), as_=exp.select(*columns).from_(source)
+        )
+    return summed.with_(exp.to_identifier("sizes", quoted=True), as_=weighted)
 
 
-def _sizes(source: str) -> exp.Select:
+def _named_before(name: str) -> exp.Table:
+    return exp.table_(exp.to_identifier(name, quoted=True))
+
+
+def _sizes(pairs: exp.Expression) -> exp.Select:
     """How many items each person has."""
-    person = column("person", source)
+    person = column("person", "pairs")
     return (
         exp.select(person, named(exp.Count(this=exp.Star()), "items"))
-        .from_(exp.table_(exp.to_identifier(source, quoted=True)))
+        .from_(pairs.copy())
         .group_by(person.copy())
     )
 
 
-def _joined(names: Sequence[str], more: Sequence[exp.Expression]) -> exp.Select:
+def _joined(
+    pairs: exp.Expression, names: Sequence[str], more: Sequence[exp.Expression]
+) -> exp.Select:
     same = exp.EQ(this=column("person", "sizes"), expression=column("person", "pairs"))
     return (
         exp.select(*(column(name, "pairs") for name in names), *more)
-        .from_(exp.table_(exp.to_identifier("pairs", quoted=True)))
-        .join(exp.table_(exp.to_identifier("sizes", quoted=True)), on=same)
+        .from_(pairs.copy())
+        .join(_named_before("sizes"), on=same)
     )
 
 
