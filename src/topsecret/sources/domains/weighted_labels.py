@@ -29,7 +29,7 @@ from topsecret.sources.sql.statements import (
     person_items,
     ranking,
 )
-from topsecret.sources.sql.weighted_sums import weighted_sums
+from topsecret.sources.sql.weighted_sums import ONE_PASS, weighted_sums
 
 SOME, SOME_UPLOADED = 2_000, 50_000
 """How many places are asked for in one statement: where they are a part of its text, and where they
@@ -194,7 +194,8 @@ def _summed(session: Session, query: CountQuery, table: Sequence[int]) -> Weight
         )
     events, schema = session.events(query.columns)
     public = None if query.domain is None else session.keep(members(session, query, schema))
-    pairs = session.keep(person_items(events, query, schema, session.dialect, public))
+    found = person_items(events, query, schema, session.dialect, public)
+    pairs = found.subquery() if session.dialect in ONE_PASS else session.keep(found)
     weights = session.upload(list(enumerate(table, start=1)), ["items", "weight"])
     sums = weighted_sums(pairs, weights, len(table), query, schema, session.dialect)
     # PostgreSQL knows no least truth value.
