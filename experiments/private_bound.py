@@ -95,7 +95,7 @@ class Scored:
         )._table
 
 
-def _steam_hours() -> dict[tuple[str, str], int]:
+def steam_tenths() -> dict[tuple[str, str], int]:
     """Tenths of an hour."""
     hours: Counter[tuple[str, str]] = Counter()
     for person, game, played in data.steam_hours():
@@ -108,7 +108,7 @@ SETS: dict[str, Callable[[], Amounts]] = {
     "Online retail": lambda: Amounts.of(lambda: data.AMOUNTS["Online retail"](), 1, "order lines"),
     "Kuala Lumpur": lambda: Amounts.of(lambda: data.AMOUNTS["Kuala Lumpur"](), 1, "visits"),
     "New York 2019": lambda: Amounts.of(lambda: data.AMOUNTS["New York 2019"](), 1, "visits"),
-    "Steam": lambda: Amounts.of(_steam_hours, 0.1, "hours"),
+    "Steam": lambda: Amounts.of(steam_tenths, 0.1, "hours"),
 }
 NAMED = ("Jakarta", "Online retail")
 """Those that the requirement names."""

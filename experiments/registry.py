@@ -56,4 +56,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     "E11": Experiment("picks or weights", "geometries", "e11-geometries", True),
     "E12": Experiment("lists over time", "over_time", "over-time", True),
     "E13": Experiment("the bound on one person", "private_bound", "private-bound", True),
+    "E13b": Experiment(
+        "picks or bounded sums", "measured_geometries", "e13b-measured-geometries", True
+    ),
 }

@@ -12,9 +12,11 @@ from flint import arb
 from topsecret.accounting import Loss, failure, rdp
 from topsecret.accounting.chosen import ChosenSteps
 from topsecret.accounting.tested import TestedSteps
+from topsecret.counts.clip import UNITS, Clip
 from topsecret.counts.histogram import Histogram
 from topsecret.counts.weights import UNIT, Weights
 from topsecret.mechanisms import TestedOrWeighted, TestedTopK
+from topsecret.mechanisms.chosen_bound_law import amounts_of_rows
 from topsecret.mechanisms.chosen_law import BinnedChoice
 from topsecret.mechanisms.private_choice import PrivateChoice, spread_of, whole_score
 from topsecret.mechanisms.tested_or_weighted import Branches, bonus
@@ -25,9 +27,12 @@ from topsecret.verify.sampler import check_sampler
 
 SHARE = Weights("share", 3, 1)
 RELEASE = TestedOrWeighted(1, 2.0, 0.2, 2, SHARE)
+CLIP = Clip(2, 3, 1)
+MEASURED = TestedOrWeighted(1, 2.0, 0.2, 2, CLIP)
+"""By rows of which two of a person count for an item."""
 
 
-@pytest.mark.parametrize("case", TestedOrWeighted.verification_cases()[::3], ids=str)
+@pytest.mark.parametrize("case", TestedOrWeighted.verification_cases()[::4], ids=str)
 def test_it_keeps_its_claim(case: BinnedChoice) -> None:
     check_privacy(case, items=3, max_count=2, tall=4).require()
 
@@ -40,8 +45,9 @@ def test_the_draw_follows_the_law() -> None:
     check_sampler(case, case.counted(persons, None), 600).require()
 
 
-def test_it_spends_its_budget() -> None:
-    mechanism = TestedOrWeighted(100, 1.0, 1e-6)
+@pytest.mark.parametrize("weights", [Weights.share(), Clip.of(5)], ids=str)
+def test_it_spends_its_budget(weights: Weights | Clip) -> None:
+    mechanism = TestedOrWeighted(100, 1.0, 1e-6, weights=weights)
     loss = mechanism.loss
     assert 0.99 < loss.epsilon(1e-6) <= 1
     assert loss.failures <= Fraction(1e-6) / 5
@@ -53,24 +59,28 @@ def test_it_spends_its_budget() -> None:
 # --- the scores ------------------------------------------------------------------------------
 
 
-def neighbours() -> list[tuple[Histogram, Histogram]]:
+def neighbours(mechanism: TestedOrWeighted) -> list[tuple[Histogram, Histogram]]:
     """All sets of persons with three items against those with one person more."""
     sets = PersonSets(3, (0, 1, 2, 5))
     first, second = sets.pairs("add-remove")
-    counted = [Histogram.of_holdings(sets.persons(place), SHARE) for place in range(len(sets))]
+    case = mechanism.binned()
+    counted = [case.counted(sets.persons(place), None) for place in range(len(sets))]
     size = [len(sets.persons(place)) for place in range(len(sets))]
     return [
         (counted[a], counted[b]) for a, b in zip(first, second, strict=True) if size[a] < size[b]
     ]
 
 
-@pytest.mark.parametrize("mechanism", [RELEASE, TestedOrWeighted(2, 3.0, 0.4, 3, SHARE)], ids=str)
+TWO, MEASURED_TWO = (TestedOrWeighted(2, 3.0, 0.4, 3, weights) for weights in (SHARE, CLIP))
+
+
+@pytest.mark.parametrize("mechanism", [RELEASE, TWO, MEASURED_TWO], ids=str)
 def test_a_further_person_raises_both_scores_by_at_most_their_moves(
     mechanism: TestedOrWeighted,
 ) -> None:
     most = [spread_of([move, Fraction(0)]) for move in mechanism.branches.moves]
     largest = [0, 0]
-    for less, more in neighbours():
+    for less, more in neighbours(mechanism):
         rises = [b - a for a, b in zip(mechanism.scores(less), mechanism.scores(more), strict=True)]
         assert all(0 <= rise <= limit for rise, limit in zip(rises, most, strict=True))
         largest = [max(old, new) for old, new in zip(largest, rises, strict=True)]
@@ -113,7 +123,7 @@ class ChoiceAlone:
     def counted(
         self, holdings: Mapping[str, Sequence[str]], domain: Sequence[str] | None
     ) -> Histogram:
-        return Histogram.of_holdings(holdings, self.release.weights, domain)
+        return self.release.binned().counted(holdings, domain)
 
     def scores(self, histogram: Histogram) -> tuple[int, int]:
         return self.release.scores(histogram)
@@ -134,7 +144,8 @@ def test_the_choice_alone_is_worth_its_price() -> None:
     assert report.tightest.divergence > 0.6 * report.tightest.claim
 
 
-def test_a_spread_of_the_smaller_move_is_caught() -> None:
+@pytest.mark.parametrize("release", [RELEASE, MEASURED], ids=str)
+def test_a_spread_of_the_smaller_move_is_caught(release: TestedOrWeighted) -> None:
     class Smaller(ChoiceAlone):
         @property
         def choice(self) -> PrivateChoice:
@@ -142,10 +153,11 @@ def test_a_spread_of_the_smaller_move_is_caught() -> None:
             least = min(branches.moves)
             return PrivateChoice(branches.epsilon, spread_of([least, least]))
 
-    assert broken(Smaller(RELEASE))
+    assert broken(Smaller(release))
 
 
-def test_a_move_of_one_label_for_persons_with_several_is_caught() -> None:
+@pytest.mark.parametrize("release", [TWO, MEASURED_TWO], ids=str)
+def test_a_move_of_one_label_for_persons_with_several_is_caught(release: TestedOrWeighted) -> None:
     class OneLabel(ChoiceAlone):
         @property
         def choice(self) -> PrivateChoice:
@@ -153,9 +165,29 @@ def test_a_move_of_one_label_for_persons_with_several_is_caught() -> None:
             by_count, by_weight = branches.moves
             together = max(min(n, 2) * w for n, w in enumerate(SHARE.table, 1))
             one = by_weight * SHARE.table[0] / together
+            if release is MEASURED_TWO:
+                one = by_weight * CLIP.together(1) / CLIP.together(2)
             return PrivateChoice(branches.epsilon, spread_of([by_count, one]))
 
-    assert broken(OneLabel(TestedOrWeighted(2, 3.0, 0.4, 3, SHARE)))
+    assert broken(OneLabel(release))
+
+
+def test_parts_that_are_not_scaled_are_caught() -> None:
+    """Each part is clipped, and their length is believed."""
+
+    class Believed(BinnedChoice):
+        def counted(
+            self, holdings: Mapping[str, Sequence[str]], domain: Sequence[str] | None
+        ) -> Histogram:
+            right, wide = super().counted(holdings, domain), replace(CLIP, full_items=3)
+            sums = Histogram.of_parts(amounts_of_rows(holdings), wide).weighted(wide)
+            return Histogram(right._table, (CLIP, sums._table))
+
+    loud = replace(MEASURED.branches.weighted, epsilon=6.0)
+    mechanism = with_branches(replace(MEASURED.branches, weighted=loud), MEASURED)
+    size: dict[str, Any] = {"items": 3, "max_count": 2, "tall": 4}
+    assert check_privacy(mechanism.binned(4 * UNITS), **size).broken is None
+    assert check_privacy(Believed(mechanism, (4 * UNITS,)), **size).broken is not None
 
 
 @dataclass(frozen=True)
@@ -171,9 +203,9 @@ class Charged(BinnedChoice):
         return rdp("another price", self.steps) + failure(self.fails)
 
 
-def with_branches(branches: Branches) -> TestedOrWeighted:
+def with_branches(branches: Branches, of: TestedOrWeighted = RELEASE) -> TestedOrWeighted:
     """The same mechanism with parts that its calibration would not give it, so that they show."""
-    mechanism = replace(RELEASE)
+    mechanism = replace(of)
     mechanism.__dict__["branches"] = branches
     return mechanism
 
@@ -225,3 +257,21 @@ def test_people_with_few_items_are_weighted_and_people_with_many_picked() -> Non
     assert drawn.values is not None
     assert drawn.at_least is not None
     assert drawn.chosen is None
+
+
+@pytest.mark.parametrize("bound", [1, 3, 10_000])
+def test_in_units_of_the_bound_rows_are_chosen_for_as_persons(bound: int) -> None:
+    """Everybody adds the bound: the chances of both methods are those of the same persons."""
+    clip = Clip.of(bound)
+    persons, rows = TestedOrWeighted(10, 1.0, 1e-6), TestedOrWeighted(10, 1.0, 1e-6, weights=clip)
+    for held in ({n: [n % 12] for n in range(600)}, {n: list(range(80)) for n in range(120)}):
+        amounts = {person: dict.fromkeys(items, bound) for person, items in held.items()}
+        scores = (
+            persons.scores(Histogram.of_holdings(held, Weights.share())),
+            rows.scores(Histogram.of_parts(amounts, clip)),
+        )
+        by_persons, by_rows = (
+            float(one.branches.choice.law(found)[0])
+            for one, found in zip((persons, rows), scores, strict=True)
+        )
+        assert by_rows == pytest.approx(by_persons, abs=0.02)

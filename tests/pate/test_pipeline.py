@@ -1,6 +1,7 @@
 """From private rows to a student: accuracy, guarantee, and nothing told about the rows."""
 
 import pickle
+import random
 import warnings
 from typing import Any
 
@@ -97,6 +98,41 @@ def test_a_teacher_that_fails_on_its_rows_votes_for_nothing() -> None:
     assert poll.tolist() == [[False] * 3, [True] * 3]
 
 
+class Drawing(BaseEstimator):  # type: ignore[misc]
+    """Draws numbers that everybody draws from, more of them for larger rows."""
+
+    def __init__(self, random_state: int | None = None) -> None:
+        self.random_state = random_state
+
+    def fit(self, features: Any, labels: Any) -> "Drawing":
+        np.random.random(int(features.max()))
+        random.random()
+        self.votes = np.random.random(labels.shape[1]) + random.random() > 1
+        return self
+
+    def predict(self, features: Any) -> Any:
+        return np.repeat(self.votes[None], len(features), axis=0)
+
+
+def test_one_row_does_not_decide_what_other_teachers_or_the_student_draw() -> None:
+    """A script that seeds NumPy first: the numbers left after one teacher are its rows' doing."""
+    seen = []
+    for large in (1, 5):
+        np.random.seed(0)
+        random.seed(0)
+        rows = np.array([[large], [2], [3]])
+        models = [
+            training.train(clone(Drawing()), rows[[n]], np.ones((1, 30)), seed)
+            for n, seed in enumerate((7, 8, 9))
+        ]
+        assert [model.random_state for model in models if model] == [7, 8, 9]
+        polled = [training.ballots(model, rows, 30, None).tolist() for model in models]
+        seen.append((polled, np.random.random(), random.random()))
+    assert seen[0][0][1] != seen[0][0][2]  # each has a seed of its own
+    assert seen[0][0][1:] == seen[1][0][1:]
+    assert seen[0][1:] == seen[1][1:]
+
+
 def test_a_wrong_estimator_is_told_by_the_rehearsal() -> None:
     with pytest.raises(ValueError, match="alpha"):
         PateClassifier(RidgeClassifier(alpha="large"), teachers=10).fit(
@@ -117,6 +153,12 @@ def test_all_rows_of_a_group_meet_in_one_teacher_whatever_the_others_are() -> No
     assert all(len({owner[row] for row in range(i, 400, 40)}) == 1 for i in range(40))
     fewer = training.split_groups(groups[:100], 7, ReplayableBits(b"g"))
     assert all(owner[row] == t for t, part in enumerate(fewer) for row in part.tolist())
+
+
+def test_equal_numbers_are_one_group() -> None:
+    groups = [1, True, 1.0, np.int64(1), np.float32(1)]
+    parts = training.split_groups(groups, 1000, ReplayableBits(b"g"))
+    assert sorted(map(len, parts))[-1] == 5
 
 
 def test_probabilities_order_the_votes_of_a_cut_ballot() -> None:

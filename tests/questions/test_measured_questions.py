@@ -7,11 +7,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import pandas
 import pytest
 
 from command import run
 from topsecret import Sum, top_k, top_k_by
-from topsecret.errors import InvalidParameter
+from topsecret.errors import InvalidParameter, WrongForSchema
 from topsecret.ledger import Flexible, Ledger, Metered
 from topsecret.mechanisms import GumbelTopK, LimitedDomain
 from topsecret.questions.question import Question
@@ -177,12 +178,41 @@ def test_a_bound_on_all_has_its_limits(events: Path, more: dict[str, Any], says:
         top_k(events, **ASKED | ROWS | {"max_total": 4} | more)
 
 
-def test_groups_choose_a_bound_each_and_not_if_disjoint(events: Path) -> None:
-    asked: dict[str, Any] = {**ASKED, "measure": "rows", "max_per_item": [1, 3], "by": "city"}
-    releases = top_k_by(events, groups=["A", "B"], **asked)
-    assert releases["B"].parameters["max_per_item"] in ("1", "3")
-    with pytest.raises(InvalidParameter, match="disjoint=True is not offered with max_total"):
-        top_k_by(events, groups=["A", "B"], disjoint=True, **asked)
+@pytest.mark.parametrize("disjoint", [False, True])
+def test_groups_choose_a_bound_each_and_may_have_a_total(events: Path, disjoint: bool) -> None:
+    asked: dict[str, Any] = {**ASKED, "by": "city", "groups": ["A", "B"], "disjoint": disjoint}
+    for more in ({"max_per_item": [1, 3]}, {"max_per_item": 3, "max_total": 4}):
+        releases = top_k_by(events, **asked, measure="rows", **more)
+        assert releases["B"].items == ("pier", "park")
+        assert releases.epsilon <= 2
+        if "max_total" not in more:
+            assert {one.parameters["max_per_item"] for one in releases.values()} <= {"1", "3"}
+        # One person is in one disjoint group: each list may cost as much as one alone.
+        assert (releases["A"].epsilon == releases.epsilon) == disjoint
+
+
+def test_the_data_are_asked_for_the_geometry(events: Path, tmp_path: Path) -> None:
+    """By rows and sums as by persons: the charge is the same, the receipt says which it was."""
+    few = tmp_path / "few.csv"
+    few.write_text("user,place\n" + "".join(f"u{n},p{n % 12}\n" * 3 for n in range(900)))
+    asked: dict[str, Any] = {**ASKED, "k": 10, "epsilon": 1}
+    found = [top_k(path, **asked, **ROWS) for path in (few, events)]
+    assert [one.mechanism for one in found] == ["tested-or-weighted"] * 2
+    assert found[0].epsilon == found[1].epsilon <= 1
+    assert found[0].parameters == found[1].parameters
+    assert found[0].parameters["epsilon_of_the_choice"] == pytest.approx(0.105, abs=0.001)
+    receipt = dict(found[0].receipt)
+    assert receipt["The list"].startswith("has all 10 items asked for. A noisy look at the data")
+    assert "the one that bounds all that a person adds together." in receipt["The list"]
+    for name in ("Named when", "Clipped"):
+        assert "exceeds 5.196 rows it is scaled down together" in receipt[name]
+    for more in ({"choose": "public"}, {"max_per_item": [1, 3]}):
+        assert top_k(few, **asked | ROWS | more).mechanism == "tested"
+    coins = top_k(events, **asked, **COINS)
+    assert coins.parameters["threshold"] == pytest.approx(7.5 * 44.94, rel=0.001)
+    truths = pandas.DataFrame({"user": ["a"], "place": ["b"], "price": [True]})
+    with pytest.raises(WrongForSchema, match="needs a column of numbers"):
+        top_k(truths, **asked, **COINS)
 
 
 def test_groups_are_measured_too(events: Path) -> None:

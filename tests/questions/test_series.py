@@ -1,6 +1,8 @@
 """Series: a list every period, counts that never move, noise that meets one version of them."""
 
+import contextlib
 import datetime
+import hashlib
 import json
 import subprocess
 import sys
@@ -95,6 +97,21 @@ def test_windows_count_their_periods_and_pairs_again(tmp_path: Path, ledger: Led
     deviation = shown[-1].deviation or 0
     assert abs(values[3]["w0"] - 400) < 8 * deviation  # counted again in the third week
     assert abs(values[3]["w1"]) < 8 * deviation  # known for ever, and nobody's any more
+
+
+def test_no_name_of_an_item_ends_a_series(tmp_path: Path, postgres_url: str) -> None:
+    """An index of PostgreSQL takes no text of 8,000 random letters."""
+    random = "".join(hashlib.sha256(bytes([n])).hexdigest() for n in range(125))
+    day = FIRST[0][0]
+    write(tmp_path, [*FIRST, (day, "zoe", random), (day, "zoe", "a\0b"), (day, "zoe", "😀" * 99)])
+    with contextlib.closing(Ledger(postgres_url)) as ledger:
+        ledger.open_budget("visits", Flexible.of(epsilon=9, delta=1e-3), person="user")
+        weekly = series(tmp_path, ledger)
+        assert named(weekly.run(MONDAYS[0])) == {"w0"}
+        sums = weekly._counts.sums(1)[1]
+    assert len(sums) == 4
+    assert max(map(len, sums)) < 300
+    assert asked.item_of(asked.label_of(("a", random, 3))) == ("a", asked._cut(random), 3)
 
 
 def test_it_says_what_it_rests_on(tmp_path: Path, ledger: Ledger) -> None:

@@ -13,10 +13,12 @@ from typing import Any
 import pytest
 from contract import SALT, choice_key, ranked
 
+from topsecret.counts.clip import Clip
 from topsecret.sources import CountQuery, GroupAssignment, Source, Sum, domain_of, measure_of
 from topsecret.sources.domains.counted_domain import counted_domains
 from topsecret.sources.domains.rises import SHIFT, counted_rises
 from topsecret.sources.domains.scores_by_bound import scores_by_bound
+from topsecret.sources.domains.weighted_labels import weighted_labels
 from topsecret.sources.measures import Measure
 from topsecret.sources.session import Engine, leading_counts_of
 from topsecret.sources.sql.bounded_totals import shrinking
@@ -76,13 +78,28 @@ def totals_by_hand(rows: Sequence[Row], measure: Measure, cap: int) -> Counter[A
     scores: Counter[Any] = Counter()
     for mine in alone.values():
         part = by_hand(mine, measure, cap)
-        squares, share = sum(n * n for n in part.values()), 2**20
-        for most, numerator in shrinking(measure.total, cap * measure.most**2):
-            if squares > measure.total**2 and squares <= most:
-                share = numerator
-                break
-        scores.update({item: n * share >> 20 for item, n in part.items() if n * share >> 20})
+        scores.update(scaled(part, measure.total, cap * measure.most**2))
     return scores
+
+
+def scaled(part: Counter[Any], total: int, largest: int) -> Counter[Any]:
+    """One person's part, scaled down by the documented table."""
+    squares, share = sum(n * n for n in part.values()), 2**20
+    for most, numerator in shrinking(total, largest):
+        if squares > total**2 and squares <= most:
+            share = numerator
+            break
+    return Counter({item: n * share >> 20 for item, n in part.items() if n * share >> 20})
+
+
+def parts_by_hand(rows: Sequence[Row], measure: Measure, clip: Clip) -> Counter[Any]:
+    """Sums of parts in their own units, each person's of a bounded length, in plain Python."""
+    sums: Counter[Any] = Counter()
+    for person in {row[0] for row in rows}:
+        kept = by_hand([row for row in rows if row[0] == person], measure, clip.items)
+        part = Counter({item: clip.part(amount) for item, amount in kept.items()})
+        sums.update(scaled(part, clip.total, clip.items * clip.most**2))
+    return sums
 
 
 class Measured(ABC):
@@ -155,6 +172,38 @@ class Measured(ABC):
             assert not found[0] - found[1]
             assert all(0 < move <= 5 for move in moved.values())
             assert 6 * 6 < sum(move**2 for move in moved.values()) <= 8 * 8
+
+    def test_parts_are_bounded_beside_the_scores(self) -> None:
+        """One person more moves each score by c, and the parts together by their length, at most;
+        bounds of a few units and of far more than a part has."""
+        few = [("ann", "park", 1), ("bob", "pier", 9), ("bob", "park", 3), *ROWS]
+        for kind in self.kinds:
+            values = [*self.hostile(kind), 4, 9, 2]
+            eve = [("eve", f"place {n}", value) for n, value in enumerate(values)]
+            for unit, cap in ((1, None), (0.000001, 4)):
+                measure = measure_of(Sum("price", unit), 5)
+                assert measure is not None
+                clip = Clip(measure.most, 3, 2)
+                found: list[tuple[Counter[Any], Counter[Any]]] = []
+                for rows in (few, [*few, *eve, ("eve", "park", 7)]):
+                    source = self.priced(rows, kind)
+                    assert isinstance(source, Engine)
+                    query = self.query(measure, max_items=cap)
+                    sums: Counter[Any] = Counter()
+                    with weighted_labels(source, [query], clip) as [labels]:
+                        scores = Counter(dict(labels.leading(50)))
+                        for total, many in labels.counts():
+                            places = [(total, place) for place in range(many)]
+                            sums.update({item: total for item in labels.items_at(places) if total})
+                    kept = [(person, item, self.kept(value)) for person, item, value in rows]
+                    assert scores == by_hand(kept, measure, cap)
+                    assert sums == parts_by_hand(kept, measure, clip)
+                    found.append((scores, sums))
+                (scores, sums), (more_scores, more_sums) = found
+                assert not (scores - more_scores) + (sums - more_sums)
+                assert max((more_scores - scores).values()) == measure.most
+                squares = sum(move**2 for move in (more_sums - sums).values())
+                assert 0.7 * clip.total**2 < squares <= clip.total**2
 
     def test_totals_are_scaled_by_the_documented_rule(self) -> None:
         measure = measure_of("rows", 4, 5)
@@ -258,3 +307,17 @@ class Measured(ABC):
             [self.query(measure, home=home) for home in homes],
         )
         assert found == [[("park", 5)], [("pier", 6)]]
+        # Where everybody is in two groups they stay in one, with a total or several bounds, too.
+        both = [(f"p{n}", place, 3) for n in range(20) for place in ("park", "pier")]
+        source = self.priced(both, "integer")
+        assert isinstance(source, Engine)
+        bounded, listed = measure_of(Sum("price"), 5, 8), measure_of(Sum("price"), [1, 3])
+        queries = [self.query(bounded, home=home, max_items=9) for home in homes]
+        with counted_domains(source, queries) as groups:
+            totals = [group.leading(9) for group in groups]
+        with scores_by_bound(source, [self.query(listed, home=home) for home in homes]) as scored:
+            ones, threes = ([one.at(place).leading(9) for one in scored] for place in (0, 1))
+            assert [one.beyond(1)[0] for one in scored] == [2 * n for [(_, n)] in ones]
+        assert totals == threes
+        assert [[(item, n * 3) for item, n in one] for one in ones] == threes
+        assert 0 < ones[0][0][1] < 20 == ones[0][0][1] + ones[1][0][1]

@@ -9,7 +9,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from topsecret import top_k, top_k_by
+from topsecret import File, sql, top_k, top_k_by
 from topsecret.errors import (
     DataIndependentFailure,
     InvalidParameter,
@@ -65,6 +65,24 @@ def test_a_view_over_a_file_is_read_to_be_described(
             assert last(ledger) == "failed"
         else:
             assert last(ledger) == "settled"
+
+
+@pytest.mark.parametrize("row", [b"zoe,tea,1\n", b"zoe,\x81,1\n"])  # cp1252 has no 0x81
+def test_a_row_that_is_not_in_the_encoding_is_found_when_it_is_paid_for(
+    ledger: Ledger, tmp_path: Path, row: bytes
+) -> None:
+    """The header says what a pasted query may read."""
+    path = tmp_path / "e.csv"
+    path.write_bytes(GOOD["csv"].encode() + row)
+    text = "SELECT place, COUNT(DISTINCT user) AS c FROM e GROUP BY place ORDER BY c DESC LIMIT 1"
+    paid: dict[str, Any] = {"ledger": ledger, "dataset": "x", "delta": 1e-7}
+    with contextlib.suppress(SourceError):
+        found = sql(text, File(path, encoding="cp1252"), person="user", epsilon=0.5, **paid)
+        assert found.items == ("tea",)
+    assert last(ledger) == ("settled" if b"tea" in row else "failed")
+    utf16 = tmp_path / "w.csv"
+    utf16.write_text("user,plätze\nann,tea\n", encoding="utf-16")
+    assert FileSource(File(utf16, encoding="utf-16")).columns() == ("user", "plätze")
 
 
 def test_the_columns_of_a_view_may_be_a_persons_row(tmp_path: Path) -> None:

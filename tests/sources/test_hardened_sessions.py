@@ -1,5 +1,6 @@
 """A session is told what counting rests on, whatever a role, a database or the caller has set."""
 
+import gzip
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -200,3 +201,10 @@ def test_a_quoted_field_across_pieces(tmp_path: Path) -> None:
         file.write('zoe,"never closed\nann,park\n')
     with pytest.raises(SourceError, match="not well-formed"):
         FileSource(path).leading_counts(QUERY)
+
+
+def test_a_long_field_of_a_packed_file(tmp_path: Path) -> None:
+    """It fails nobody's question: what is read in one piece is the file unpacked."""
+    path = tmp_path / "e.csv.gz"
+    path.write_bytes(gzip.compress(b"user,place,note\nann,tea,\nzoe,tea," + b"a" * 3_000_000, 1))
+    assert FileSource(path).leading_counts(QUERY) == [("tea", 2)]

@@ -13,6 +13,7 @@ from sqlalchemy import event
 from postgres import Server
 from topsecret import top_k_by
 from topsecret.errors import DataIndependentFailure, InvalidParameter, WrongForSchema
+from topsecret.questions.secret_counts import counted
 from topsecret.sources import CountQuery, GroupAssignment
 from topsecret.sources.domains.counted_domain import counted_domains
 from topsecret.sources.domains.domain import domain_of
@@ -99,6 +100,22 @@ def test_a_file_that_grows_is_read_once(tmp_path: Path, monkeypatch: pytest.Monk
     assert lists_with_somebody(FileSource(path), False) <= 1
     path.write_text("user,g,place\nann,g0,park\n", encoding="utf-8")
     assert lists_with_somebody(FileSource(path), True) <= 1
+
+
+def groups_with_somebody(source: Any, domain: bool) -> int:
+    """How many groups have a count, or a person in their number of persons."""
+    query = replace(QUERY, domain=domain_of(["park", "pier"]) if domain else None)
+    with counted(source, of_groups(query), count_persons=True) as (found, persons):
+        counts = [sum(count for _, count in one.ranked(2)) for one in found]
+    assert persons is not None
+    return sum(bool(count or number) for count, number in zip(counts, persons, strict=True))
+
+
+@pytest.mark.parametrize("domain", [False, True])
+def test_one_person_is_in_one_list_and_its_number_of_persons(
+    changing: Engine, domain: bool
+) -> None:
+    assert {groups_with_somebody(changing, domain) for _ in range(12)} <= {0, 1}
 
 
 @pytest.mark.parametrize("domain", [False, True])

@@ -15,6 +15,8 @@ from topsecret.errors import DataIndependentFailure, InvalidParameter, SourceErr
 from topsecret.sources import CountQuery, Source
 from topsecret.sources.engines.duckdb_tables import DatabaseFile, OpenConnection
 from topsecret.sources.engines.sqlalchemy import SqlSource
+from topsecret.sources.relations.engine_catalogue import DuckCatalogue
+from topsecret.sources.relations.refusal import QueryRefused
 
 QUERY = CountQuery("p", "u", rows=9)
 TABLE = [
@@ -305,11 +307,17 @@ def test_what_postgresql_knows_beside_views(make: Any, postgres: sqlalchemy.Engi
             "CREATE TABLE moments (u TEXT, p TEXT, at TIMESTAMPTZ, c FLOAT8, d NUMERIC(9, 2))",
             "CREATE VIEW recent AS SELECT u, p FROM moments WHERE at >= '2024-05-01 00:00:00+00' "
             "AND c > 1.5 AND d < -1 AND p NOT IN ('a', 'b') AND p NOT LIKE 'x%%' ORDER BY at",
+            "CREATE TYPE mood AS ENUM ('ok', 'sad')",
+            "CREATE DOMAIN feeling AS mood",
+            "CREATE FUNCTION said(mood) RETURNS text AS $$SELECT max(u) FROM ev$$ LANGUAGE sql",
+            "CREATE CAST (mood AS text) WITH FUNCTION said(mood)",
+            "CREATE TABLE felt (u TEXT, p feeling)",
         ],
     )
     assert source("m").leading_counts(QUERY) == [("tea", 2), ("milk", 1)]
     assert source("recent").leading_counts(QUERY) == []
     refusals = {"last": "LIMIT", "secured": "its row security", "f": "CLEAN", "small": "LOWER"}
+    refusals["felt"] = "a cast by a function"  # which PostgreSQL finds whatever the search path
     for name, clause in refusals.items():
         with pytest.raises(DataIndependentFailure, match="may mix persons") as caught:
             source(name).leading_counts(QUERY)
@@ -319,7 +327,7 @@ def test_what_postgresql_knows_beside_views(make: Any, postgres: sqlalchemy.Engi
 @pytest.mark.parametrize("name", ["md5", "MD5"])
 def test_a_macro_does_not_stand_in_for_a_function(make: Any, name: str) -> None:
     source = make("duckdb", [*TABLE, f"CREATE MACRO {name}(x) AS (SELECT max(u) FROM ev)"])
-    with pytest.raises(DataIndependentFailure, match=f"a macro '{name}' in the place of DuckDB's"):
+    with pytest.raises(DataIndependentFailure, match="function 'md5' in the place of DuckDB's"):
         source("ev").leading_counts(QUERY)
 
 
@@ -331,6 +339,20 @@ def test_a_macro_in_a_view_is_not_taken_for_a_function_that_it_is_called_like(ma
     ]
     with pytest.raises(DataIndependentFailure, match="a macro cannot be looked into"):
         make("duckdb", [*TABLE, *made])("v").leading_counts(QUERY)
+
+
+def test_a_function_of_python_for_other_types_is_not_taken_for_duckdbs() -> None:
+    """It is called for whole numbers as they are written, and may fail on one value."""
+    with duckdb.connect() as connection:
+        kinds = ["VARCHAR", "INTEGER", "INTEGER"]
+        connection.create_function("substr", lambda text, start, length: text, kinds, "VARCHAR")  # type: ignore[arg-type]
+        for sql in (*TABLE, "CREATE VIEW v AS SELECT u, substr(p, 1, 1) AS p FROM ev"):
+            connection.execute(sql)
+        for name in ("v", "ev"):
+            with pytest.raises(DataIndependentFailure, match="'substr' in the place of DuckDB's"):
+                OpenConnection(connection, name).leading_counts(QUERY)
+        with pytest.raises(QueryRefused, match="functions that have the names of DuckDB's own"):
+            DuckCatalogue(lambda sql, _: connection.execute(sql).fetchall(), "memory", "main")
 
 
 def test_a_function_of_python_is_not_taken_for_one_that_it_is_called_like() -> None:
@@ -454,6 +476,19 @@ def test_a_domain_is_none_of_sqlites_own_tables(make: Any, domain: str) -> None:
     column = {"sqlite_sequence": "seq", "words": "term", "found_data": "id"}.get(domain, "p")
     with pytest.raises(InvalidParameter, match="is made of the events themselves"):
         top_k(source("ev"), domain=Column(domain, column), **ASKED)
+
+
+def test_one_file_of_duckdb_is_not_two_databases(tmp_path: Path) -> None:
+    path, link = tmp_path / "e.duckdb", tmp_path / "l.duckdb"
+    with duckdb.connect(path) as made:
+        made.execute("CREATE TABLE ev (u TEXT, p TEXT)")
+    link.symlink_to(path)
+    with duckdb.connect() as connection:
+        connection.execute(f"ATTACH '{path}' AS a (READ_ONLY)")
+        assert OpenConnection(connection, ("a", "main", "ev")).leading_counts(QUERY) == []
+        connection.execute(f"ATTACH '{link}' AS b (READ_ONLY)")
+        with pytest.raises(DataIndependentFailure, match="attached under two names"):
+            OpenConnection(connection, ("a", "main", "ev")).leading_counts(QUERY)
 
 
 def test_a_domain_is_not_the_events_file(tmp_path: Path) -> None:

@@ -166,3 +166,21 @@ def test_a_mistyped_path_makes_no_file(tmp_path: Path) -> None:
     with pytest.raises(DataIndependentFailure, match=r"there is no SQLite database .*; check the"):
         counts(f"sqlite:///{tmp_path}/evnts.db")
     assert not list(tmp_path.iterdir())
+
+
+def test_one_file_of_sqlite_is_not_two_databases(tmp_path: Path) -> None:
+    """The events would be a public table under the other name."""
+    path, other = tmp_path / "e.db", tmp_path / "o.db"
+    for place in (path, other):
+        with contextlib.closing(sqlite3.connect(place)) as connection:
+            connection.execute("CREATE TABLE ev (u TEXT, p TEXT)")
+    engine = sqlalchemy.create_engine("sqlite://", poolclass=sqlalchemy.StaticPool)
+    with engine.connect() as connection:
+        connection.exec_driver_sql(f"ATTACH '{path}' AS a")
+        connection.exec_driver_sql(f"ATTACH '{other}' AS c")
+    assert SqlSource(engine, "a.ev").leading_counts(CountQuery("p", "u", rows=9)) == []
+    with engine.connect() as connection:
+        connection.exec_driver_sql(f"ATTACH '{path}' AS b")
+    with pytest.raises(DataIndependentFailure, match="attached under two names"):
+        SqlSource(engine, "a.ev").leading_counts(CountQuery("p", "u", rows=9))
+    engine.dispose()

@@ -97,13 +97,11 @@ def calibrate_absorbed(
     """
     after, limit = exact(mu_squared, "mu_squared"), exact(total, "total")
     unit = [(n, epsilon) for n, epsilon in runs_of(Fraction(1)) if n and epsilon]
-    weight = sum((n * epsilon**2 for n, epsilon in unit), Fraction(0)) / 4
-    if limit <= after or not weight:
+    if limit <= after or not unit:
         return Fraction(0)
     most = LARGEST_ABSORBED / max(epsilon for _, epsilon in unit)
 
-    steps = [(n, float(epsilon)) for n, epsilon in reversed(unit)]
-    price = min(float(most), _search(steps, float(after), float(limit)))
+    price = min(float(most), about_absorbed(unit, float(after), float(limit)))
     for _ in range(60):  # floats search; what is returned was checked exactly
         found = absorbed(runs_of(Fraction(price)), after)
         if found is not None and found <= limit:
@@ -112,16 +110,20 @@ def calibrate_absorbed(
     return Fraction(0)
 
 
-def _search(steps: list[tuple[int, float]], after: float, limit: float) -> float:
-    """About the largest price, a little below it: ``absorbed`` in floats, by secants."""
+def about_absorbed(unit: Iterable[Run], after: float, limit: float) -> float:
+    """About the largest price, a little below it: ``absorbed`` in floats, by secants.
+
+    Also where it leaves the lemma's range: a start for searches.
+    """
+    steps = [(n, float(epsilon)) for n, epsilon in unit if n and epsilon][::-1]
     weight = sum(n * epsilon**2 for n, epsilon in steps) / 4
     # mu² grows by a little more than weight·price²: this start is too much, by a percent or so.
     price, before, power = math.sqrt((limit - after) / weight), (math.inf, 0.0), 2.0
     for _ in range(20):
         mu = math.sqrt(after)
-        for n, unit in steps:
-            square = (price * unit) ** 2
-            gain, mu = (1 + square / 20) * square / 8, max(mu, price * unit / 2)
+        for n, each in steps:
+            square = (price * each) ** 2
+            gain, mu = (1 + square / 20) * square / 8, max(mu, price * each / 2)
             for _ in range(n):
                 mu += gain / mu
         # The excess over ``after`` is nearly a power of the price, a little above the second.
@@ -198,11 +200,9 @@ def _gain(epsilon: Fraction, scale: int) -> tuple[int, int]:
 
     A step is mu ← mu + gain/mu on integers, in units of 2^-scale, rounded up: mu − (−gain // mu).
     """
-    square = epsilon * epsilon
-    return (
-        _scaled_up(epsilon / 2, scale),
-        _scaled_up((1 + square / 20) * square / 8, 2 * scale),
-    )
+    p, q = epsilon.numerator, epsilon.denominator
+    gain = (20 * q * q + p * p) * p * p  # over 160·q⁴
+    return -(-(p << scale) // (2 * q)), -(-(gain << 2 * scale) // (160 * q**4))
 
 
 def _scale(largest: Fraction) -> int:

@@ -81,12 +81,16 @@ def epsilons(loss: Loss, delta: Fraction) -> tuple[Bound, ...]:
         equal = _equal_steps(steps)
         if by_epsilon and equal is not None:
             add("KOV", classical.optimal_pure_epsilon(*equal, left), PURE)
-    if _has_rho(loss) and not _empty(loss):
-        with precision(192):
-            rho = _rho(loss)
-        add("zCDP", renyi.renyi_epsilon(lambda alpha: alpha * rho, left), ZCDP)
     if not _empty(loss):
-        add("Rényi", renyi.renyi_epsilon(renyi_of(loss), left), RENYI)
+        by_rho = None
+        if _has_rho(loss):
+            with precision(192):
+                rho = _rho(loss)
+            by_rho = renyi.renyi_epsilon(lambda alpha: alpha * rho, left)
+            add("zCDP", by_rho, ZCDP)
+        if by_rho is None or steps.picks or steps.pures:  # otherwise the curve is the same
+            by_rho = renyi.renyi_epsilon(renyi_of(loss), left)
+        add("Rényi", by_rho, RENYI)
     if _only_gaussian(loss):
         add("Gaussian", classical.gaussian_epsilon(loss.mu_squared, left), GAUSSIAN)
         return tuple(found)

@@ -14,6 +14,7 @@ from typing import Literal
 
 from topsecret.accounting.absorption import calibrate_absorbed
 from topsecret.accounting.bounds import is_closed
+from topsecret.accounting.classical import about_log_delta
 from topsecret.accounting.loss import Loss, failure, picks, slack, zcdp
 from topsecret.accounting.optimal import Steps, optimal_epsilon
 from topsecret.accounting.profile import gaussian_delta
@@ -145,20 +146,11 @@ def _gaussian(epsilon: Fraction, delta: Fraction) -> float:
     if delta == 0:
         return 0.0
     x, target = float(epsilon), math.log(delta)
-
-    def spent(mu: float) -> float:
-        """About ln delta; both terms from the scaled tail, so that small deltas do not cancel."""
-        below, above = x / mu - mu / 2, x / mu + mu / 2
-        if below < -25:
-            return 0.0
-        scale = -below * below / 2
-        difference = _scaled_tail(below) - _scaled_tail(above)
-        return scale + math.log(difference) if difference > 0 else -math.inf
-
     low, high = math.log(x) - 60, math.log(x + 1) + 60
     for _ in range(100):
         middle = (low + high) / 2
-        low, high = (middle, high) if spent(math.exp(middle)) <= target else (low, middle)
+        fits = about_log_delta(math.exp(middle), x) <= target
+        low, high = (middle, high) if fits else (low, middle)
     # A little below: what the accountant reports of it is rounded up.
     mu_squared = math.exp(2 * low) * (1 - 1e-9)
     for _ in range(60):  # the search may be rough; what is returned was checked in balls
@@ -167,13 +159,6 @@ def _gaussian(epsilon: Fraction, delta: Fraction) -> float:
                 return mu_squared
         mu_squared *= 1 - 1e-9 if mu_squared > math.exp(2 * low) * (1 - 1e-8) else 0.5
     return 0.0
-
-
-def _scaled_tail(z: float) -> float:
-    """About e^(z²/2)·Φ(−z)."""
-    if z < 25:
-        return math.exp(z * z / 2) * math.erfc(z / math.sqrt(2)) / 2
-    return (1 - 1 / z**2 + 3 / z**4) / (z * math.sqrt(2 * math.pi))
 
 
 @lru_cache(maxsize=1024)

@@ -14,7 +14,7 @@ True
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 
@@ -35,6 +35,13 @@ class ChosenSteps:
 
     choice: Fraction
     options: tuple[TestedSteps, ...]
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash((self.choice, self.options)))
+
+    def __hash__(self) -> int:
+        return self._hash
 
     def __call__(self, alpha: arb) -> arb:
         """The Rényi divergence of order alpha, by zCDP; the profile is far sharper."""

@@ -106,14 +106,25 @@ def gaussian_epsilon(mu_squared: Fraction, delta: Fraction) -> float:
     """
     if delta <= 0:
         return math.inf
+    below, above = -math.inf, math.inf
     with precision(160):
         target = ball(delta)
 
         def holds(x: float) -> bool:
-            return bool(gaussian_delta(mu_squared, Fraction(x)) <= target)
+            """Whether delta(x) ≤ delta; it falls with x, so that what is known decides more."""
+            nonlocal below, above
+            if below < x < above:
+                if gaussian_delta(mu_squared, Fraction(x)) <= target:
+                    above = x
+                else:
+                    below = x
+            return x >= above
 
         if holds(0.0):
             return 0.0
+        about = _about_gaussian_epsilon(math.exp(_log(mu_squared) / 2), _log(delta))
+        for near in (about * (1 + 2.0**-44), about * (1 - 2.0**-44)):
+            holds(near)
         low, high = 0.0, 1.0
         while not holds(high):
             low, high = high, 2 * high
@@ -121,3 +132,38 @@ def gaussian_epsilon(mu_squared: Fraction, delta: Fraction) -> float:
             middle = (low + high) / 2
             low, high = (low, middle) if holds(middle) else (middle, high)
         return high
+
+
+def _about_gaussian_epsilon(mu: float, log_delta: float) -> float:
+    """The same in floats, for searching."""
+    if mu == 0:
+        return 0.0
+    low, high = 0.0, 1.0
+    while about_log_delta(mu, high) > log_delta and high < 1e300:
+        low, high = high, 2 * high
+    for _ in range(56):
+        middle = (low + high) / 2
+        low, high = (low, middle) if about_log_delta(mu, middle) <= log_delta else (middle, high)
+    return high
+
+
+def about_log_delta(mu: float, x: float) -> float:
+    """About ln delta(x) of a Gaussian; from scaled tails, so that small deltas do not cancel."""
+    below, above = x / mu - mu / 2, x / mu + mu / 2
+    if below < -25:
+        return 0.0
+    difference = _scaled_tail(below) - _scaled_tail(above)
+    return math.log(difference) - below * below / 2 if difference > 0 else -math.inf
+
+
+def _scaled_tail(z: float) -> float:
+    """About e^(z²/2)·Φ(−z)."""
+    if z < 25:
+        return math.exp(z * z / 2) * math.erfc(z / math.sqrt(2)) / 2
+    small = 1 / (z * z)
+    return (1 - small + 3 * small * small) / (z * math.sqrt(2 * math.pi))
+
+
+def _log(value: Fraction) -> float:
+    """ln of a fraction that may be beyond all floats."""
+    return math.log(value.numerator) - math.log(value.denominator)

@@ -21,6 +21,7 @@ import numpy as np
 from flint import arb
 
 from topsecret.accounting import recursion
+from topsecret.accounting.erfc_grid import erfc_on_grid
 from topsecret.accounting.pairs import (
     discrete_gaussian_weights,
     gaussian_weights,
@@ -142,9 +143,9 @@ class Profile:
 
     def on_grid(self, spacing: Number, reach: Number | None = None) -> Profile:
         """The same bound at another spacing: chord values, so never below this one."""
-        spacing = _checked_spacing(spacing)
-        if spacing == self.spacing and reach is None:
+        if reach is None and spacing == self.spacing:
             return self
+        spacing = _checked_spacing(spacing)
         size = math.ceil((self.reach if reach is None else exact(reach)) / spacing) + 1
         values = recursion.resampled(self.values, self.spacing, spacing, size)
         return Profile(spacing, values)
@@ -208,18 +209,17 @@ def gaussian_delta(mu_squared: Fraction, x: Fraction) -> arb:
 
 @lru_cache(maxsize=16)
 def _gaussian_values(mu_squared: Fraction, spacing: Fraction, size: int) -> Floats:
-    """``gaussian_delta`` at 0, spacing, ..., rounded up: its constants once, e^x by products."""
+    """``gaussian_delta`` at 0, spacing, ..., rounded up: constants once, e^x by products."""
     if mu_squared == 0:
         return np.zeros(size)
-    values = []
     with precision(96):
         mu, root = ball(mu_squared).sqrt(), arb(2).sqrt()
-        place, step = -mu / 2 / root, ball(spacing) / mu / root
-        growth, power, half = ball(spacing).exp(), arb(1), arb(0.5)
-        for i in range(size):
-            move = step * i
-            below = (place + move).erfc() - power * (move - place).erfc()
-            values.append(up(half * below))
+        place, step = mu / 2 / root, ball(spacing) / mu / root
+        growth, power = ball(spacing).exp(), arb(0.5)
+        values = []
+        below, above = (erfc_on_grid(start, step, size) for start in (-place, place))
+        for near, far in zip(below, above, strict=True):
+            values.append(up(near / 2 - power * far))
             power *= growth
     return recursion.falling(np.clip(np.array(values), 0.0, 1.0))
 

@@ -13,7 +13,7 @@ True
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
 
@@ -42,10 +42,19 @@ class Branch:
     """Bounded-range steps in the order of time, as runs of how many and which epsilon."""
 
     runs: tuple[Run, ...]
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash(self.runs))
+
+    def __hash__(self) -> int:  # once: that of a fraction takes longer than a step of a search
+        return self._hash
 
     def rho(self) -> Fraction:
         """The zCDP of the steps."""
-        return sum((n * epsilon * epsilon / 8 for n, epsilon in self.runs), Fraction(0))
+        scale, whole = self._in_wholes()
+        squares = sum(n * e * e for (n, _), e in zip(self.runs, whole, strict=True))
+        return Fraction(squares, 8 * scale * scale)
 
     @property
     def steps(self) -> int:
@@ -59,9 +68,13 @@ class Branch:
     @property
     def unit(self) -> Fraction:
         """The largest number that all epsilons are multiples of."""
-        scale = math.lcm(*(epsilon.denominator for _, epsilon in self.runs))
-        whole = (epsilon.numerator * (scale // epsilon.denominator) for _, epsilon in self.runs)
+        scale, whole = self._in_wholes()
         return Fraction(math.gcd(*whole), scale)
+
+    def _in_wholes(self) -> tuple[int, list[int]]:
+        """A common denominator of all epsilons, and the epsilons over it."""
+        scale = math.lcm(*(epsilon.denominator for _, epsilon in self.runs))
+        return scale, [e.numerator * (scale // e.denominator) for _, e in self.runs]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +90,13 @@ class TestedSteps:
     choice: Fraction
     branches: tuple[Branch, ...]
     mu_squared: Fraction
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash((self.choice, self.branches, self.mu_squared)))
+
+    def __hash__(self) -> int:
+        return self._hash
 
     def __call__(self, alpha: arb) -> arb:
         """The Rényi divergence of order alpha, by zCDP; the profile is far sharper."""
@@ -84,8 +104,7 @@ class TestedSteps:
 
     def rho(self) -> Fraction:
         """The zCDP of the whole."""
-        worst = max((branch.rho() for branch in self.branches), default=Fraction(0))
-        return self.choice**2 / 8 + worst + self.mu_squared / 2
+        return _rho(self)
 
     def absorbed(self) -> Fraction | None:
         """The mu² of a Gaussian step that dominates the whole; None for steps above 1.
@@ -118,6 +137,12 @@ class TestedSteps:
         return self.profile(expected).delta(x)
 
 
+@lru_cache(maxsize=64)
+def _rho(steps: TestedSteps) -> Fraction:
+    worst = max((branch.rho() for branch in steps.branches), default=Fraction(0))
+    return steps.choice**2 / 8 + worst + steps.mu_squared / 2
+
+
 def half_decade_of(delta: Number) -> int:
     """Deltas are told apart by half a decade: similar ones share a grid."""
     return math.floor(2 * math.log10(float(exact(delta))))
@@ -131,22 +156,27 @@ def _profile(steps: TestedSteps, half_decade: int) -> Profile:
 
 @lru_cache(maxsize=64)
 def _worst_branch(steps: TestedSteps, half_decade: int) -> Profile:
-    # By the branch of the least zCDP: one of few steps has more, but a lighter tail, and prices
-    # were searched on the grids of this reach. (So the certificate finds their profiles again.)
-    least = min(map(_about_rho, steps.branches), default=0.0)
-    rho = float(steps.choice) ** 2 / 8 + least + float(steps.mu_squared) / 2
-    reach = reach_of(rho, half_decade)
-    spacing = choice_spacing(steps.choice, reach)
-    cells = FINE_CELLS if len(steps.branches) == 1 else CELLS
-    recursive, closed = [], [steps.mu_squared]
+    recursive, closed = [], []
     for branch in steps.branches:
         whole = None if steps.is_short(branch) else _absorbed(branch, steps.mu_squared)
         if whole is None:
-            recursive.append(branch_profile(branch, steps.mu_squared, reach, cells))
+            recursive.append(branch)
         else:
             closed.append(whole)
-    profiles = [gaussian_profile(root_up(max(closed)), spacing, reach)]
-    return maximum([*profiles, *(profile.on_grid(spacing, reach) for profile in recursive)])
+    # Prices were searched on the grids of this reach, so that the certificate finds their profiles
+    # again. Without the Gaussian of a long branch, by the least zCDP: few steps have more, but a
+    # lighter tail.
+    least = min(map(_about_rho, recursive), default=0.0) + float(steps.mu_squared) / 2
+    rho = float(steps.choice) ** 2 / 8 + (float(max(closed)) / 2 if closed else least)
+    reach = reach_of(rho, half_decade)
+    spacing = choice_spacing(steps.choice, reach)
+    cells = FINE_CELLS if len(steps.branches) == 1 else CELLS
+    found = [
+        branch_profile(branch, steps.mu_squared, reach, cells).on_grid(spacing, reach)
+        for branch in recursive
+    ]
+    largest = root_up(max(closed, default=steps.mu_squared))
+    return maximum([gaussian_profile(largest, spacing, reach), *found])
 
 
 @lru_cache(maxsize=1024)

@@ -110,9 +110,9 @@ class ThresholdedGaussian:
 
     def _bound(self, weight: int, own: int, squared: int, x: Fraction) -> arb:
         """The larger of both directions for this p and this μ² in the table's unit."""
-        place = (self.threshold - Fraction(weight, self.unit)) / self.sigma
-        log_rest = own * (-normal_below(-ball(place))).log1p() if own else arb(0)
-        return _directions(log_rest, ball(squared / (self.unit * self.sigma) ** 2), ball(x))
+        log_rest = own * _log_unnamed(self, weight) if own else arb(0)
+        sigma = self.unit * ball(self.sigma)
+        return _directions(log_rest, squared / (sigma * sigma), ball(x))
 
 
 def _directions(log_rest: arb, mu_squared: arb, x: arb) -> arb:
@@ -145,13 +145,26 @@ def _halves(cell: _Cell) -> Iterator[_Cell]:
 
 @lru_cache(maxsize=256)
 def _failure(release: ThresholdedGaussian) -> Fraction:
-    worst = Fraction(0)
+    """The largest over all n: that of a block is at most its most labels at its largest weight."""
+    worst, blocks = arb(0), [(1, len(release.table))]
     with precision(_BITS):
-        for items, weight in enumerate(release.table, 1):
-            place = (release.threshold - Fraction(weight, release.unit)) / release.sigma
-            chance = -(items * (-normal_below(-ball(place))).log1p()).expm1()
-            worst = max(worst, Fraction(min(1.0, up(chance))))
-    return worst
+        while blocks:
+            fewest, most = blocks.pop()
+            chance = -(most * _log_unnamed(release, release.table[fewest - 1])).expm1()
+            if fewest == most:
+                worst = worst.max(chance)
+            elif not chance <= worst:
+                middle = (fewest + most) // 2
+                blocks += [(fewest, middle), (middle + 1, most)]
+        return Fraction(min(1.0, up(worst)))
+
+
+@lru_cache(maxsize=1024)
+def _log_unnamed(release: ThresholdedGaussian, weight: int) -> arb:
+    """ln Φ((T − w)/σ): that a label of one person alone, of this weight, is not named."""
+    with precision(_BITS):
+        place = (release.threshold - Fraction(weight, release.unit)) / release.sigma
+        return (-normal_below(-ball(place))).log1p()
 
 
 @lru_cache(maxsize=4096)

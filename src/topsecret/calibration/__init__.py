@@ -99,7 +99,7 @@ _ENTRIES: dict[str, Entry] = {
     "top-stable": Entry(unknown_domain.top_stable, ordered=False),
     "weighted": Entry(weighted.weighted, weighs=True, epsilons=(1e-4, 50.0)),
     "tested-or-weighted": Entry(
-        chosen.tested_or_weighted, no_domain=True, spare=1, epsilons=(1e-4, 10.0)
+        chosen.tested_or_weighted, no_domain=True, spare=1, epsilons=(1e-4, 10.0), measures=True
     ),
     "stable-fixed-k": Entry(stability.stable_fixed_k, ordered=False),
     "stable": Entry(stability.stable, chooses_k=True, ordered=False),

@@ -6,34 +6,41 @@ from topsecret.calibration.prepared import EMPTY_ADVICE, Prepared, list_chosen
 from topsecret.calibration.question import Question
 from topsecret.calibration.unknown_domain import even_lead, likely_lead
 from topsecret.calibration.weighted import weights_of
-from topsecret.calibration.words import about
+from topsecret.calibration.words import about, amount, scaled, scaled_down, unit_of
+from topsecret.counts.clip import Clip
+from topsecret.counts.weights import Weights
 from topsecret.exact.rounding import up
 from topsecret.mechanisms import TestedOrWeighted
-from topsecret.mechanisms.tested_or_weighted import TESTED, WEIGHTED
+from topsecret.mechanisms.tested_or_weighted import TESTED, WEIGHTED, Branches
 from topsecret.mechanisms.tested_schedule import default_k_bar
 
 
 def tested_or_weighted(question: Question) -> Prepared:
-    """`TestedOrWeighted`: picks for people who hold many things, weights for those with few."""
-    k = question.length
+    """`TestedOrWeighted`: picks for people who hold many things, weights for those with few.
+
+    By rows and sums: picks, or sums of which all that one person adds is bounded together.
+    """
+    k, scores = question.length, question.scores
     depth = question.k_bar if question.k_bar_given else default_k_bar(k)
-    mechanism = TestedOrWeighted(k, question.epsilon, question.delta, depth, weights_of(question))
+    weights: Weights | Clip = weights_of(question)
+    if scores is not None:
+        weights = Clip.of(scores.sensitivity, question.max_items)
+    mechanism = TestedOrWeighted(k, question.epsilon, question.delta, depth, weights)
     branches = mechanism.branches
-    schedule, weights = branches.tested.schedule, mechanism.weights
+    schedule = branches.tested.schedule
     longest, shortest = schedule.lengths[0], schedule.lengths[-1]
-    threshold = about(up(branches.threshold))
+    nobody = "0 people" if scores is None else "0"
     rules = {
         TESTED: "the item is among the largest by noisy counts, and the whole list passes a noisy "
-        f"test: half of the time when its last item is {about(even_lead(longest))} people ahead of "
-        f"the item ranked {depth + 1}, the first that cannot be named (0 people where there are "
-        f"fewer items), and 98% of the time at {about(likely_lead(longest))}. With less, a shorter "
-        f"list is likely, and an empty one if no item is {about(even_lead(shortest))} ahead",
-        WEIGHTED: "the item's weighted people and noise of "
-        f"{about(up(branches.weighted.sigma))} exceed {threshold}; people with up to "
-        f"{weights.full_items} items count in full for each, those with n items about "
-        f"√({weights.full_items}/n) for each, and at most {weights.most_items} items of a person "
-        "count",
+        f"test: half of the time when its last item is {amount(question, even_lead(longest))} "
+        f"ahead of the item ranked {depth + 1}, the first that cannot be named ({nobody} where "
+        "there are fewer items), and 98% of the time at "
+        f"{scaled(question, likely_lead(longest))}. With less, a shorter "
+        "list is likely, and an empty one if no item is "
+        f"{scaled(question, even_lead(shortest))} ahead",
+        WEIGHTED: _weighted_rule(question, branches),
     }
+    per_unit = 1 if scores is None else scores.per_unit
     return Prepared(
         "tested-or-weighted",
         question,
@@ -46,9 +53,10 @@ def tested_or_weighted(question: Question) -> Prepared:
             "test_sigma": up(longest.test.sigma),
             "test_failure": up(schedule.failure),
             "full_items": weights.full_items,
-            "most_items": weights.most_items,
-            "sigma": up(branches.weighted.sigma),
-            "threshold": up(branches.threshold),
+            "most_items": weights.items if isinstance(weights, Clip) else weights.most_items,
+            "sigma": up(branches.sigma / per_unit),
+            "threshold": up(branches.threshold / per_unit),
+            **unit_of(question),
         },
         up(1 / longest.price),
         "the item passes the rule of one of two methods; a twentieth of the budget chooses, with "
@@ -59,4 +67,26 @@ def tested_or_weighted(question: Question) -> Prepared:
         depth + 1,
         depth,
         rules,
+    )
+
+
+def _weighted_rule(question: Question, branches: Branches) -> str:
+    """By which rule the second branch names an item."""
+    weights, scores = branches.weights, question.scores
+    sigma, threshold = branches.sigma, branches.threshold
+    if scores is None or not isinstance(weights, Clip):
+        assert isinstance(weights, Weights)
+        full = weights.full_items
+        return (
+            f"the item's weighted people and noise of {about(up(sigma))} exceed "
+            f"{about(up(threshold))}; people with up to {full} items count in full for each, those "
+            f"with n items about √({full}/n) for each, and at most {weights.most_items} items of a "
+            "person count"
+        )
+    noise, least = (
+        f"{about(up(number / scores.per_unit))} {scores.noun}" for number in (sigma, threshold)
+    )
+    return (
+        f"the sum of what people add to the item and noise of {noise} exceed {least}; "
+        f"{scaled_down(question, weights)}"
     )

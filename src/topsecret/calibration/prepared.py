@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from topsecret.accounting import Loss
 from topsecret.calibration.question import Question
+from topsecret.counts.clip import Clip
 from topsecret.counts.histogram import Histogram
 from topsecret.counts.weights import Weights
 from topsecret.mechanisms.mechanism import Mechanism
@@ -114,8 +115,8 @@ class Calibrated:
     """How many leading counts are needed from a source."""
 
     @property
-    def weights(self) -> Weights | None:
-        """The weights with which persons are to be counted; None for plain counts."""
+    def weights(self) -> Weights | Clip | None:
+        """The weights, or bounds, with which persons are to be counted; None for plain counts."""
         return getattr(self.selection.mechanism, "weights", None)
 
     def draw(self, histogram: Histogram, persons: int | None = None) -> Drawn:
@@ -207,8 +208,23 @@ def list_weighted(question: Question, selection: Selection) -> str:
     )
 
 
+def list_of_sums(question: Question, selection: Selection) -> str:
+    """For the best of all that exceeds a threshold, by rows or sums."""
+    named, k = len(selection.items), question.length
+    if named == k:
+        return f"has all {_items(named)} asked for."
+    if named == 0:
+        return (
+            f"is empty. No item has enough to be named safely at this budget: {_advice(question)}."
+        )
+    return f"has {named} of {_items(k)}: the others have too little to be named safely."
+
+
 def list_chosen(question: Question, selection: Selection) -> str:
     """For lists by one of two mechanisms, which of them was chosen."""
+    if selection.branch == "weighted" and question.scores is not None:
+        ending = list_of_sums(question, selection)
+        return f"{ending} {CHOSEN} the one that bounds all that a person adds together."
     if selection.branch == "weighted":
         ending = list_weighted(question, selection)
         return f"{ending} {CHOSEN} the one by weighted people."

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from topsecret.calibration.question import Question
+from topsecret.counts.clip import Clip
 from topsecret.errors import InvalidParameter
-from topsecret.exact.rounding import rounded_up
+from topsecret.exact.rounding import rounded_up, up
 from topsecret.results.export import Public
 
 
@@ -23,6 +26,18 @@ def scaled(question: Question, persons: float) -> str:
     """The number of :func:`amount` alone."""
     per_unit = 1 if question.scores is None else question.scores.per_unit
     return about(persons * question.sensitivity / per_unit)
+
+
+def scaled_down(question: Question, clip: Clip) -> str:
+    """How all that one person adds is bounded together, in what the items are ranked by."""
+    scores = question.scores
+    assert scores is not None
+    length = up(Fraction(clip.total * clip.bound, clip.most * scores.per_unit))
+    return (
+        "where the root of the sum of squares of all that a person adds exceeds "
+        f"{about(length)} {scores.noun} it is scaled down together, and rounded down, and at most "
+        f"{clip.items} items of a person count"
+    )
 
 
 def unit_of(question: Question) -> dict[str, Public]:

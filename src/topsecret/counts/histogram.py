@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from topsecret.counts.clip import Clip
 from topsecret.counts.scores_by_bound import AmountsOfPersons, ScoresByBound, UnboundedTable
 from topsecret.counts.tables import (
     ArrayScores,
@@ -45,7 +46,7 @@ class Histogram:
 
     __slots__ = ("_table", "_weighted")
 
-    def __init__(self, table: Table, weighted: tuple[Weights, Table] | None = None) -> None:
+    def __init__(self, table: Table, weighted: tuple[Weights | Clip, Table] | None = None) -> None:
         self._table = table
         self._weighted = weighted
 
@@ -128,6 +129,20 @@ class Histogram:
         return cls.by_bound(AmountsOfPersons(amounts, tuple(bounds), domain))
 
     @classmethod
+    def of_parts(cls, amounts: Mapping[Any, Mapping[Any, int]], clip: Clip) -> Histogram:
+        """From what each person adds to each item: the scores, and the sums of parts beside them.
+
+        >>> Histogram.of_parts({"ada": {"tea": 7}}, Clip(bound=5))
+        <Histogram: secret counts, unknown domain>
+        """
+        scores: Counter[Any] = Counter()
+        sums: Counter[Any] = Counter()
+        for mine in amounts.values():
+            scores.update({item: min(amount, clip.bound) for item, amount in mine.items()})
+            sums.update(clip.parts(mine))
+        return cls(NamedTable.of(scores, None), (clip, NamedTable.of(sums, None)))
+
+    @classmethod
     def by_bound(cls, scores: ScoresByBound) -> Histogram:
         """With scores at several bounds on one person."""
         return cls(UnboundedTable(scores))
@@ -146,11 +161,11 @@ class Histogram:
         """These counts with sums of weights beside them, of the same persons."""
         return Histogram(self._table, (weights, sums._table))
 
-    def weighted(self, weights: Weights) -> Histogram:
-        """The sums of these weights, in their unit, in place of counts. Secret."""
+    def weighted(self, weights: Weights | Clip) -> Histogram:
+        """The sums of these weights, or of parts, in their unit, in place of counts. Secret."""
         if self._weighted is None or self._weighted[0] != weights:
             raise InvalidParameter(
-                f"the histogram must have been counted with {weights}; counts of persons do not "
+                f"the histogram must have been counted with {weights}; counts alone do not "
                 "tell how many items each person has"
             )
         return Histogram(self._weighted[1])

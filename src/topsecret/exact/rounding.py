@@ -72,6 +72,8 @@ def exact(value: Number, name: str = "value") -> Fraction:
     >>> exact(0.1) == Fraction(3602879701896397, 2**55)
     True
     """
+    if type(value) is Fraction:
+        return value
     if isinstance(value, bool) or not isinstance(value, int | float | Fraction):
         try:  # NumPy's scalars and decimals have the same exact meaning
             if isinstance(value, str):
@@ -89,7 +91,8 @@ def ball(value: Number) -> arb:
     """A ball around the exact rational value at the current precision."""
     if isinstance(value, int):
         return arb(value)
-    value = Fraction(value)
+    if type(value) is not Fraction:
+        value = Fraction(value)
     return arb(fmpq(value.numerator, value.denominator))
 
 

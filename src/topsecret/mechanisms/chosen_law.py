@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING
 from flint import arb, ctx
 
 from topsecret.accounting import Loss
+from topsecret.counts.clip import Clip
 from topsecret.counts.histogram import Histogram
 from topsecret.counts.weights import Weights
 from topsecret.exact.rounding import precision
+from topsecret.mechanisms.chosen_bound_law import amounts_of_rows
 from topsecret.mechanisms.plackett_luce import as_floats
 from topsecret.mechanisms.selection import Outcome, Selection
+from topsecret.mechanisms.weighted_histogram import WeightedHistogram
 from topsecret.noise.bits import BitSource
 
 if TYPE_CHECKING:
@@ -32,8 +35,8 @@ class BinnedChoice:
     cuts: tuple[int, ...]
 
     @property
-    def weights(self) -> Weights:
-        """The table with which the persons must be counted."""
+    def weights(self) -> Weights | Clip:
+        """The weights, or the bounds, with which the persons must be counted."""
         return self.release.weights
 
     @property
@@ -50,6 +53,8 @@ class BinnedChoice:
         self, holdings: Mapping[str, Sequence[str]], domain: Sequence[str] | None
     ) -> Histogram:
         """The histogram of persons with these items: how verification has them counted."""
+        if isinstance(self.weights, Clip):
+            return Histogram.of_parts(amounts_of_rows(holdings), self.weights)
         return Histogram.of_holdings(holdings, self.weights, domain)
 
     def select(self, histogram: Histogram, bits: BitSource | None = None) -> Selection:
@@ -59,9 +64,15 @@ class BinnedChoice:
         drawn = self.release.select(histogram, bits)
         if drawn.branch != WEIGHTED:
             return drawn
-        everything = replace(self.release.branches.weighted, k=None)
-        binned = everything.binned(*self.cuts).select(histogram, bits)
+        everything = self.release.branches.weighted
+        if isinstance(everything, WeightedHistogram):
+            everything = replace(everything, k=None)
+        binned = everything.binned(*self.cuts).select(self._summed(histogram), bits)
         return replace(binned, branch=WEIGHTED)
+
+    def _summed(self, histogram: Histogram) -> Histogram:
+        """What the second branch reads."""
+        return self.release.sums(histogram) if isinstance(self.weights, Clip) else histogram
 
     def probabilities(self, histogram: Histogram) -> dict[Outcome, arb]:
         """Both branches' laws, weighted by the choice."""
@@ -71,7 +82,7 @@ class BinnedChoice:
         with precision(max(128, ctx.prec) + 64):
             picks, weights = choice.law(self.release.scores(histogram))
             law = {(TESTED, *o): picks * p for o, p in tested.probabilities(histogram).items()}
-            by_weights = weighted.binned(*self.cuts).probabilities(histogram)
+            by_weights = weighted.binned(*self.cuts).probabilities(self._summed(histogram))
             return law | {(WEIGHTED, *o): weights * p for o, p in by_weights.items()}
 
     def distribution(self, histogram: Histogram) -> dict[Outcome, float]:

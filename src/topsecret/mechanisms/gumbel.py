@@ -113,6 +113,7 @@ class GumbelTopK:
             cls(k=4, scale=3 / 7),
             cls(k=3, scale=2 / 3, smallest=True),
             cls(k=2, scale=4, sensitivity=2),
+            cls(k=2, scale=4, sensitivity=3),
             cls(k=1, scale=2 / 3, adjacency="replace"),
             cls(k=2, scale=10 / 7, adjacency="replace"),
         )

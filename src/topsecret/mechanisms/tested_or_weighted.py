@@ -30,6 +30,11 @@ branches' profiles without their failures, δ_t the larger failure. ``loss`` is 
 **Preconditions.** Those of `TestedTopK` for the counts and of `WeightedHistogram` for the sums, of
 the same persons.
 
+**Rows and sums.** With a :class:`~topsecret.counts.clip.Clip` in place of weights both are of what
+persons add: scores of which one person moves each by at most c, and parts, of which one person adds
+a vector of at most the length C (`ClippedSums`). Counts are then scores divided by c, and n·w(n) in
+the second score's move is the most that a vector within the bounds adds to n labels.
+
 **Why each line matters.**
 - *A new person raises both scores*, the first by at most max (m/k)·(.85/.9)/L(m) (no ranked count
   rises by more than 1), the second by at most .9·max_n min(n, k)·w(n)/(k·T) (the k largest sums
@@ -56,10 +61,12 @@ from topsecret.accounting import Loss, failure, rdp
 from topsecret.accounting.chosen import ChosenSteps
 from topsecret.accounting.classical import gaussian_epsilon
 from topsecret.accounting.tested import TestedSteps
+from topsecret.counts.clip import UNITS, Clip
 from topsecret.counts.histogram import Histogram
 from topsecret.counts.weights import UNIT, Weights
 from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import Number, ball, down, exact
+from topsecret.mechanisms.clipped_sums import ClippedSums
 from topsecret.mechanisms.plackett_luce import as_floats
 from topsecret.mechanisms.private_choice import PrivateChoice, spread_of, whole_score
 from topsecret.mechanisms.selection import Outcome, Selection
@@ -77,8 +84,9 @@ CHOICE_SHARE = Fraction(1, 20)
 TESTED, WEIGHTED = "tested", "weighted"
 """What the answer calls its branches."""
 _ROOM = Fraction(1004, 1000)
-"""`WeightedHistogram` has this much more noise than the least; see ``weighted_schedule``."""
-_SHRINK = Fraction(998, 1000)
+"""`WeightedHistogram`, not `ClippedSums`, has this much more noise than the least."""
+_SHRINK = 0.9995
+"""What is left of the Gaussian after a try that spent too much, beside what it overspent."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +102,7 @@ class TestedOrWeighted:
     epsilon: Number
     delta: Number
     k_bar: int | None = None
-    weights: Weights = Weights.share()  # noqa: RUF009  # frozen, and the same for everybody
+    weights: Weights | Clip = Weights.share()  # noqa: RUF009  # frozen, the same for everybody
 
     def __post_init__(self) -> None:
         # The other parameters are checked by the two mechanisms, whose they are.
@@ -104,6 +112,11 @@ class TestedOrWeighted:
     def ordered(self) -> bool:
         """Both branches publish an order."""
         return True
+
+    @property
+    def sensitivity(self) -> int:
+        """The most that one person moves a score by."""
+        return self.weights.bound if isinstance(self.weights, Clip) else 1
 
     @cached_property
     def branches(self) -> Branches:
@@ -129,7 +142,12 @@ class TestedOrWeighted:
         if drawn == 0:
             ranked = Histogram.leading(leading, limit=self.slots + 1)
             return replace(tested.select(ranked, bits), branch=TESTED)
-        return replace(weighted.select(histogram, bits), branch=WEIGHTED)
+        summed = histogram if isinstance(weighted, WeightedHistogram) else self.sums(histogram)
+        return replace(weighted.select(summed, bits), branch=WEIGHTED)
+
+    def sums(self, histogram: Histogram) -> Histogram:
+        """What the second score looks at. Secret."""
+        return histogram.weighted(self.weights)
 
     def scores(self, histogram: Histogram) -> tuple[int, int]:
         """The scores of picks and of weights, whole. Secret."""
@@ -139,7 +157,7 @@ class TestedOrWeighted:
         self, leading: Sequence[tuple[object, int]], histogram: Histogram
     ) -> tuple[int, int]:
         counts = [count for _, count in leading]
-        sums = _largest(histogram.weighted(self.weights), self.k)
+        sums = _largest(self.sums(histogram), self.k)
         return (
             whole_score(self.branches.picks_score(counts) + bonus(self.k)),
             whole_score(self.branches.weights_score(sums)),
@@ -168,6 +186,8 @@ class TestedOrWeighted:
             cls(2, 3.0, 0.4, 3, share).binned(2 * UNIT),
             cls(1, 3.0, 0.5, 2, cut).binned(),
             cls(1, 2.0, 0.3, 2, Weights.cap(2)).binned(3 * UNIT),
+            cls(1, 2.0, 0.2, 2, Clip(2, 3, 1)).binned(3 * UNITS),
+            cls(2, 3.0, 0.4, 3, Clip(3, 2, 2)).binned(2 * UNITS),
         )
 
 
@@ -176,12 +196,14 @@ class Branches:
     """Two calibrated mechanisms and the choice between them. All public."""
 
     tested: TestedTopK
-    weighted: WeightedHistogram
+    weighted: WeightedHistogram | ClippedSums
     epsilon: Fraction
     """ε_a: the price of the choice."""
+    weights: Weights | Clip
+    """What the sums are of."""
 
     @property
-    def parts(self) -> tuple[TestedTopK, WeightedHistogram, PrivateChoice]:
+    def parts(self) -> tuple[TestedTopK, WeightedHistogram | ClippedSums, PrivateChoice]:
         """Both mechanisms, and the choice."""
         return self.tested, self.weighted, self.choice
 
@@ -199,31 +221,53 @@ class Branches:
     @property
     def moves(self) -> tuple[Fraction, Fraction]:
         """By how much a new person raises the score of picks, and that of weights, at most."""
-        k, weights, threshold = self.tested.k, self.weighted.weights, self.threshold
+        k, weights = self.tested.k, self.weights
         by_count = max(Fraction(size, k) * slope for size, slope in self.slopes)
-        together = max(min(n, k) * w for n, w in enumerate(weights.table, 1))
-        return by_count, _WEIGHTS_FACTOR * Fraction(together, UNIT) / (k * threshold)
+        if isinstance(weights, Clip):
+            together = weights.together(k)
+        else:
+            together = Fraction(max(min(n, k) * w for n, w in enumerate(weights.table, 1)))
+        return by_count, _WEIGHTS_FACTOR * together / (k * self.level)
 
     @property
     def threshold(self) -> Fraction:
-        """T of the weights, in persons."""
+        """T of the weights: in persons, or in units of the scores."""
+        return self.level / self._per_score
+
+    @property
+    def sigma(self) -> Fraction:
+        """The noise of the weights, in what the threshold is in."""
+        sigma = self.weighted.sigma
+        return sigma / self._per_score if isinstance(self.weights, Clip) else sigma
+
+    @property
+    def level(self) -> Fraction:
+        """T, in units of the sums."""
         assert self.weighted.threshold is not None
-        return self.weighted.threshold
+        return self.weighted.threshold * (1 if isinstance(self.weights, Clip) else UNIT)
+
+    @property
+    def _per_score(self) -> Fraction:
+        """How many units of the sums one person, or one unit of a score, is."""
+        weights = self.weights
+        if isinstance(weights, Clip):
+            return Fraction(weights.most, weights.bound)
+        return Fraction(UNIT)
 
     def picks_score(self, counts: Sequence[int]) -> Fraction:
         """About the share of the top k that picks would find, from the ranked counts. Secret."""
-        found = Fraction(0)
+        found, unit = Fraction(0), self.tested.sensitivity
         for size, slope in self.slopes:
             if size <= len(counts):
                 most = _WHOLE_LIST if size == self.tested.k else 1
-                share = _clip(slope * counts[size - 1] - _PICKS_START, most)
+                share = _clip(slope * counts[size - 1] / unit - _PICKS_START, most)
                 found = max(found, Fraction(size, self.tested.k) * share)
         return found
 
     def weights_score(self, sums: Sequence[int]) -> Fraction:
         """About the share of the top k that weights would find, from the k largest sums. Secret."""
-        threshold = self.threshold * UNIT
-        total = sum((_clip(total / threshold - Fraction(1, 2)) for total in sums), Fraction(0))
+        level = self.level
+        total = sum((_clip(total / level - Fraction(1, 2)) for total in sums), Fraction(0))
         return _WEIGHTS_FACTOR * total / self.tested.k
 
     @cached_property
@@ -267,7 +311,7 @@ def _largest(sums: Histogram, k: int) -> list[int]:
 
 @lru_cache(maxsize=256)
 def _branches(
-    k: int, epsilon: Fraction, delta: Fraction, k_bar: int | None, weights: Weights
+    k: int, epsilon: Fraction, delta: Fraction, k_bar: int | None, weights: Weights | Clip
 ) -> Branches:
     """Both mechanisms at the largest budgets, or nearly, that the choice leaves.
 
@@ -282,19 +326,39 @@ def _branches(
             f"epsilon={float(epsilon)} and delta={float(delta)} leave nothing for a choice; "
             "raise them"
         )
-    # Beside the choice the picks lie a little above a Gaussian, the more the smaller delta and k
-    # are: with this room the first try keeps to the budget, nearly always.
-    room = (1e-5 if k >= 20 else 1.4e-5 if k >= 10 else 1.85e-5) * math.log(delta) ** 2
-    mu = Fraction(Target(epsilon, left, choice, Fraction(0)).limit * (1 - min(0.5, room)))
+    mu = Fraction(Target(epsilon, left, choice, Fraction(0)).limit * (1 - _room(k, epsilon, delta)))
     while True:
         # Each branch may cost what a Gaussian of mu costs; its own (ε, δ) says that to it.
         within = Fraction(gaussian_epsilon(mu**2, left))
-        noise = Fraction(gaussian_epsilon((_ROOM * mu) ** 2, fails))
-        found = Branches(
-            TestedTopK(k, within, delta, k_bar),
-            WeightedHistogram(k, noise, fails, weights),
-            choice,
-        )
+        more = 1 if isinstance(weights, Clip) else _ROOM
+        noise = Fraction(gaussian_epsilon((more * mu) ** 2, fails))
+        if isinstance(weights, Clip):
+            limits, half = (weights.most, weights.total, weights.items), Fraction(1, 2)
+            unit = weights.bound
+            second: WeightedHistogram | ClippedSums = ClippedSums(
+                k, noise, 2 * fails, *limits, failure=half
+            )
+        else:
+            unit, second = 1, WeightedHistogram(k, noise, fails, weights)
+        picks = TestedTopK(k, within, delta, k_bar, sensitivity=unit)
+        found = Branches(picks, second, choice, weights)
         if found.loss.keeps_to(epsilon, delta):
             return found
-        mu *= _SHRINK
+        spent = min(max(found.loss.epsilon(delta) / float(epsilon), 1.0), 2.0)
+        mu *= Fraction(_SHRINK / spent)
+
+
+_LEAST_ROOM = ((20, -0.0017), (7, -0.0006), (4, 0.001), (3, 0.0017), (2, 0.003), (1, 0.007))
+"""From which k on, how much room at least."""
+
+
+def _room(k: int, epsilon: Fraction, delta: Fraction) -> float:
+    """By how much the branches stay below the Gaussian that the choice leaves.
+
+    Beside a choice picks lie a little above a Gaussian, the more the larger epsilon and the smaller
+    delta and k are. Fitted so that the first try spends about 99.9% of epsilon: more might be too
+    much, and would have to be tried again.
+    """
+    least = next(room for most, room in _LEAST_ROOM if k >= most)
+    large = min(max(math.log(epsilon), -2.5), 1.5)
+    return min(max(least + 0.0003 * large - 0.00028 * math.log(delta), 0.0), 0.1)

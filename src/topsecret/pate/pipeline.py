@@ -135,9 +135,10 @@ class PateClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has n
             parts = training.split(private.shape[0], count, bits)
         else:
             parts = training.split_groups(groups, count, bits)
+        seeds = [int.from_bytes(bits.take(8), "big") for _ in parts]
         work = (
-            delayed(training.train)(clone(self.estimator), private[part], truth[part])
-            for part in parts
+            delayed(training.train)(clone(self.estimator), private[part], truth[part], seed)
+            for part, seed in zip(parts, seeds, strict=True)
         )
         pool = Parallel(n_jobs=self.n_jobs, return_as="generator")
         models = list(self._watched(pool(work), "training teachers", count))

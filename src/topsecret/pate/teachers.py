@@ -2,9 +2,11 @@
 
 **Why one record reaches one teacher.** Which teacher a row belongs to is drawn before anything is
 looked at: from the row's position, or from a keyed hash of the row's group (a person, say), so that
-all rows of a group meet in one teacher and no other group's place depends on them. With the split
-and the estimators' own randomness held fixed, replacing one record (or one group's rows) changes
-one teacher's training set, hence one ballot per query. Averaging over that randomness keeps this.
+all rows of a group meet in one teacher and no other group's place depends on them. So is each
+teacher's seed: from a common stream (NumPy's, Python's) one teacher's rows would decide which
+numbers the next one gets, and what is left of a seeded stream for the student. With the split and
+the seeds held fixed, replacing one record (or one group's rows) changes one teacher's training set,
+hence one ballot per query. Averaging over them keeps this.
 
 **Failure is data-independent.** What an estimator raises or warns about depends on the rows that
 it sees, so both end here: a teacher that cannot be trained, or cannot predict, votes for nothing.
@@ -14,8 +16,10 @@ Mistakes in the estimator itself are found first, on public rows with made-up la
 from __future__ import annotations
 
 import hashlib
+import math
 import warnings
 from collections.abc import Hashable, Iterator, Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -24,6 +28,7 @@ from numpy.typing import NDArray
 from topsecret.noise.bits import BitSource
 from topsecret.noise.screening import draw_words
 from topsecret.pate.ballots import Ballots, surest
+from topsecret.pate.model_seeds import own_randomness, seeded
 
 Rows = NDArray[np.int64]
 
@@ -42,9 +47,18 @@ def split_groups(groups: Sequence[Hashable], teachers: int, bits: BitSource) -> 
     key = bits.take(32)
     parts: list[list[int]] = [[] for _ in range(teachers)]
     for row, group in enumerate(groups):
-        digest = hashlib.blake2b(repr(group).encode(), digest_size=16, key=key).digest()
+        digest = hashlib.blake2b(_shown(group).encode(), digest_size=16, key=key).digest()
         parts[int.from_bytes(digest, "big") % teachers].append(row)
     return [np.array(part, dtype=np.int64) for part in parts]
+
+
+def _shown(group: Hashable) -> str:
+    """A group's text; equal numbers of two types (1, 1.0, True) are one group."""
+    if isinstance(group, np.generic):
+        group = group.item()
+    if isinstance(group, Real) and math.isfinite(group) and group == int(group):
+        return f"{int(group):x}"  # of any length
+    return repr(group)
 
 
 def rehearse(estimator: Any, features: Any, labels: int) -> None:
@@ -56,12 +70,12 @@ def rehearse(estimator: Any, features: Any, labels: int) -> None:
         estimator.fit(features[:size], made_up).predict(features[:size])
 
 
-def train(estimator: Any, features: Any, labels: NDArray[Any]) -> Any | None:
-    """The trained teacher, or None when its rows do not allow one."""
-    with warnings.catch_warnings():
+def train(estimator: Any, features: Any, labels: NDArray[Any], seed: int = 0) -> Any | None:
+    """The trained teacher, or None when its rows do not allow one; ``seed`` must know no row."""
+    with own_randomness(seed), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            return estimator.fit(features, labels)
+            return seeded(estimator, seed).fit(features, labels)
         except Exception:  # whatever it is, it is about the rows
             return None
 
@@ -71,7 +85,7 @@ def ballots(teacher: Any | None, features: Any, labels: int, max_votes: int | No
     nothing = np.zeros((features.shape[0], labels), dtype=np.bool_)
     if teacher is None:
         return nothing
-    with warnings.catch_warnings():
+    with own_randomness(0), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             votes: Ballots = np.asarray(np.asarray(teacher.predict(features)) != 0, np.bool_)

@@ -55,11 +55,14 @@ def needed(name: str, question: Question) -> Leads:
 @lru_cache(maxsize=256)
 def needed_by_one(name: str, question: Question) -> int | None:
     """The first of the leads alone: all that a choice among mechanisms or a preview looks at."""
-    question = _in_bounds(question)
-    prepared = prepare(name, question)
+    return lead_of_one(prepare(name, _in_bounds(question)))
+
+
+def lead_of_one(prepared: Prepared) -> int | None:
+    """The same for what was calibrated already."""
     mechanism = _picks(prepared.mechanism)
     if isinstance(mechanism, TestedTopK):  # the other scene takes most of the time
-        k = question.length
+        k = prepared.question.length
         return smallest(lambda lead: last_chance(mechanism.schedule, mechanism.slots, lead, k))
     return smallest(lambda lead: chance(prepared, lead).one)
 

@@ -69,7 +69,8 @@ def measured_plan(
     made = replace(made, needed_lead=needed_lead, proposed=words)
     if example is None:
         return made
-    names = [option.name for option in made.options]
+    # An example says of each item what persons add, and not who they are: no bound on all of it.
+    names = [option.name for option in made.options if option.name != "tested-or-weighted"]
     recalls_now = simulate(
         asked,
         names,

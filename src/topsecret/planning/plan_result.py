@@ -313,7 +313,9 @@ MEASURED_LEGEND = (
 
 MEASURED_GEOMETRIES = (
     "Picks pay for a person who adds the whole bound to every item. Where people add to few items, "
-    "max_total, a bound on all that one person adds, needs less."
+    "max_total, a bound on all that one person adds, needs less. With one public bound, and "
+    "without choose = public, the data are asked which it is, for a twentieth of the budget "
+    "(tested-or-weighted)."
 )
 
 

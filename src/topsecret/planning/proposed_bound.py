@@ -6,8 +6,8 @@
 
 An example says what each of its persons adds to each item: made-up rows of a `Zipf` shape, or
 amounts that are public already. Items are named by their places in the true order, by all that
-everybody adds. A list is drawn several times at each of the usual bounds, and the bound with the
-highest recall, the smallest of equals, is proposed. No private data take part.
+everybody adds. A list is drawn several times, by picks, at each of the usual bounds, and the bound
+with the highest recall, the smallest of equals, is proposed. No private data take part.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def proposed(
     recalls: dict[int, float] = {}
     truth = example.whole()
     for bound in (*usual, *beyond[:1]):
-        asked = question.ranked_by(Scores(bound, scores.per_unit, scores.noun))
+        asked = question.ranked_by(Scores(bound, scores.per_unit, scores.noun)).choosing("public")
         name = recommend(asked).name
         [found] = simulate(
             asked, [name], truth, runs=runs, scores=example.clipped(bound), progress=progress

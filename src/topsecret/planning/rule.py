@@ -10,7 +10,8 @@ lead says little, since a shorter answer is an answer too.)
 
 On an unknown domain, from four items on, picks win where people hold many things and weighted
 persons where they hold few, which no public number tells: ``tested-or-weighted`` asks the data, for
-a twentieth of the budget. With ``choose="public"`` the data are never asked.
+a twentieth of the budget. So it does by rows and sums, unless their bound is chosen privately. With
+``choose="public"`` the data are never asked.
 
 >>> recommend(Question.of(k=1, epsilon=1.0)).name
 'limited-domain'
@@ -73,8 +74,8 @@ def competing(question: Question) -> tuple[str, ...]:
 
 def _counts_in_full(question: Question) -> bool:
     """Whether the cap is so low that weights count every person in full: leads compare then."""
-    cap = question.max_items
-    return question.choose == "private" and cap is not None and cap <= FULL_ITEMS
+    cap, persons = question.max_items, question.scores is None
+    return question.choose == "private" and persons and cap is not None and cap <= FULL_ITEMS
 
 
 def asks_the_data(question: Question) -> bool:
@@ -89,23 +90,8 @@ def asks_the_data(question: Question) -> bool:
 @lru_cache(maxsize=256)
 def recommend(question: Question) -> Recommendation:
     """The mechanism with the smallest needed lead among those that compete."""
-    if question.delta > 0 and (question.k == "all" or question.at_least is not None):
-        return Recommendation("weighted", "all safe items are named above one threshold.")
-    if question.total and (reason := refusal("weighted", question)) is not None:
-        raise reason
-    if question.total:
-        return Recommendation("weighted", "max_total bounds all that one person adds.")
-    if question.k == "auto" and question.delta > 0:
-        return Recommendation("stable", "k='auto' leaves the length of the answer to the counts.")
-    if asks_the_data(question):
-        return Recommendation("tested-or-weighted", ASKED)
-    if question.delta == 0:
-        reason = refusal("tested", question)  # it needs a delta: says what does not
-        if reason is not None and (isinstance(question.k, str) or question.domain_size is None):
-            raise reason
-        first = _without_delta(question)[0]
-        if first in PRIVATE_LENGTH:
-            return Recommendation(first, PRIVATE_LENGTH[first])
+    if (settled := _without_leads(question)) is not None:
+        return settled
     leads: dict[str, int] = {}
     others = []
     for name in competing(question):
@@ -127,6 +113,37 @@ def recommend(question: Question) -> Recommendation:
     winner = min(leads, key=leads.__getitem__)
     others[:0] = [f"{name} needs {lead}" for name, lead in leads.items() if name != winner]
     return Recommendation(winner, _why(question, winner, leads[winner], others))
+
+
+def recommended_name(question: Question) -> str:
+    """``recommend(question).name``, at once where nothing else competes: its lead is not needed."""
+    if (settled := _without_leads(question)) is not None:
+        return settled.name
+    rivals = competing(question)
+    return rivals[0] if len(rivals) == 1 else recommend(question).name
+
+
+def _without_leads(question: Question) -> Recommendation | None:
+    """What the rule takes without comparing needed leads."""
+    if question.delta > 0 and (question.k == "all" or question.at_least is not None):
+        return Recommendation("weighted", "all safe items are named above one threshold.")
+    if question.total and (reason := refusal("weighted", question)) is not None:
+        raise reason
+    if question.total:
+        return Recommendation("weighted", "max_total bounds all that one person adds.")
+    if question.k == "auto" and question.delta > 0:
+        return Recommendation("stable", "k='auto' leaves the length of the answer to the counts.")
+    if asks_the_data(question):
+        why = ASKED if question.scores is None else MEASURED_ASKED
+        return Recommendation("tested-or-weighted", why)
+    if question.delta == 0:
+        reason = refusal("tested", question)  # it needs a delta: says what does not
+        if reason is not None and (isinstance(question.k, str) or question.domain_size is None):
+            raise reason
+        first = _without_delta(question)[0]
+        if first in PRIVATE_LENGTH:
+            return Recommendation(first, PRIVATE_LENGTH[first])
+    return None
 
 
 def _without_delta(question: Question) -> tuple[str, ...]:
@@ -164,6 +181,14 @@ ASKED = (
     "where people hold many things, or weighted persons, which win where they hold few. The answer "
     "says which it was, and costs the same either way. With choose = public the data "
     "are not asked, and picks are taken."
+)
+
+
+MEASURED_ASKED = (
+    "a twentieth of the budget asks the data which of two suits them: tested picks, which win "
+    "where people add to many items, or sums of which all that one person adds is bounded "
+    "together, which win where they add to few. The answer says which it was, and costs the same "
+    "either way. With choose = public the data are not asked, and picks are taken."
 )
 
 

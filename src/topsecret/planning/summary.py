@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from topsecret.accounting import Loss
@@ -15,8 +15,8 @@ from topsecret.calibration import Prepared, Question, prepare, prepare_at
 from topsecret.calibration.calibrated import calibrated
 from topsecret.calibration.counts import CountsBudget
 from topsecret.calibration.question import Measured, Scores
-from topsecret.planning.leads import chance, needed_by_one, smallest
-from topsecret.planning.rule import recommend
+from topsecret.planning.leads import lead_of_one, needed_by_one
+from topsecret.planning.rule import recommended_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +53,10 @@ def outlook(
     question = _question(k, epsilon, delta, max_items, at_least, measure)
     if counts:  # as in ``answer``: counts come with picks
         question = question.choosing("public")
-    name = recommend(question).name
+    name = recommended_name(question)
     if counts:
         both = calibrated(name, question, CountsBudget())
-        lead = smallest(lambda lead: chance(both.selection, lead).one)
-        seen = _outlook(both.selection, lead)
-        return replace(seen, loss=both.loss, epsilon=both.epsilon)
+        return _outlook(both.selection, lead_of_one(both.selection), both.loss)
     return _outlook(prepare(name, question), needed_by_one(name, question))
 
 
@@ -88,8 +86,9 @@ def _question(
     return asked if measure is None else asked.ranked_by(Scores.of(measure))
 
 
-def _outlook(prepared: Prepared, lead: int | None) -> Summary:
-    loss, scores, lead_in = prepared.mechanism.loss, prepared.question.scores, "people"
+def _outlook(prepared: Prepared, lead: int | None, whole: Loss | None = None) -> Summary:
+    """``whole``: what the list costs together with its counts, where there are any."""
+    loss, scores, lead_in = whole or prepared.mechanism.loss, prepared.question.scores, "people"
     if scores is not None:
         lead_in = "times the bound" if scores.bounds else scores.noun
         lead = lead if lead is None or scores.bounds else scores.wholes(lead)

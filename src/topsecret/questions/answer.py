@@ -7,8 +7,7 @@ answer with what it cost; show it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -18,20 +17,22 @@ from topsecret.calibration.calibrated import calibrated
 from topsecret.calibration.counts import CountsBudget
 from topsecret.calibration.prepared import Calibrated
 from topsecret.calibration.question import Question as Numbers
+from topsecret.calibration.words import scaled_down
+from topsecret.counts.clip import Clip
 from topsecret.counts.histogram import Histogram
-from topsecret.counts.weights import UNIT, Weights
+from topsecret.counts.weights import UNIT
 from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import down, exact, up
 from topsecret.mechanisms.mechanism import Mechanism
 from topsecret.questions import rise
 from topsecret.questions.question import Question
+from topsecret.questions.secret_counts import counted, engine_of
 from topsecret.results.group_releases import Releases
 from topsecret.results.release import Release
-from topsecret.sources import CountQuery, Source
+from topsecret.sources import Source
 
 if TYPE_CHECKING:
     from topsecret.ledger import Flexible, Metered
-    from topsecret.sources.session import Engine
 
 Answer = Release | Releases
 Draws = Callable[[], tuple[Answer, int]]
@@ -187,9 +188,9 @@ def _named(mechanism: str | Mechanism, numbers: Numbers, at: object) -> str | Me
         return mechanism
     if at is not None:
         return "limited-domain"
-    from topsecret.planning.rule import recommend
+    from topsecret.planning.rule import recommended_name
 
-    return recommend(numbers).name
+    return recommended_name(numbers)
 
 
 def _numbers(question: Question, source: Source) -> Numbers:
@@ -198,7 +199,7 @@ def _numbers(question: Question, source: Source) -> Numbers:
         return question.numbers
     from topsecret.sources.domains.counted_domain import domain_size
 
-    return question.numbers.within(domain_size(_engine(source), question.counted))
+    return question.numbers.within(domain_size(engine_of(source), question.counted))
 
 
 def _can_weigh(question: Question, source: Source) -> bool:
@@ -227,62 +228,6 @@ def _refuse_for_weights(question: Question) -> None:
         )
 
 
-@contextmanager
-def counted(
-    source: Source,
-    queries: Sequence[CountQuery],
-    count_persons: bool = False,
-    weights: Weights | None = None,
-    rises: bool = False,
-) -> Iterator[tuple[list[Histogram], list[int] | None]]:
-    """The secret counts of each list, of one moment of the data where the source can do that.
-
-    With ``count_persons`` also how many persons each is of; with ``weights`` their sums beside the
-    counts; with ``rises`` the first counts less the second.
-    """
-    if weights is not None:
-        from topsecret.counts.engine_table import GroupedTable, PersonsTable
-        from topsecret.sources.domains.weighted_labels import weighted_labels
-
-        with weighted_labels(_engine(source), queries, weights.table) as labels:
-            tables = [(PersonsTable(one), GroupedTable(one)) for one in labels]
-            yield [Histogram(persons, (weights, sums)) for persons, sums in tables], None
-        return
-    measure = queries[0].measure
-    if measure is not None and measure.bounds:
-        from topsecret.counts.scores_by_bound import ScoresKeptByEngine
-        from topsecret.sources.domains.scores_by_bound import scores_by_bound
-
-        with scores_by_bound(_engine(source), queries) as found:
-            kept = [ScoresKeptByEngine(one, measure.bounds, queries[0].rows) for one in found]
-            yield [Histogram.by_bound(one) for one in kept], None
-        return
-    total = measure is not None and measure.total > 0
-    if queries[0].domain is not None or total:
-        from topsecret.counts.engine_table import GroupedTable
-        from topsecret.sources.domains.counted_domain import counted_domains
-        from topsecret.sources.domains.rises import counted_rises
-
-        counting = counted_rises if rises else counted_domains
-        with counting(_engine(source), queries) as domains:
-            everybody = [domain.persons() for domain in domains] if count_persons else None
-            yield [Histogram(GroupedTable(domain)) for domain in domains], everybody
-        return
-    everybody = None
-    if count_persons:
-        from topsecret.sources.session import leading_counts_and_persons
-
-        lists, everybody = leading_counts_and_persons(_engine(source), queries)
-    elif len(queries) == 1:
-        lists = [source.leading_counts(queries[0])]
-    else:
-        from topsecret.sources.session import leading_counts_of
-
-        lists = leading_counts_of(_engine(source), queries)
-    read = zip(lists, queries, strict=True)
-    yield [Histogram.leading(rows, limit=query.rows) for rows, query in read], everybody
-
-
 def _check_source(source: Source, question: Question) -> None:
     """A source that is no engine of ours says itself what it applies: no receipt may say more."""
     counted = question.counted
@@ -291,7 +236,7 @@ def _check_source(source: Source, question: Question) -> None:
     from topsecret.sources.session import Engine
 
     if counted.measure is not None and (counted.measure.bounds or counted.measure.total):
-        _engine(source)
+        engine_of(source)
     ours = {"max_items", "where", "measure"}
     does = ours if isinstance(source, Engine) else getattr(source, "does", ())
     for name in ("max_items", "where", "measure"):
@@ -311,17 +256,6 @@ def _check_schema(source: Source, question: Question) -> None:
     plain = all(isinstance(part, str) for part in asked.item_columns) and not rows
     if isinstance(source, Engine) and not (plain and question.groups is None):
         check_before_paying(source, question.queries(1))
-
-
-def _engine(source: Source) -> Engine:
-    from topsecret.sources.session import Engine
-
-    if isinstance(source, Engine):
-        return source
-    raise InvalidParameter(
-        f"{source.name} counts leading items only; a public domain, groups or a bound that is "
-        "chosen privately need a file, a database or a data frame"
-    )
 
 
 def _released(
@@ -362,9 +296,13 @@ def _release(
     if measure is not None and measure.bounds and drawn.branch is not None:
         measure = measure.at(int(drawn.branch))
         parameters = {**parameters, "max_per_item": measure.bound}
-    clipping = rise.clipping(question.rise_from) if measure is None else measure.clipping
+    described, clipping = ("", "") if measure is None else (measure.described, measure.clipping)
+    if question.rise_from:
+        described, clipping = rise.described(question.rise_from), rise.CLIPPING
     if measure != counted.measure:
         clipping += "; the data chose the bound, with noise, within the same guarantee"
+    elif isinstance(each.weights, Clip) and drawn.branch == "weighted":
+        clipping += f"; {scaled_down(each.question, each.weights)}"
     release = Release(
         items=drawn.items,
         complete=drawn.complete,
@@ -392,7 +330,7 @@ def _release(
         group=group,
         where=" and ".join(map(str, counted.where)),
         domain="" if counted.domain is None else counted.domain.described,
-        measure=rise.described(question.rise_from) if measure is None else measure.described,
+        measure=described,
         least=question.numbers.least,
         clipping=clipping,
         assumes=tuple(getattr(source, "assumes", ())),

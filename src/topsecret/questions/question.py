@@ -254,11 +254,6 @@ class Question:
             bounds = ranked.bounds
             total = ranked.total
             numbers = numbers.ranked_by(Scores.of(ranked))
-            if (bounds or total) and groups is not None and groups.disjoint:
-                raise InvalidParameter(
-                    "disjoint=True is not offered with max_total, nor where max_per_item is chosen "
-                    "privately; leave it out, or pass one public max_per_item"
-                )
             if (bounds or total) and not isinstance(mechanism, str):
                 raise InvalidParameter(
                     "a mechanism of your own needs one public max_per_item, without max_total; "

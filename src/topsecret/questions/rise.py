@@ -48,10 +48,5 @@ def rising(
 
 
 def described(earlier: Sequence[object]) -> str:
-    """What the items are ranked by, in words; empty where it is not a rise."""
-    return f"rise from {' and '.join(map(str, earlier))}" if earlier else ""
-
-
-def clipping(earlier: Sequence[object]) -> str:
-    """What one person can move, in words; empty where it is not a rise."""
-    return CLIPPING if earlier else ""
+    """What the items are ranked by, in words."""
+    return f"rise from {' and '.join(map(str, earlier))}"

@@ -286,9 +286,27 @@ def price_of_series(terms: SeriesTerms) -> Price:
     return Price(terms.numbers.loss)
 
 
+LONGEST = 1000
+"""Characters of a label that every database can keep in an index."""
+
+
 def label_of(item: Item) -> str:
-    """An item as the text under which it is counted: no other item has it."""
-    return json.dumps(plain(item))
+    """An item as the text under which it is counted: no other item has it.
+
+    Unless it is very long: then its texts are cut, with a hash at their ends, so that no row fails
+    the series of the others. Who has an item of just that name, too, has one item.
+    """
+    label = json.dumps(plain(item))
+    return label if len(label) <= LONGEST else json.dumps(_cut(plain(item)))
+
+
+def _cut(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_cut(one) for one in value]
+    if not isinstance(value, str) or len(value) <= 60:
+        return value
+    whole = value.encode("utf-8", "surrogatepass")
+    return f"{value[:20]}… {hashlib.blake2b(whole, digest_size=16).hexdigest()}"
 
 
 def item_of(label: str) -> Item:

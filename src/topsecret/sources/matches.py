@@ -29,7 +29,7 @@ from sqlglot import exp
 
 from topsecret.errors import InvalidParameter
 from topsecret.sources.session import Engine
-from topsecret.sources.source import SALT_BYTES, CountQuery, Schema
+from topsecret.sources.source import SALT_BYTES, CountQuery, Kind, Schema
 from topsecret.sources.sql.dialects import digest, readable
 from topsecret.sources.sql.identifier_case import folded
 from topsecret.sources.sql.statements import EVENTS, column, derived, named, person_of
@@ -115,7 +115,8 @@ def _pairs(events: exp.Expression, query: MatchQuery, schema: Schema, dialect: s
     """One row per comparison: the pair in order, the half wins of its first, and the person."""
 
     def text(name: str) -> exp.Expression:
-        return readable(column(name, EVENTS), "other", dialect)
+        kind: Kind = "timestamp" if schema[name] == "timestamp" else "other"
+        return readable(column(name, EVENTS), kind, dialect)
 
     shown = [named(text(query.winner), "winner"), named(text(query.loser), "loser")]
     if query.tie is not None:

@@ -18,7 +18,8 @@ from topsecret.errors import SourceError
 from topsecret.sources.domains.domain import Interval, Listed
 from topsecret.sources.domains.domain_items import members
 from topsecret.sources.session import Engine, Session, charged, check, items_of, persons_of
-from topsecret.sources.source import CountQuery, Item, LeadingCounts
+from topsecret.sources.source import CountQuery, Item, LeadingCounts, Schema
+from topsecret.sources.sql.amounts import score_names
 from topsecret.sources.sql.bounded_totals import bounded_totals
 from topsecret.sources.sql.dialects import ascending
 from topsecret.sources.sql.groups import counts_by_group, numbered
@@ -209,15 +210,12 @@ def counted_domains(engine: Engine, queries: Sequence[CountQuery]) -> Iterator[l
 def _counted(session: Session, query: CountQuery) -> CountedDomain:
     events, schema = session.events(query.columns)
     if query.measure is not None and query.measure.total:
-        public = None
-        if query.domain is not None and not isinstance(query.domain, Interval):
-            public = session.keep(members(session, query, schema))
+        public, size = public_items(session, query, schema)
         totals = session.keep(bounded_totals(events, query, schema, session.dialect, public))
-        if public is None:
-            size = query.domain.size if isinstance(query.domain, Interval) else None
-            return CountedDomain(session, query, totals, size)
-        scores = joined(public, totals, item_names(query)).subquery()
-        return CountedDomain(session, query, scores, size_of(session, public))
+        scores = totals
+        if public is not None:
+            scores = joined(public, totals, item_names(query)).subquery()
+        return CountedDomain(session, query, scores, size)
     if isinstance(query.domain, Interval):
         observed = item_counts(events, query, schema, session.dialect)
         return CountedDomain(session, query, session.keep(observed), query.domain.size)
@@ -232,26 +230,45 @@ def _counted_groups(session: Session, queries: Sequence[CountQuery]) -> list[Cou
     """The domain of each group; all groups are counted by one statement, whose result is kept."""
     query = queries[0]
     events, schema = session.events(query.columns)
-    public, size = None, 0
-    if isinstance(query.domain, Interval):
-        size = query.domain.size
-    else:
-        public = session.keep(members(session, query, schema))
-        size = size_of(session, public)
+    public, size = public_items(session, query, schema)
+    names = item_names(query)
+    found = []
+    for one, counts in kept_groups(session, queries, events, schema, public):
+        scores = counts if public is None else joined(public, counts.subquery(), names)
+        found.append(CountedDomain(session, one, scores.subquery(), size, public))
+    return found
+
+
+def public_items(
+    session: Session, query: CountQuery, schema: Schema
+) -> tuple[exp.Expression | None, int | None]:
+    """A table of the domain's items, where they are listed, and how many there are, if known."""
+    if query.domain is None or isinstance(query.domain, Interval):
+        return None, None if query.domain is None else query.domain.size
+    public = session.keep(members(session, query, schema))
+    return public, size_of(session, public)
+
+
+def kept_groups(
+    session: Session,
+    queries: Sequence[CountQuery],
+    events: exp.Expression,
+    schema: Schema,
+    public: exp.Expression | None,
+) -> Iterator[tuple[CountQuery, exp.Select]]:
+    """Each group's items and scores. One statement counted all groups, and its result is kept."""
+    query = queries[0]
     kept = session.keep(
         counts_by_group(events, query, schema, session.dialect, public, session.once)
     )
-    names, numbers = item_names(query), numbered(query)
-    found = []
+    shown, numbers = (*item_names(query), *score_names(query.measure)), numbered(query)
     for one in queries:
         assert one.home is not None
         number = numbers[one.home.group]
         mine = exp.EQ(this=column("home", "kept"), expression=_number(number))
-        counts: Any = exp.select(*(column(name, "kept") for name in (*names, "persons")))
-        counts = counts.from_(exp.alias_(kept.copy(), "kept", table=True, quoted=True)).where(mine)
-        scores = counts if public is None else joined(public, counts.subquery(), names)
-        found.append(CountedDomain(session, one, scores.subquery(), size, public))
-    return found
+        counts: Any = exp.select(*(column(name, "kept") for name in shown))
+        relation = exp.alias_(kept.copy(), "kept", table=True, quoted=True)
+        yield one, counts.from_(relation).where(mine)
 
 
 def domain_size(engine: Engine, query: CountQuery) -> int:

@@ -149,10 +149,12 @@ def _interval(given: range) -> Interval:
     low, high = sorted((given[0], given[-1]))
     step = abs(given.step)
     size = (high - low) // step + 1
-    # However few of them are observed, so many unseen ones fit a number of 64 bits.
-    if low < -FARTHEST or high > FARTHEST or size > FARTHEST:
+    # However few of them are observed, so many unseen ones fit a number of 64 bits, and so does
+    # the distance between the first and the last.
+    if low < -FARTHEST or high > FARTHEST or high - low == 2 * FARTHEST or size > FARTHEST:
         raise InvalidParameter(
-            f"domain={given!r} must keep to ±2**62 and to 2**62 numbers; narrow the range"
+            f"domain={given!r} must keep to ±2**62, one end left out, and to 2**62 numbers; "
+            "narrow the range"
         )
     return Interval(low, step, size)
 

@@ -14,9 +14,12 @@ from typing import Any
 
 from sqlglot import exp
 
-from topsecret.sources.domains.counted_domain import CountedDomain, joined, size_of
-from topsecret.sources.domains.domain import Interval
-from topsecret.sources.domains.domain_items import members
+from topsecret.sources.domains.counted_domain import (
+    CountedDomain,
+    joined,
+    kept_groups,
+    public_items,
+)
 from topsecret.sources.session import Engine, Session, charged, check
 from topsecret.sources.source import CountQuery
 from topsecret.sources.sql.amounts import score_names
@@ -87,6 +90,9 @@ def scores_by_bound(engine: Engine, queries: Sequence[CountQuery]) -> Iterator[l
     found: list[ScoresByBound] = []
     with engine.session(queries[0]) as session:
         check(session, *queries)
+        if queries[0].home is not None:
+            yield _counted_groups(session, queries)
+            return
         for query in queries:
             with charged(after_rows=bool(found)):
                 found.append(_counted(session, query))
@@ -95,11 +101,14 @@ def scores_by_bound(engine: Engine, queries: Sequence[CountQuery]) -> Iterator[l
 
 def _counted(session: Session, query: CountQuery) -> ScoresByBound:
     events, schema = session.events(query.columns)
-    public, size = None, None
-    if isinstance(query.domain, Interval):
-        size = query.domain.size
-    elif query.domain is not None:
-        public = session.keep(members(session, query, schema))
-        size = size_of(session, public)
+    public, size = public_items(session, query, schema)
     counts = item_counts(events, query, schema, session.dialect, public)
     return ScoresByBound(session, query, session.keep(counts), public, size)
+
+
+def _counted_groups(session: Session, queries: Sequence[CountQuery]) -> list[ScoresByBound]:
+    """The scores of each group, in which every person is in one alone."""
+    events, schema = session.events(queries[0].columns)
+    public, size = public_items(session, queries[0], schema)
+    groups = kept_groups(session, queries, events, schema, public)
+    return [ScoresByBound(session, one, kept.subquery(), public, size) for one, kept in groups]

@@ -3,8 +3,11 @@
 As for a public domain (``counted_domain.py``): the engine keeps all labels with their sums and
 sends the count of sums; a mechanism draws over these groups, and the name of the r-th label with a
 winning sum, in the labels' own order, is fetched for each that passed. The number of persons of a
-named label comes with its name. The first and the last label of a sum that only several persons
-can reach come with its count: most large sums have no third, and their names need no second row.
+named label comes with its name. With another measure the sums are of parts, and the scores by that
+measure are in place of the persons.
+
+The first and the last label of a sum that only several persons can reach come with its count: most
+large sums have no third, and their names need no second row.
 """
 
 from __future__ import annotations
@@ -18,9 +21,10 @@ from sqlglot import exp
 from topsecret.errors import InvalidParameter, SourceError
 from topsecret.sources.domains.domain import Interval
 from topsecret.sources.domains.domain_items import members
-from topsecret.sources.session import Engine, Rows, Session, charged, items_of
+from topsecret.sources.session import Engine, Rows, Session, charged, check, items_of
 from topsecret.sources.source import CountQuery, Item, LeadingCounts
 from topsecret.sources.sql.dialects import ascending
+from topsecret.sources.sql.scaled_parts import Clip, scores_and_parts
 from topsecret.sources.sql.statements import (
     column,
     derived,
@@ -48,7 +52,7 @@ class WeightedLabels:
         query: CountQuery,
         kept: exp.Expression,
         size: int | None,
-        named_from: int | None,
+        named_from: int | None = None,
     ) -> None:
         self._session = session
         self._query = query
@@ -172,21 +176,23 @@ class WeightedLabels:
 
 @contextmanager
 def weighted_labels(
-    engine: Engine, queries: Sequence[CountQuery], table: Sequence[int]
+    engine: Engine, queries: Sequence[CountQuery], table: Sequence[int] | Clip
 ) -> Iterator[list[WeightedLabels]]:
-    """Sum the weights of each query's labels, all in one session.
+    """Sum the weights of each query's labels, or what persons add and their parts, in one session.
 
     ``table`` has the weight of each item of a person with 1, 2, … items; its length is the cut.
     """
     found: list[WeightedLabels] = []
     with engine.session(queries[0]) as session:
+        if queries[0].measure is not None:
+            check(session, *queries)
         for query in queries:
             with charged(after_rows=bool(found)):
                 found.append(_summed(session, query, table))
         yield found
 
 
-def _summed(session: Session, query: CountQuery, table: Sequence[int]) -> WeightedLabels:
+def _summed(session: Session, query: CountQuery, table: Sequence[int] | Clip) -> WeightedLabels:
     if isinstance(query.domain, Interval):
         raise InvalidParameter(
             "weighted sums need a domain that is listed, in a table or in a file; "
@@ -195,6 +201,9 @@ def _summed(session: Session, query: CountQuery, table: Sequence[int]) -> Weight
     events, schema = session.events(query.columns)
     public = None if query.domain is None else session.keep(members(session, query, schema))
     found = person_items(events, query, schema, session.dialect, public)
+    if not isinstance(table, Sequence):
+        sums = scores_and_parts(session.keep(found), query, schema, session.dialect, table)
+        return WeightedLabels(session, query, session.keep(sums), None)
     pairs = found.subquery() if session.dialect in ONE_PASS else session.keep(found)
     weights = session.upload(list(enumerate(table, start=1)), ["items", "weight"])
     sums = weighted_sums(pairs, weights, len(table), query, schema, session.dialect)

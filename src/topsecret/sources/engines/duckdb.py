@@ -10,8 +10,7 @@ kind of the failure alone and does not carry DuckDB's as its context.
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import lru_cache
@@ -26,6 +25,7 @@ from topsecret.sources import session as asking
 from topsecret.sources.domains.domain import Column, FileColumn
 from topsecret.sources.domains.items_file import is_plain, plain_items
 from topsecret.sources.engines.closed_duckdb import closed_engine, translated
+from topsecret.sources.engines.duckdb_types import check_texts, kinds
 from topsecret.sources.engines.files import (
     EventFile,
     check_columns,
@@ -43,28 +43,6 @@ from topsecret.sources.session import Relation, Rows
 from topsecret.sources.source import Columns, CountQuery, Kind, LeadingCounts, Schema
 from topsecret.sources.sql.rendering import rendered
 from topsecret.sources.sql.statements import leading_counts, table
-
-# Kept as they are; every other type is counted under its text, which always exists: a timestamp
-# may be out of Python's range, a list is not hashable, and neither may make a query fail.
-INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
-TIMES = (
-    "TIMESTAMP",
-    "TIMESTAMP_S",
-    "TIMESTAMP_MS",
-    "TIMESTAMP_NS",
-    "TIMESTAMP WITH TIME ZONE",
-)
-KINDS: dict[str, Kind] = {
-    "VARCHAR": "text",
-    "BOOLEAN": "boolean",
-    **dict.fromkeys(INTEGERS, "integer"),
-    # UHUGEINT is none: DuckDB fails where it compares one beyond HUGEINT with a negative number.
-    **dict.fromkeys((f"U{name}" for name in INTEGERS[:-1]), "integer"),
-    "DATE": "date",
-    **dict.fromkeys(TIMES, "timestamp"),
-    "FLOAT": "float",
-    "DOUBLE": "float",
-}
 
 LARGEST_PIECE, MARGIN = 1 << 30, 1 << 20
 """Bytes of a text file that is read in one piece, and what its buffer has beside them."""
@@ -93,8 +71,12 @@ class DuckSession:
         self._schema = schema
         self._kept = 0
         self._types: dict[str, dict[str, str]] = {}
-        self.piece = 0
+        self.piece: Callable[[], int] = lambda: 0
         """Bytes that hold the largest of the session's text files; 0 where there is none."""
+        self.prepare: Callable[[], object] = lambda: None
+        """Makes the copies that statements read, where files need them: rows are read."""
+        self.steady = False
+        """Whether all statements certainly read the same rows."""
         self.registered: set[str] = set()
         """Names of frames that the connection knows."""
 
@@ -112,7 +94,8 @@ class DuckSession:
             if is_plain(domain.path):
                 rows = [(item,) for item in plain_items(domain.path)]
                 return self.upload(rows, columns), dict.fromkeys(columns, "text")
-            return file_relation(self, files_at(domain.path), columns)
+            files = files_at(domain.path)
+            return file_relation(self, files, common_columns(files), columns)
         if self._others is None:
             raise InvalidParameter(
                 f"a domain in the table {domain.table!r} needs a database; "
@@ -210,10 +193,10 @@ class DuckSession:
         option ``parallel = false`` is no help: it drops a row whose quotes are never closed.)
         """
         found = self._attempt(rendered(statement, "duckdb"), values)
-        if isinstance(found, type) and 0 < self.piece <= LARGEST_PIECE:
+        if isinstance(found, type) and 0 < (piece := self.piece()) <= LARGEST_PIECE:
             whole = statement.copy()
             scans = [node for node in whole.find_all(exp.Anonymous) if node.this == "READ_CSV"]
-            size = exp.EQ(this=exp.var("buffer_size"), expression=exp.convert(self.piece))
+            size = exp.EQ(this=exp.var("buffer_size"), expression=exp.convert(piece))
             for scan in scans:
                 scan.append("expressions", size.copy())
             if scans:
@@ -221,30 +204,6 @@ class DuckSession:
         if isinstance(found, type):
             raise self._failed(found)
         return found
-
-
-CANONICAL = re.compile(
-    r"VARCHAR|BOOLEAN|U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|DECIMAL\(\d+,\d+\)|FLOAT|DOUBLE|DATE|TIME|"
-    r"TIMESTAMP(_NS| WITH TIME ZONE)?|UUID|BLOB|BIT|ENUM\(.*\)",
-    re.DOTALL,
-)
-"""Types where different values have different texts and equal ones the same (of floats once zeros
-have no sign). Not lists, structs, JSON, UNION, VARIANT; some times of (milli)seconds have no text.
-"""
-
-
-def kinds(types: Mapping[str, str]) -> Schema:
-    """What columns of these DuckDB types hold."""
-    return Columns(
-        {name: _kind(type_name) for name, type_name in types.items()},
-        zeros={name for name, type_name in types.items() if type_name in {"FLOAT", "DOUBLE"}},
-        unclear={n for n, type_name in types.items() if not CANONICAL.fullmatch(type_name)},
-        zoned={n for n, type_name in types.items() if type_name == "TIMESTAMP WITH TIME ZONE"},
-    )
-
-
-def _kind(type_name: str) -> Kind:
-    return "decimal" if type_name.startswith("DECIMAL(") else KINDS.get(type_name, "other")
 
 
 class FileSource:
@@ -273,16 +232,20 @@ class FileSource:
 
     def columns(self) -> tuple[str, ...]:
         """The names of the file's columns: its schema, which is public."""
+        if self._files.found[0].format != "Parquet":
+            return self._files.header or ()
         first = self._files.copied[0]
-        if first.format != "Parquet":
-            return common_columns(self._files.copied) or ()
         with closed_engine(first.path) as engine:
             session = DuckSession(
                 engine,
-                lambda one, names: file_relation(one, self._files.copied, names),
+                lambda one, names: file_relation(one, self._files.copied, None, names),
                 self._failed,
             )
             return tuple(session.types(first.scan((), ())) or ())
+
+    def unread(self, session: DuckSession, columns: Sequence[str], person: str) -> Relation:
+        """The files as a relation, of which no row is read; ``prepare`` comes before its rows."""
+        return file_relation(session, self._files.readable, self._files.header, columns, person)
 
     def leading_counts(self, query: CountQuery) -> LeadingCounts:
         """Count distinct persons per item in one query and return the leading rows."""
@@ -294,7 +257,7 @@ class FileSource:
         ):
             return asking.leading_counts(self, query)
         with self.session(query) as session:
-            header = common_columns(self._files.copied) or ()
+            header = self._files.header or ()
             salt = b"" if query.max_items is None else query.salt
             asking.refused_for_schema(
                 lambda: _text_statement(self._files.copied, header, query, salt)
@@ -318,7 +281,9 @@ class FileSource:
                 )
 
         def events(session: DuckSession, columns: Sequence[str]) -> Relation:
-            return file_relation(session, self._files.copied, columns, query.person)
+            return file_relation(
+                session, self._files.copied, self._files.header, columns, query.person
+            )
 
         def schema(session: DuckSession, columns: Sequence[str]) -> Schema:
             # Of a text file nothing is read: its start holds persons' rows.
@@ -328,11 +293,11 @@ class FileSource:
         paths = [file.path for file in self._files.found]
         if isinstance(query.domain, FileColumn):
             check_apart(paths, query.domain)
-        read = [file.path for file in self._files.readable]
-        with closed_engine(*read, *domain_paths(query)) as engine:
+        read = self._files.readable
+        with closed_engine(*(file.path for file in read), *domain_paths(query)) as engine:
             session = DuckSession(engine, events, self._failed, schema=schema)
-            with suppress(OSError):
-                session.piece = max(path.stat().st_size for path in read) + MARGIN
+            session.prepare = lambda: self._files.copied
+            session.piece = lambda: max(file.size(LARGEST_PIECE) for file in read) + MARGIN
             yield session
 
     def _failed(self, kind: type[duckdb.Error]) -> SourceError:
@@ -343,6 +308,7 @@ class FileSource:
 def file_relation(
     session: DuckSession,
     files: Sequence[EventFile],
+    header: tuple[str, ...] | None,
     columns: Sequence[str],
     person: str | None = None,
 ) -> Relation:
@@ -351,9 +317,9 @@ def file_relation(
     if first.format == "Parquet":
         found = [session.types(file.scan((), ())) or {} for file in files]
         check_columns(first, columns, tuple(found[0]))
+        check_texts(first.path.name, columns, found[0])
         check_types(files, [{n: t for n, t in types.items() if n in columns} for types in found])
         return first.scan(columns, (), more), kinds(found[0])
-    header = common_columns(files)
     if header is None:  # of JSON lines: a field that no line has is missing in all of them
         header = tuple(columns)
     check_columns(first, columns, header)

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import duckdb
 
 from topsecret.errors import DataIndependentFailure
+from topsecret.sources.engines.table_names import TWO_NAMES, are_apart
 from topsecret.sources.sql.identifier_case import folded
 from topsecret.sources.sql.relations import COMPUTED, Name, Stored
 from topsecret.sources.sql.view_columns import EXACT, MOMENT, Sort
@@ -33,7 +34,10 @@ SORTS: dict[str, Sort] = {
 """What columns of a view's tables hold: whole numbers are those of 64 bits with a sign."""
 
 
-FUNCTIONS = "SELECT DISTINCT function_name FROM duckdb_functions()"
+FUNCTIONS = (
+    "SELECT function_name, CAST(parameter_types AS VARCHAR), internal FROM duckdb_functions()"
+)
+"""Read without a function, which might be the caller's."""
 
 
 class Asks(Protocol):
@@ -48,7 +52,10 @@ class DuckCatalogue:
     """The catalogue of one moment."""
 
     def __init__(self, session: Asks) -> None:
-        types = dict(session.ask("SELECT database_name, type FROM duckdb_databases()", []))
+        databases = session.ask("SELECT database_name, type, path FROM duckdb_databases()", [])
+        types = {name: kind for name, kind, _ in databases}
+        if not are_apart([path for *_, path in databases]):
+            raise DataIndependentFailure(TWO_NAMES)
         held: dict[Name, list[tuple[str, str]]] = {}
         for *name, column, type_name in session.ask(
             "SELECT database_name, schema_name, table_name, column_name, data_type "
@@ -66,8 +73,7 @@ class DuckCatalogue:
                 refused = refused or COMPUTED
             columns = _columns(held.get(full, ()), "collate" in folded(str(sql)))
             self._stored.append(Stored(full, None, refused, columns))
-        # Functions of Python are called internal, too.
-        own = {str(name).lower() for (name,) in session.ask(FUNCTIONS, [])} - _functions()
+        own = own_functions(session.ask(FUNCTIONS, []))
         self._stored += [
             Stored(tuple(name), sql, "a macro" if own & _words(sql) else "")
             for *name, sql in session.ask(
@@ -76,19 +82,14 @@ class DuckCatalogue:
         ]
         here = session.ask("SELECT current_database(), current_schema()", [])[0]
         self._here: Name = tuple(map(str, here))
-        macros = session.ask(
-            "SELECT min(function_name) FROM duckdb_functions() GROUP BY lower(function_name) "
-            "HAVING bool_or(internal) AND NOT bool_and(internal)",
-            [],
-        )
-        self._macros = sorted(str(name) for (name,) in macros)
+        self._replaced = replaced_functions(own)
 
     def check_functions(self) -> None:
         """Nobody has given a function of DuckDB another meaning."""
-        if self._macros:
+        if self._replaced:
             raise DataIndependentFailure(
-                f"the database has a macro {self._macros[0]!r} in the place of DuckDB's own "
-                "function; drop or rename it"
+                f"the database has a macro or function {self._replaced[0]!r} in the place of "
+                "DuckDB's own; drop or rename it"
             )
 
     def find(self, name: Name, inside: Stored | None) -> Stored | None:
@@ -108,11 +109,29 @@ class DuckCatalogue:
         return same[0] if len(same) == 1 else None
 
 
+def own_functions(rows: Iterable[tuple[Any, ...]]) -> set[str]:
+    """The names of functions, by ``FUNCTIONS``, that did not come with DuckDB.
+
+    Those of Python are called internal, too, and one for other types may have a known name.
+    """
+    return {
+        str(name).lower()
+        for name, types, internal in rows
+        if not internal or (str(name).lower(), str(types)) not in _functions()
+    }
+
+
+def replaced_functions(own: set[str]) -> list[str]:
+    """Those of them that are called where DuckDB's are meant."""
+    return sorted(own & {name for name, _ in _functions()})
+
+
 @cache
-def _functions() -> frozenset[str]:
-    """The functions that DuckDB comes with."""
+def _functions() -> frozenset[tuple[str, str]]:
+    """The functions that DuckDB comes with, and the types that they take."""
     with duckdb.connect() as fresh:
-        return frozenset(str(name).lower() for (name,) in fresh.execute(FUNCTIONS).fetchall())
+        rows = fresh.execute(FUNCTIONS).fetchall()
+    return frozenset((str(name).lower(), str(types)) for name, types, _ in rows)
 
 
 def _columns(held: Iterable[tuple[str, str]], collated: bool) -> tuple[tuple[str, Sort], ...]:

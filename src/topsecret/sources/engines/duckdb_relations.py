@@ -19,8 +19,9 @@ from sqlglot import exp
 from topsecret.errors import DataIndependentFailure, InvalidParameter, SourceError
 from topsecret.sources.domains.domain import Column
 from topsecret.sources.engines.closed_duckdb import translated
-from topsecret.sources.engines.duckdb import DuckSession, kinds, private_domain
+from topsecret.sources.engines.duckdb import DuckSession, private_domain
 from topsecret.sources.engines.duckdb_catalogue import DuckCatalogue
+from topsecret.sources.engines.duckdb_types import check_texts, kinds
 from topsecret.sources.engines.settings import DUCKDB
 from topsecret.sources.engines.table_names import check_columns
 from topsecret.sources.session import Relation
@@ -85,7 +86,9 @@ class Tables:
                 raise InvalidParameter(private_domain(shown))
             return self._described(session, items, columns, shown, believed=True)
 
-        return DuckSession(engine, relation, self.failed, other, schema)
+        session = DuckSession(engine, relation, self.failed, other, schema)
+        session.steady = not self.trusted  # a session is one transaction
+        return session
 
     def failed(self, kind: type[duckdb.Error]) -> SourceError:
         """Our error for a kind of DuckDB's."""
@@ -121,6 +124,7 @@ class Tables:
             error = DataIndependentFailure if apart else SourceError
             raise error(f"{name} does not exist or cannot be opened; check the table")
         check_columns(name, columns, list(types), apart=apart)
+        check_texts(name, columns, types, apart=apart)
         return found.relation.copy(), kinds(types)
 
 

@@ -25,12 +25,9 @@ from topsecret.errors import (
 )
 from topsecret.sources import session as asking
 from topsecret.sources.engines.closed_duckdb import closed_engine
-from topsecret.sources.engines.duckdb import (
-    DuckSession,
-    domain_paths,
-    kinds,
-)
+from topsecret.sources.engines.duckdb import DuckSession, domain_paths
 from topsecret.sources.engines.duckdb_relations import Tables, failure, hardened, trusted
+from topsecret.sources.engines.duckdb_types import kinds
 from topsecret.sources.engines.frames import INFERRED, declared, holds_objects, names_of
 from topsecret.sources.engines.table_names import check_columns, table_parts
 from topsecret.sources.fingerprints import Fingerprint, file_version
@@ -212,7 +209,9 @@ class FrameSource(_Asked):
             def events(session: DuckSession, columns: Sequence[str]) -> Relation:
                 return self._events(engine, session, columns, query.person)
 
-            yield DuckSession(engine, events, self._failed)
+            session = DuckSession(engine, events, self._failed)
+            session.steady = True
+            yield session
 
     def _events(
         self,

@@ -143,25 +143,39 @@ class EventFile:
             "the file finds the row with topsecret doctor FILE"
         )
 
-    def readable(self, spool: Spool) -> EventFile:
-        """The same, or the copy of it that DuckDB can read once :meth:`copy_to` has made it."""
-        marked = self.format == "JSON lines" and not self.standard_input and self._is_marked()
-        if self.encoding == UTF8 and not self.standard_input and not marked:
+    def arrived(self, spool: Spool) -> EventFile:
+        """The same, or what standard input brought, byte by byte: no row can fail this."""
+        if not self.standard_input:
             return self
         place = spool.place()
-        return replace(self, path=place, compression="none", encoding=UTF8, standard_input=False)
-
-    def copy_to(self, readable: EventFile) -> None:
-        """Make the copy; its rows are read."""
-        if readable.path == self.path:
-            return
-        path = None if self.standard_input else self.path
-        encoding = None if self.format == "Parquet" else self.encoding
-        if not copied(path, self.compression, encoding, readable.path):
+        if not copied(None, "none", None, place):
             raise self.malformed()
+        return replace(self, path=place, compression="none", standard_input=False)
+
+    def readable(self, spool: Spool) -> EventFile:
+        """The same, or the copy of it that DuckDB can read once it is made."""
+        if self.format == "Parquet" or (self.encoding == UTF8 and not self._is_marked()):
+            return self
+        return replace(self, path=spool.place(), compression="none", encoding=UTF8)
+
+    def is_copied_to(self, readable: EventFile) -> bool:
+        """Make the copy, if one is needed, unless a row cannot be copied; rows are read."""
+        return readable.path == self.path or copied(
+            self.path, self.compression, self.encoding, readable.path
+        )
+
+    def size(self, most: int) -> int:
+        """Its bytes, unpacked, as far as they matter: beyond ``most`` some larger number."""
+        unpacked = 0
+        with suppress(*unpacking_errors()), open_bytes(self.path, self.compression) as file:
+            while unpacked <= most and (more := len(file.read(1 << 20))):
+                unpacked += more
+        return unpacked
 
     def _is_marked(self) -> bool:
         """Whether it begins with a byte-order mark, which is no part of JSON."""
+        if self.format != "JSON lines":
+            return False
         with suppress(*unpacking_errors()), open_bytes(self.path, self.compression) as file:
             return file.read(3) == codecs.BOM_UTF8
         return False
@@ -171,7 +185,7 @@ class EventFile:
 
         Each of their lines names its own fields: which ones the first has, one person decides.
         """
-        if self.header is not None or self.format == "JSON lines":
+        if self.header is not None or self.format in ("JSON lines", "Parquet"):
             return self.header
         return self._header(self._first_lines())
 
@@ -228,20 +242,25 @@ class EventFile:
         raise self.malformed()
 
     def _header(self, start: bytes) -> tuple[str, ...]:
-        """The first record. The rows after it are persons': they are not even decoded."""
-        try:
-            rows = csv.reader(
-                io.StringIO(start.decode("latin-1"), newline=""),  # a character for each byte
-                delimiter=self.delimiter,
-                strict=True,
-            )
-            header = next(rows, None)
-        except csv.Error:
-            header = None
+        """The first record. The rows after it are persons': whatever they hold, they fail nothing.
+
+        In UTF-8 they are not even decoded.
+        """
+        utf8 = self.encoding == UTF8  # then a character for each byte
+        decoder = codecs.getincrementaldecoder("latin-1" if utf8 else self.encoding)("replace")
+        header, decoded = None, False
+        with suppress(csv.Error, UnicodeError):  # UTF-16 without its first mark
+            text = io.StringIO(decoder.decode(start), newline="")
+            decoded = True
+            header = next(csv.reader(text, delimiter=self.delimiter, strict=True), None)
+        if not decoded:
+            raise self.malformed()
         if not header:
             raise SourceError(
                 f"{self.path.name} has no header line; its first line must name the columns"
             )
+        if not utf8:
+            return tuple(header)
         with suppress(ValueError):
             return tuple(name.encode("latin-1").decode() for name in header)
         raise self.malformed()  # outside: a decoder's error carries the bytes

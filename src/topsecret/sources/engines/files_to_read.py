@@ -6,7 +6,7 @@ import os
 from functools import cached_property
 from pathlib import Path
 
-from topsecret.sources.engines.files import EventFile, files_at
+from topsecret.sources.engines.files import EventFile, common_columns, files_at
 from topsecret.sources.file_form import File, Spool
 from topsecret.sources.fingerprints import Fingerprint, digest, file_version
 
@@ -43,13 +43,24 @@ class FilesToRead:
         return {"kind": "file", **where, **self.form.options, "version": version}
 
     @cached_property
+    def _arrived(self) -> tuple[EventFile, ...]:
+        """The files, and what came on standard input as it came."""
+        return tuple(file.arrived(self._spool) for file in self.found)
+
+    @cached_property
+    def header(self) -> tuple[str, ...] | None:
+        """The columns of text files, by their first lines alone; None of JSON lines."""
+        return common_columns(self._arrived)
+
+    @cached_property
     def readable(self) -> tuple[EventFile, ...]:
         """As DuckDB can read them, once they are ``copied``."""
-        return tuple(file.readable(self._spool) for file in self.found)
+        return tuple(file.readable(self._spool) for file in self._arrived)
 
     @cached_property
     def copied(self) -> tuple[EventFile, ...]:
         """The same, made: rows are read, so the question is paid for."""
-        for found, readable in zip(self.found, self.readable, strict=True):
-            found.copy_to(readable)
+        for found, file, readable in zip(self.found, self._arrived, self.readable, strict=True):
+            if not file.is_copied_to(readable):
+                raise found.malformed()
         return self.readable

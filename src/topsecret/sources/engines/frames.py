@@ -10,8 +10,11 @@ whole numbers, for everybody. Frames that are loaded with declared dtypes have n
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Sequence
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 from topsecret.errors import DataIndependentFailure, SourceError
@@ -25,6 +28,8 @@ from topsecret.sources.engines.arrow_columns import (
 from topsecret.sources.engines.sqlite import name_of
 from topsecret.sources.sql.dialects import MARK
 
+LONGEST = 400
+"""Digits of whole numbers that are compared with those of other types: no float has more."""
 INFERRED = "the dtypes of the data frame were declared, not inferred from its rows"
 """What the guarantee rests on, for a frame whose making nobody saw."""
 
@@ -133,20 +138,68 @@ def _is_python_text(dtype: Any) -> bool:
     return getattr(dtype, "storage", None) == "python"
 
 
-def _text(value: Any, is_person: bool) -> str:
-    """A value's text. Persons of two types are two persons: 1 and "1" are two."""
+def _text(value: Any, is_person: bool) -> str | None:
+    """A value's text. Persons of two types are two persons: 1 and "1" are two, 1 and 1.0 one."""
     if isinstance(value, str):
         text = str(value)
         if is_person and text.startswith(MARK):
             text = f"{MARK}text:{text}"
+    elif is_person:
+        known = _person(value)
+        if known is None:
+            return None
+        text = MARK + known
     else:
-        text = f"{MARK}{type(value).__name__}:{_shown(value)}" if is_person else _shown(value)
+        text = _shown(value) or type(value).__name__
     # Half of a surrogate pair is no character: DuckDB would fail on it, in whosever row it is.
     return name_of(text.encode("utf-8", "surrogatepass"))
 
 
-def _shown(value: Any) -> str:
+def _person(value: Any) -> str | None:
+    """How a person who is no text is known: equal numbers alike, and whoever has no text not.
+
+    A type that does not say what its text is may write an address: equal objects would be many.
+    """
+    kind: Any = type(value)
+    if isinstance(value, tuple):
+        parts = [f"text:{one}" if isinstance(one, str) else _person(one) for one in value]
+        known = [f"{len(one)},{one}" for one in parts if one is not None]
+        return f"tuple:{''.join(known)}" if len(known) == len(value) else None
+    try:
+        if isinstance(value, bytes | bytearray | memoryview):
+            return f"bytes:{bytes(value).hex()}"
+        number = _known_number(value)
+    except Exception:  # a signalling NaN, a fraction beyond all floats
+        number = None
+    if number is not None or kind.__str__ is object.__str__:
+        return number
+    shown = _shown(value)
+    return None if shown is None else f"{kind.__name__}:{shown}"
+
+
+def _known_number(value: Any) -> str | None:
+    """One text for equal numbers of whatever type; None for what is no number."""
+    numpy = sys.modules["numpy"]
+    if isinstance(value, numpy.number | numpy.bool_) and not isinstance(value, numpy.timedelta64):
+        value = value.item()
+    if not isinstance(value, int | float | Decimal | Fraction):
+        return None
+    finite = not isinstance(value, float | Decimal) or math.isfinite(value)
+    small = not isinstance(value, Decimal) or value.adjusted() < LONGEST
+    if finite and small and value == (whole := int(value)):
+        # Python writes no decimal digits of numbers beyond some thousand of them.
+        return f"int:{whole}" if abs(whole) < 10**LONGEST else f"int:{whole:x} (hexadecimal)"
+    if value == (close := float(value)):
+        return f"float:{close!r}"
+    if isinstance(value, Decimal):  # 0.1 and 0.10 are equal
+        sign, digits, exponent = value.as_tuple()
+        shown = "".join(map(str, digits)).rstrip("0")
+        return f"Decimal:{sign},{shown},{int(exponent) + len(digits) - len(shown)}"
+    return None
+
+
+def _shown(value: Any) -> str | None:
     try:
         return str(value)
     except Exception:  # an object's own code, which one row must not fail by
-        return type(value).__name__
+        return None

@@ -47,6 +47,21 @@ LEFT JOIN pg_catalog.pg_collation c ON c.oid = a.attcollation
 WHERE a.attrelid = pg_catalog.to_regclass(CAST(:name AS text)) AND a.attnum > 0
   AND NOT a.attisdropped ORDER BY a.attnum
 """
+_POSTGRES_CASTS = """
+WITH RECURSIVE held(type) AS (
+  SELECT a.atttypid FROM pg_catalog.pg_attribute a WHERE a.attnum > 0 AND NOT a.attisdropped
+    AND a.attrelid = pg_catalog.to_regclass(CAST(:name AS text))
+  UNION SELECT t.typbasetype FROM pg_catalog.pg_type t JOIN held h ON t.oid = h.type
+    WHERE t.typbasetype <> 0
+)
+SELECT count(*) FROM pg_catalog.pg_cast k WHERE k.castfunc >= :first AND (
+    k.castsource IN (SELECT type FROM held) OR k.castsource < :first AND k.casttarget < :first)
+  AND NOT EXISTS (SELECT 1 FROM pg_catalog.pg_depend d WHERE d.objid = k.castfunc
+    AND d.classid = CAST('pg_catalog.pg_proc' AS regclass) AND d.deptype = 'e')
+"""
+FIRST_OF_USERS = 16384
+"""The numbers below are those of what PostgreSQL comes with."""
+OWN_CAST = "a cast by a function of a user's own"
 POSTGRES_SORTS: dict[str, Sort] = {
     **dict.fromkeys(("int2", "int4", "int8"), "integer"),
     **dict.fromkeys(("text", "varchar"), "text"),
@@ -114,6 +129,8 @@ class PostgresCatalogue:
             refused = "its row security"
         elif self._connection.execute(text(_POSTGRES_FOREIGN), given).scalar():
             refused = "a foreign table among its parts"
+        elif has_own_cast(self._connection, full):
+            refused = OWN_CAST
         columns = self._connection.execute(text(_POSTGRES_COLUMNS), given).fetchall()
         if any(computed for *_, computed in columns):
             refused = refused or COMPUTED
@@ -144,6 +161,15 @@ def _postgres_sort(
     if sort != "text" or collation == DEFAULT_COLLATION:
         return sort or f"type {full}"
     return f"{EXACT if deterministic else 'type '}text COLLATE {collation}"
+
+
+def has_own_cast(connection: Connection, name: Name) -> bool:
+    """Whether a value of this table of PostgreSQL is cast by a function that a user wrote.
+
+    Whatever the search path. Those of extensions belong to the server.
+    """
+    given = {"name": quoted(name), "first": FIRST_OF_USERS}
+    return bool(connection.execute(text(_POSTGRES_CASTS), given).scalar())
 
 
 def partitions(connection: Connection, name: Name) -> set[Name]:

@@ -274,6 +274,11 @@ class SqlSession:
         if end is not None:
             end()
 
+    @property
+    def steady(self) -> bool:
+        """Whether all statements certainly read the same rows, as those of a transaction do."""
+        return not self._is_trusted_view()
+
     def _is_trusted_view(self) -> bool:
         found = self._stored.get(self._parts)
         return found is not None and found.definition is not None and not self._analysed

@@ -10,6 +10,7 @@ from sqlalchemy.engine import Connection
 from topsecret.sources.engines import sqlite
 from topsecret.sources.engines.settings import MYSQL, POSTGRES
 from topsecret.sources.engines.sql_catalogues import quoted
+from topsecret.sources.engines.table_names import TWO_NAMES, are_apart
 
 PROOF = "€ä'\\\U0001f600"
 """A text that comes back as it was sent only if encoding and string syntax are as they must be."""
@@ -85,6 +86,9 @@ def _sqlite(connection: Connection) -> str:
     encoding = str(connection.exec_driver_sql("PRAGMA encoding").scalar())
     if encoding != sqlite.ENCODING:
         return sqlite.wrong_encoding(encoding)
+    files = [str(row[2]) for row in connection.exec_driver_sql("PRAGMA database_list")]
+    if not are_apart(files):
+        return TWO_NAMES
     sqlite.give_functions(raw(connection))
     # LIKE tells cases apart, as on other engines.
     connection.exec_driver_sql("PRAGMA case_sensitive_like = ON")

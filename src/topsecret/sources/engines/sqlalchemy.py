@@ -168,8 +168,8 @@ class SqlSource:
 
     @contextmanager
     def _opened(self, query: CountQuery | None = None) -> Iterator[SqlSession]:
-        # Only the counts of a domain are kept, in a table that must be made.
-        keeps = query is not None and query.domain is not None
+        # The counts of a domain are kept, and what a trusted view gave, in tables that are made.
+        keeps = query is not None and (query.domain is not None or self._trusted)
         person = None if query is None or self._trusted else query.person
         connection: Connection | None = None
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 from topsecret.errors import InvalidParameter, NotInSchema, UnknownColumn
@@ -28,3 +29,12 @@ def check_columns(
                 raise UnknownColumn(f"{name} has no column {column!r}; check its columns")
             shown = ", ".join(list(columns)[:40]) + (", …" if len(columns) > 40 else "")
             raise NotInSchema(f"{name} has no column {column!r}; choose from: {shown}")
+
+
+TWO_NAMES = "one database file is attached under two names; detach one of them"
+
+
+def are_apart(paths: Sequence[str | None]) -> bool:
+    """Whether no two paths are one file: the events might be their own public table."""
+    found = [os.stat(path) for path in paths if path and os.path.exists(path)]
+    return len({(one.st_dev, one.st_ino) for one in found}) == len(found)

@@ -17,8 +17,13 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from topsecret.errors import DataIndependentFailure
-from topsecret.sources.engines.duckdb import kinds
-from topsecret.sources.engines.sql_catalogues import SqliteCatalogue
+from topsecret.sources.engines.duckdb_catalogue import (
+    FUNCTIONS,
+    own_functions,
+    replaced_functions,
+)
+from topsecret.sources.engines.duckdb_types import kinds, may_lack_a_text
+from topsecret.sources.engines.sql_catalogues import OWN_CAST, SqliteCatalogue, has_own_cast
 from topsecret.sources.engines.sql_types import columns_of
 from topsecret.sources.relations.catalogue import TableEntry
 from topsecret.sources.relations.refusal import QueryRefused
@@ -34,6 +39,7 @@ COLUMNS = (
     "SELECT schema_name, table_name, column_name, data_type FROM duckdb_columns() "
     "WHERE database_name = ? AND NOT internal ORDER BY column_index ASC NULLS LAST"
 )
+FOREIGN_DATABASE = "SELECT 1 FROM duckdb_databases() WHERE database_name = ? AND type <> 'duckdb'"
 GENERATED = (
     "SELECT schema_name, table_name FROM duckdb_tables() "
     "WHERE database_name = ? AND contains(lower(sql), 'generated always')"
@@ -46,10 +52,6 @@ UNIQUE = (
 FOREIGN = (
     "SELECT table_name, constraint_column_names, referenced_table, referenced_column_names "
     "FROM duckdb_constraints() WHERE database_name = ? AND constraint_type = 'FOREIGN KEY'"
-)
-MACROS = (
-    "SELECT min(function_name) FROM duckdb_functions() GROUP BY lower(function_name) "
-    "HAVING bool_or(internal) AND NOT bool_and(internal)"
 )
 POSTGRES_TABLE = """
 SELECT c.relkind::text, c.relrowsecurity, c.relhassubclass,
@@ -81,14 +83,22 @@ class DuckCatalogue:
     dialect: str = "duckdb"
 
     def __post_init__(self) -> None:
-        if self.ask(MACROS, []):
+        if replaced_functions(own_functions(self.ask(FUNCTIONS, []))):
             raise QueryRefused(
                 "macro",
                 "the database defines functions that have the names of DuckDB's own; drop or "
                 "rename them",
             )
+        if self.ask(FOREIGN_DATABASE, [self.database]):
+            raise QueryRefused(
+                "database",
+                "the tables are another engine's, and what DuckDB shows as a table may be a view "
+                "there; pass the address of that database",
+            )
         types: dict[tuple[str, str], dict[str, str]] = {}
         for schema, table, column, type_name in self.ask(COLUMNS, [self.database]):
+            if may_lack_a_text(type_name):
+                continue  # a query that reads it is refused
             types.setdefault((schema, table), {})[column] = type_name
         views = {(s, v): text for s, v, text in self.ask(VIEWS, [self.database])}
         unique: dict[tuple[str, str], set[str]] = {}
@@ -204,8 +214,8 @@ class SqlCatalogue:
         )
         kind, secured, inherited, elsewhere, text, unique, computed, shares = rows.one()
         refused = SECURED if secured else INHERITED if inherited and kind == "r" else None
-        if computed:
-            refused = f"has {COMPUTED}"
+        if computed or has_own_cast(self.connection, (schema, name)):
+            refused = f"has {COMPUTED if computed else OWN_CAST}"
         if kind not in {"r", "p", "v", "m"} or elsewhere:
             refused = "is not an ordinary table or view"
         return frozenset(unique), text, refused, shares

@@ -150,8 +150,9 @@ def _spark_table(text: str, dialect: str | None) -> str:
 
 def _one_table(database: Any, persons: Iterable[str]) -> Catalogue:
     """A file as the only table, of whatever name the query gives it."""
-    with database.session(_query_of(database, persons)) as session:
-        relation, schema = session.events(_columns(database))
+    query = _query_of(database, persons)
+    with database.session(query) as session:
+        relation, schema = database.unread(session, _columns(database), query.person)
     return _AnyName(session.dialect, TableEntry(("data",), schema, relation=relation))
 
 

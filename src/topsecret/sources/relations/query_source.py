@@ -118,6 +118,7 @@ class QuerySession:
 
     def events(self, columns: Sequence[str]) -> Relation:
         """The rebuilt rows under the names that the query gives them."""
+        getattr(self._session, "prepare", tuple)()
         shown = [named(column(held.ident, "rows"), title) for title, held in self._held.items()]
         shown.append(named(column(OWN, "rows"), self._person))
         select = exp.select(*shown).from_(derived(self._asked.rows.copy(), "rows"))

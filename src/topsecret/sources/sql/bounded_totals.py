@@ -15,11 +15,12 @@ True
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from sqlglot import exp
 
-from topsecret.sources.measures import MOST_ITEMS, Measure
+from topsecret.sources.measures import MOST_ITEMS
 from topsecret.sources.source import CountQuery, Schema
 from topsecret.sources.sql.statements import (
     column,
@@ -54,11 +55,21 @@ def bounded_totals(
     members: exp.Expression | None = None,
 ) -> exp.Select:
     """Every item with the sum of what persons add, each one's part scaled: (item, …, persons)."""
-    measure, names = query.measure, item_names(query)
+    kept = person_items(events, query, schema, dialect, members)
+    return totals_of_pairs(kept, query, schema, dialect)
+
+
+def totals_of_pairs(
+    kept: exp.Select, query: CountQuery, schema: Schema, dialect: str, more: Sequence[str] = ()
+) -> exp.Select:
+    """The totals of each item among the pairs of persons: (…, item, …, persons).
+
+    ``more`` are columns that the person decides, which the totals are told apart by, too.
+    """
+    measure, names = query.measure, [*more, *item_names(query)]
     assert measure is not None
     assert query.max_items is not None
-    kept = person_items(events, query, schema, dialect, members)
-    numbered = numbered_pairs(kept, query, schema, dialect, ["person", "amount"])
+    numbered = numbered_pairs(kept, query, schema, dialect, [*more, "person", "amount"])
     within = exp.LTE(
         this=column("choice", "choices"), expression=exp.Literal.number(query.max_items)
     )
@@ -71,24 +82,27 @@ def bounded_totals(
     )
     shown = [column(name, "kept") for name in (*names, "amount")]
     summed = exp.select(*shown, named(squares, "squares")).from_(derived(chosen, "kept"))
-    part = named(_scaled(measure, query.max_items), "part")
-    scaled = exp.select(*(column(name, "summed") for name in names), part).from_(
+    largest = min(query.max_items, MOST_ITEMS) * measure.most**2
+    part = named(scaled("amount", measure.total, largest), "part")
+    parts = exp.select(*(column(name, "summed") for name in names), part).from_(
         derived(summed, "summed")
     )
     items = [column(name, "parts") for name in names]
     total = exp.cast(exp.Sum(this=column("part", "parts")), exp.DataType.Type.BIGINT)
     some = exp.GT(this=column("part", "parts"), expression=exp.Literal.number(0))
-    counts = exp.select(*items, named(total, "persons")).from_(derived(scaled, "parts"))
+    counts = exp.select(*items, named(total, "persons")).from_(derived(parts, "parts"))
     return counts.where(some).group_by(*(item.copy() for item in items))
 
 
-def _scaled(measure: Measure, items: int) -> exp.Expression:
-    """The amount, or as much of it as keeps the person within the bound."""
-    amount, squares = column("amount", "summed"), column("squares", "summed")
-    largest = min(items, MOST_ITEMS) * measure.most**2
-    short = exp.LTE(this=squares.copy(), expression=exp.Literal.number(measure.total**2))
+def scaled(name: str, total: int, largest: int) -> exp.Expression:
+    """The amount, or as much of it as keeps the person within the bound.
+
+    ``largest`` is at least every sum of squares.
+    """
+    amount, squares = column(name, "summed"), column("squares", "summed")
+    short = exp.LTE(this=squares.copy(), expression=exp.Literal.number(total**2))
     cases: Any = exp.case().when(short, amount.copy())
-    for most, numerator in shrinking(measure.total, largest):
+    for most, numerator in shrinking(total, largest):
         below = exp.LTE(this=squares.copy(), expression=exp.Literal.number(most))
         product = exp.Mul(this=amount.copy(), expression=exp.Literal.number(numerator))
         # Of a positive number over a power of two: the same whether the engine divides whole

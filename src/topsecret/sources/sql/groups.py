@@ -24,6 +24,7 @@ from sqlglot import exp
 from topsecret.errors import InvalidParameter
 from topsecret.sources.domains.domain import Value
 from topsecret.sources.source import CountQuery, Kind, Schema
+from topsecret.sources.sql.bounded_totals import totals_of_pairs
 from topsecret.sources.sql.conditions import Condition
 from topsecret.sources.sql.dialects import ascending, digest
 from topsecret.sources.sql.filters import holds
@@ -88,11 +89,14 @@ def counts_by_group(
 ) -> exp.Select:
     """Every item of every group with its number of distinct persons: (home, item, …, persons).
 
-    ``home`` is the group's number (``numbered``).
+    ``home`` is the group's number (``numbered``). With another measure the scores are in place of
+    the persons: where a person's total is bounded, that of their one group.
     """
     # Rows are made distinct once most of them are gone.
     kept = per_person(_at_home(query), query, ["home"])
-    counts = counted_pairs(kept, query, schema, dialect, ["home"])
+    bounded = query.measure is not None and query.measure.total
+    count = totals_of_pairs if bounded else counted_pairs
+    counts = count(kept, query, schema, dialect, ["home"])
     return _with_homes(counts, events, query, schema, dialect, members, once)
 
 
