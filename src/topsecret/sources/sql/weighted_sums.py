@@ -40,7 +40,7 @@ def weighted_sums(
         return _summed(_one_pass(pairs, weights, longest, query, schema, dialect), names)
     # A table is read where it is needed: engines would copy one that is given another name in WITH.
     kept_pairs = pairs if isinstance(pairs, exp.Table) else _named_before("pairs")
-    everybody = exp.alias_(kept_pairs.copy(), "pairs", table=True, quoted=True)
+    everybody: Any = exp.alias_(kept_pairs.copy(), "pairs", table=True, quoted=True)
     few = exp.LTE(this=column("items", "sizes"), expression=_number(longest))
     light = _joined(everybody, names, [named(column("weight", "sizes"), "weight")]).where(few)
     many = exp.GT(this=column("items", "sizes"), expression=_number(longest))
@@ -49,7 +49,8 @@ def weighted_sums(
     numbered = _joined(everybody, names, shown).where(many)
     heavy = _kept(numbered, column("weight", "choices"), longest, query)
     summed = _summed(exp.union(light, heavy, distinct=False), names)
-    size, weight = column("items", "counted"), column("weight", "weights")
+    size: Any = column("items", "counted")
+    weight: Any = column("weight", "weights")
     if dialect == "duckdb":  # its joins and sums are faster for small types
         beyond = exp.GT(this=size, expression=_number(longest))
         limited = exp.case().when(beyond, _number(longest + 1)).else_(size.copy())
