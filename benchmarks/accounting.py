@@ -71,6 +71,16 @@ COLD: list[tuple[str, float, Callable[[], object]]] = [
         lambda: outlook(100, 1.04, 1e-6),
     ),
     (
+        "preview, k=100, epsilon 8, limit .1 s (.28 s before)",
+        0.1,
+        lambda: outlook(100, 8.04, 1e-6),
+    ),
+    (
+        "preview with counts, k=100, limit .1 s (.27 s before)",
+        0.1,
+        lambda: outlook(100, 1.05, 1e-6, counts=True),
+    ),
+    (
         "LimitedDomain k=5,000, limit .1 s (k=1,000 took 13 s before)",
         0.1,
         lambda: calibrate_limited_domain(5000, 100_000, 1, 1e-6),

@@ -110,8 +110,8 @@ SETS: dict[str, Callable[[], Amounts]] = {
     "New York 2019": lambda: Amounts.of(lambda: data.AMOUNTS["New York 2019"](), 1, "visits"),
     "Steam": lambda: Amounts.of(steam_tenths, 0.1, "hours"),
 }
-NAMED = ("Jakarta", "Online retail")
-"""Those that the requirement names."""
+NAMED = ("Jakarta", "Online retail", "Steam")
+"""Those that the requirement names, Steam's hours in place of money."""
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,7 @@
 """What a column holds is declared: no row decides how the rows of others are read."""
 
+import datetime
+import enum
 from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
@@ -52,11 +54,17 @@ def test_objects_are_read_one_by_one() -> None:
     users += [Decimal("0.1"), Decimal("0.10"), 10**5000, Decimal("1e5000"), float("inf")]
     users += [Decimal("Infinity"), numpy.timedelta64(1, "ns"), object(), object(), (object(), 1)]
     users += [memoryview(b"1"), bytearray(b"1"), (1, "a"), (1.0, "a"), ("1", "a"), {"a"}]
+    noon, deep = datetime.datetime(2024, 5, 1, 12, tzinfo=datetime.UTC), ()
+    for _ in range(5000):
+        deep = (deep,)
+    zone = datetime.timezone(datetime.timedelta(hours=2))
+    users += [noon, noon.astimezone(zone), pandas.Timestamp(noon), Decimal("0E+999999999"), 0, deep]
+    users += [datetime.timedelta(1), pandas.Timedelta(days=1), enum.StrEnum("S", {"A": "1"}).A]  # type: ignore[attr-defined]
     frame = pandas.DataFrame({"user": pandas.Series(users, dtype=object)})
     frame["place"] = "park"
-    assert FrameSource(frame).leading_counts(QUERY) == [("park", 13)]
+    assert FrameSource(frame).leading_counts(QUERY) == [("park", 16)]
     capped = CountQuery("place", "user", rows=9, max_items=1, salt=bytes(16))
-    assert FrameSource(frame).leading_counts(capped) == [("park", 13)]
+    assert FrameSource(frame).leading_counts(capped) == [("park", 16)]
     places = ["tea", 1, "\udfff", Decimal("sNaN")]
     items = pandas.DataFrame({"user": list("abcd"), "place": places}, dtype=object)
     found = FrameSource(items).leading_counts(QUERY)

@@ -81,8 +81,12 @@ def test_a_row_that_is_not_in_the_encoding_is_found_when_it_is_paid_for(
         assert found.items == ("tea",)
     assert last(ledger) == ("settled" if b"tea" in row else "failed")
     utf16 = tmp_path / "w.csv"
-    utf16.write_text("user,plätze\nann,tea\n", encoding="utf-16")
-    assert FileSource(File(utf16, encoding="utf-16")).columns() == ("user", "plätze")
+    for encoding, mark in (("utf-16", ""), ("utf-16-le", "\ufeff"), ("gb18030", "\ufeff")):
+        utf16.write_text(f"{mark}user,place\nann,tea\n", encoding=encoding)
+        source = FileSource(File(utf16, encoding=encoding))
+        assert source.leading_counts(QUERY) == [("tea", 1)]
+        with pytest.raises(NotInSchema, match=r"w\.csv has no column"):
+            source.leading_counts(CountQuery("shop", "user", rows=5))
 
 
 def test_the_columns_of_a_view_may_be_a_persons_row(tmp_path: Path) -> None:

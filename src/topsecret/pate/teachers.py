@@ -16,10 +16,8 @@ Mistakes in the estimator itself are found first, on public rows with made-up la
 from __future__ import annotations
 
 import hashlib
-import math
 import warnings
 from collections.abc import Hashable, Iterator, Sequence
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -56,9 +54,8 @@ def _shown(group: Hashable) -> str:
     """A group's text; equal numbers of two types (1, 1.0, True) are one group."""
     if isinstance(group, np.generic):
         group = group.item()
-    if isinstance(group, Real) and math.isfinite(group) and group == int(group):
-        return f"{int(group):x}"  # of any length
-    return repr(group)
+    whole = isinstance(group, int) or (isinstance(group, float) and group.is_integer())
+    return f"{int(group):x}" if whole else repr(group)  # type: ignore[call-overload]
 
 
 def rehearse(estimator: Any, features: Any, labels: int) -> None:

@@ -115,6 +115,7 @@ def recommend(question: Question) -> Recommendation:
     return Recommendation(winner, _why(question, winner, leads[winner], others))
 
 
+@lru_cache(maxsize=256)
 def recommended_name(question: Question) -> str:
     """``recommend(question).name``, at once where nothing else competes: its lead is not needed."""
     if (settled := _without_leads(question)) is not None:

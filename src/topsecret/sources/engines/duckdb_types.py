@@ -41,6 +41,10 @@ not times of seconds or milliseconds, some of which have no text.
 """
 
 
+NAMES = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*\"""")
+"""Names of fields and values of an ENUM within the name of a type."""
+
+
 def kinds(types: Mapping[str, str]) -> Schema:
     """What columns of these DuckDB types hold."""
     return Columns(
@@ -68,8 +72,8 @@ def check_texts(
 
 def may_lack_a_text(type_name: str) -> bool:
     """Whether DuckDB fails to write one of the type's values, in whosever row it is."""
-    nested = "TIMESTAMP" in type_name and type_name not in TIMES
-    return (nested and not type_name.startswith("ENUM(")) or "VARIANT" in type_name
+    plain = NAMES.sub("", type_name)
+    return plain not in TIMES and ("TIMESTAMP" in plain or "VARIANT" in plain)
 
 
 def _kind(type_name: str) -> Kind:

@@ -78,6 +78,13 @@ class EventFile:
     header: tuple[str, ...] | None = None
     """The names of the columns, where no line of the file holds them."""
     standard_input: bool = False
+    called: str = ""
+    """The name of what this is a copy of."""
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return self.called or self.path.name
 
     @classmethod
     def at(cls, given: str | os.PathLike[str], form: File | None = None) -> EventFile:
@@ -139,7 +146,7 @@ class EventFile:
         if self.encoding != UTF8:
             repair = repair.replace("UTF-8", self.encoding).partition(" (another")[0]
         return SourceError(
-            f"{self.path.name} is not well-formed {packed}{self.format}: {repair}. The owner of "
+            f"{self.name} is not well-formed {packed}{self.format}: {repair}. The owner of "
             "the file finds the row with topsecret doctor FILE"
         )
 
@@ -150,13 +157,14 @@ class EventFile:
         place = spool.place()
         if not copied(None, "none", None, place):
             raise self.malformed()
-        return replace(self, path=place, compression="none", standard_input=False)
+        return replace(self, path=place, compression="none", standard_input=False, called=self.name)
 
     def readable(self, spool: Spool) -> EventFile:
         """The same, or the copy of it that DuckDB can read once it is made."""
         if self.format == "Parquet" or (self.encoding == UTF8 and not self._is_marked()):
             return self
-        return replace(self, path=spool.place(), compression="none", encoding=UTF8)
+        copy = spool.place()
+        return replace(self, path=copy, compression="none", encoding=UTF8, called=self.name)
 
     def is_copied_to(self, readable: EventFile) -> bool:
         """Make the copy, if one is needed, unless a row cannot be copied; rows are read."""
@@ -238,7 +246,7 @@ class EventFile:
         except unpacking_errors():
             pass
         if start is None and self.compression == "none":
-            raise SourceError(f"{self.path.name} cannot be read; check the disk and permissions")
+            raise SourceError(f"{self.name} cannot be read; check the disk and permissions")
         raise self.malformed()
 
     def _header(self, start: bytes) -> tuple[str, ...]:
@@ -250,14 +258,14 @@ class EventFile:
         decoder = codecs.getincrementaldecoder("latin-1" if utf8 else self.encoding)("replace")
         header, decoded = None, False
         with suppress(csv.Error, UnicodeError):  # UTF-16 without its first mark
-            text = io.StringIO(decoder.decode(start), newline="")
+            text = io.StringIO(decoder.decode(start).removeprefix("\ufeff"), newline="")
             decoded = True
             header = next(csv.reader(text, delimiter=self.delimiter, strict=True), None)
         if not decoded:
             raise self.malformed()
         if not header:
             raise SourceError(
-                f"{self.path.name} has no header line; its first line must name the columns"
+                f"{self.name} has no header line; its first line must name the columns"
             )
         if not utf8:
             return tuple(header)
@@ -293,7 +301,7 @@ def common_columns(files: Sequence[EventFile]) -> tuple[str, ...] | None:
     for file in files[1:]:
         if file.text_columns() != first:
             raise SourceError(
-                f"{file.path.name} has another header than {files[0].path.name}; "
+                f"{file.name} has another header than {files[0].name}; "
                 "files that are read together need the same columns in the same order"
             )
     return first
@@ -301,7 +309,7 @@ def common_columns(files: Sequence[EventFile]) -> tuple[str, ...] | None:
 
 def check_columns(file: EventFile, wanted: Sequence[str], columns: Sequence[str]) -> None:
     """Every wanted column is there, once."""
-    name = file.path.name
+    name = file.name
     for column in wanted:
         if column not in columns:
             raise NotInSchema(f"{name} has no column {column!r}; {_offer(file, columns)}")
@@ -316,7 +324,7 @@ def _offer(file: EventFile, columns: Sequence[str]) -> str:
         other = "','" if file.delimiter == ";" else "';'"
         return (
             "its first line must name the columns; look at it with: head -n 1 "
-            f"{shlex.quote(file.path.name)} (another delimiter than {file.delimiter!r}: "
+            f"{shlex.quote(file.name)} (another delimiter than {file.delimiter!r}: "
             f"--delimiter {other}; no such line: --header user,place)"
         )
     shown = ", ".join(columns[:40]) + (", …" if len(columns) > 40 else "")
@@ -334,8 +342,8 @@ def check_types(files: Sequence[EventFile], found: Sequence[Mapping[str, str]]) 
             if types.get(name) != type_name:
                 held = types.get(name, "missing")
                 raise DataIndependentFailure(
-                    f"column {name!r} is {type_name} in {files[0].path.name} and {held} in "
-                    f"{file.path.name}; files that are read together need the same types"
+                    f"column {name!r} is {type_name} in {files[0].name} and {held} in "
+                    f"{file.name}; files that are read together need the same types"
                 )
 
 

@@ -10,9 +10,11 @@ whole numbers, for everybody. Frames that are loaded with declared dtypes have n
 
 from __future__ import annotations
 
+import datetime
 import math
 import sys
 from collections.abc import Sequence
+from datetime import UTC
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -28,6 +30,7 @@ from topsecret.sources.engines.arrow_columns import (
 from topsecret.sources.engines.sqlite import name_of
 from topsecret.sources.sql.dialects import MARK
 
+RESOLUTION = datetime.timedelta(microseconds=1)
 LONGEST = 400
 """Digits of whole numbers that are compared with those of other types: no float has more."""
 INFERRED = "the dtypes of the data frame were declared, not inferred from its rows"
@@ -141,7 +144,7 @@ def _is_python_text(dtype: Any) -> bool:
 def _text(value: Any, is_person: bool) -> str | None:
     """A value's text. Persons of two types are two persons: 1 and "1" are two, 1 and 1.0 one."""
     if isinstance(value, str):
-        text = str(value)
+        text = str.__str__(value)  # of an enumeration, too, what it is equal to
         if is_person and text.startswith(MARK):
             text = f"{MARK}text:{text}"
     elif is_person:
@@ -160,21 +163,30 @@ def _person(value: Any) -> str | None:
 
     A type that does not say what its text is may write an address: equal objects would be many.
     """
-    kind: Any = type(value)
+    try:
+        return _known(value)
+    except Exception:  # a signalling NaN, tuples within tuples, an object's own code
+        return None
+
+
+def _known(value: Any) -> str | None:
     if isinstance(value, tuple):
-        parts = [f"text:{one}" if isinstance(one, str) else _person(one) for one in value]
+        parts = [f"text:{one}" if isinstance(one, str) else _known(one) for one in value]
         known = [f"{len(one)},{one}" for one in parts if one is not None]
         return f"tuple:{''.join(known)}" if len(known) == len(value) else None
-    try:
-        if isinstance(value, bytes | bytearray | memoryview):
-            return f"bytes:{bytes(value).hex()}"
-        number = _known_number(value)
-    except Exception:  # a signalling NaN, a fraction beyond all floats
-        number = None
+    if value is None:
+        return "none:"
+    if isinstance(value, bytes | bytearray | memoryview):
+        return f"bytes:{bytes(value).hex()}"
+    if isinstance(value, datetime.datetime):  # the same moment in two zones is equal
+        return f"datetime:{(value.astimezone(UTC) if value.tzinfo else value).isoformat()}"
+    if isinstance(value, datetime.timedelta):
+        return f"timedelta:{value // RESOLUTION},{getattr(value, 'nanoseconds', 0)}"
+    kind: Any = type(value)
+    number = _known_number(value)
     if number is not None or kind.__str__ is object.__str__:
         return number
-    shown = _shown(value)
-    return None if shown is None else f"{kind.__name__}:{shown}"
+    return f"{kind.__name__}:{value!s}"
 
 
 def _known_number(value: Any) -> str | None:
@@ -184,6 +196,8 @@ def _known_number(value: Any) -> str | None:
         value = value.item()
     if not isinstance(value, int | float | Decimal | Fraction):
         return None
+    if not value:
+        return "int:0"
     finite = not isinstance(value, float | Decimal) or math.isfinite(value)
     small = not isinstance(value, Decimal) or value.adjusted() < LONGEST
     if finite and small and value == (whole := int(value)):

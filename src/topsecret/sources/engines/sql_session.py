@@ -222,8 +222,8 @@ class SqlSession:
             if self._is_trusted_view():
                 raise DataIndependentFailure(
                     f"{self._name} is a trusted view, which must be read once, and this user may "
-                    "not make a temporary table; grant it, pass a table, or pass "
-                    "choose='public', which reads it once"
+                    "not make a temporary table; grant it, pass a table, or ask with "
+                    "choose='public' and without the number of persons, which reads it once"
                 )
             return select.subquery()
         self._kept += 1
