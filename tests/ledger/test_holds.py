@@ -66,6 +66,27 @@ def test_what_is_held_is_spent_once_and_what_is_not_needed_is_given_back(
     assert left(ledger) == (11, 3)
 
 
+def test_what_is_given_back_unread_is_held_again(ledger: Ledger, held: list[str]) -> None:
+    told: list[str] = []
+    paying = ledger.paying_from(held[0], lambda _, name: told.append(name))
+    first = paying.reserve(request(3, "q", analyst="ann"))
+    assert isinstance(first, Reservation)
+    paying.release(first)
+    assert left(ledger) == (3, 1)  # nobody else spends it meanwhile
+    assert [one.id for one in ledger.account("d").held] == [*held[1:], *told]
+    second = reserved(ledger, told[0])
+    assert isinstance(second, Reservation)
+    ledger.settle(second, ANSWER, symbols=3)
+    assert left(ledger) == (3, 1)
+    # A question that had nothing held leaves nothing held.
+    found = ledger.paying_from(None, lambda _, name: told.append(name)).reserve(
+        request(3, "other", analyst="ann")
+    )
+    assert isinstance(found, Reservation)
+    ledger.release(found)
+    assert (left(ledger), len(told)) == ((3, 1), 1)
+
+
 def test_a_question_that_needs_more_takes_the_rest_from_what_is_left(
     ledger: Ledger, held: list[str]
 ) -> None:

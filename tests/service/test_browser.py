@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from every_state import ITEMS, in_every_state
+from every_state import ITEMS, RIGHT_TO_LEFT, in_every_state
 from page_looks import AXE, BARS, DESKTOP, PHONE, PICTURES, RULES, SCREENSHOTS, WIDER, shoot
 from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
 from serving import PASSWORD, PATIENCE, PLACES, SHOP, Server, write_events, write_table
@@ -295,18 +295,20 @@ def test_the_data_may_decide_how_many(
         page.get_by_role("heading", name="Receipt").wait_for()
         page.get_by_text("As a table").click()
         shoot(page, "answer-auto")
-        first = page.locator("#table tbody tr").first
+        first = page.locator("#table1 tbody tr").first
         counts = page.get_by_role("button", name="Count", exact=True)
         counts.click()
         assert "Castle" in first.inner_text()
         counts.click()
         assert "Harbour" in first.inner_text()
-        assert page.locator("#table th").nth(2).get_attribute("aria-sort") == "descending"
+        assert page.locator("#table1 th").nth(2).get_attribute("aria-sort") == "descending"
         with page.expect_download() as download:
             page.get_by_role("button", name="Download PNG").click()
         picture = Path(download.value.path())
         assert download.value.suggested_filename.endswith(".png")
-        assert page.evaluate(BARS, [*picture.read_bytes()]) == page.locator("#table td bdi").count()
+        assert (
+            page.evaluate(BARS, [*picture.read_bytes()]) == page.locator("#table1 td bdi").count()
+        )
         if PICTURES:
             shutil.copy(picture, SCREENSHOTS / "chart.png")
 
@@ -402,8 +404,21 @@ def test_every_state_and_the_longest_names_fit(
         page.wait_for_url(f"{server.address}/")
         shoot(page, "names-home")
         page.goto("/datasets/names")
-        expect(page.locator("[data-of=takes]")).not_to_have_text("–")
+        page.get_by_text("One list for each group").click()
+        page.get_by_label("Groups by").select_option(RIGHT_TO_LEFT)
+        page.get_by_label("The groups").fill("0, 1, none")
+        page.get_by_label("How many").fill("3")
+        page.get_by_label("With noisy counts").check()
+        expect(page.locator("[data-of=answer]")).to_contain_text("for each of 3 groups")
+        expect(page.locator("[data-of=takes]")).to_contain_text("of your allowance")
         shoot(page, "names-ask")
+        page.get_by_role("button", name="Ask").click()
+        page.get_by_role("heading", name="Receipt").wait_for()
+        page.get_by_text("Receipt of this list").first.click()
+        shoot(page, "names-groups")
+        assert page.locator(".bars").count() == 2
+        assert page.get_by_text("Nothing could be named safely").count() == 1
+        assert page.get_by_role("button", name="Download PNG").count() == 2
         said = {
             "hundred": "Receipt",
             "nothing": "Nothing could be named safely",

@@ -66,6 +66,45 @@ def test_the_next_file_is_paid_from_the_same_budget(service: Here, tmp_path: Pat
     service.parts.roles.take("events", "ann")
 
 
+def test_a_folder_of_partitions_is_one_data_set(service: Here, tmp_path: Path) -> None:
+    folder = service.parts.settings.files[0] / "dated [eu]"
+    for month in ("05", "06"):
+        (folder / f"2026-{month}").mkdir(parents=True)
+    write_events(folder / "2026-05" / "a.csv", {"Bridge": 300, "Market": 400})
+    (folder / "2026-06" / "b.csv").write_text(
+        "user,place,colour\n" + "".join(f"v{n},Bridge,red\n" for n in range(300))
+    )
+    pattern = "dated [eu]/**/*.csv"
+    assert pattern in service.parts.datasets.files()
+    body = {"name": "months", "title": "D", "file": pattern, "person": "user", "epsilon": 4}
+    for wrong in ("dated/**/*.csv", "dated [eu]/**/*.parquet", "../files/**/*.csv", "dated [eu]"):
+        refused = service.call(
+            "olga", "POST", "/api/datasets", body | {"file": wrong, "columns": ["place"]}
+        )
+        assert refused.status_code == 400, wrong
+    made = service.call("olga", "POST", "/api/datasets", body | {"columns": ["place"]})
+    assert (made.status_code, made.json()["warning"]) == (201, None)
+    assert pattern in service.call("olga", "GET", "/owner/datasets/months").text
+    service.parts.datasets.allow("months", "ann", {"epsilon": 4.0})
+    path = "/api/v1/datasets/months/ask"
+    assert service.answered("ann", path, QUESTION)["answer"]["items"] == ["Bridge"]  # of both
+    before = spent(service, "months")
+    # A file more makes the question a new one, from the same budget.
+    write_events(folder / "c.csv", {"Castle": 2000})
+    assert service.answered("ann", path, QUESTION)["answer"]["items"] == ["Castle"]
+    after = spent(service, "months")
+    assert after != before
+    # A part of it is registered too: their budgets add up.
+    part = body | {"name": "part", "file": "dated [eu]/2026-05/a.csv", "columns": ["place"]}
+    assert "as months too" in service.call("olga", "POST", "/api/datasets", part).json()["warning"]
+    # No link in it is followed, and that costs nothing.
+    write_events(tmp_path / "outside.csv", {"Secret": 5000})
+    (folder / "2026-06" / "link").symlink_to(tmp_path)
+    failed = service.answered("ann", path, QUESTION)
+    assert (failed["state"], failed["error"]) == ("failed", "source_failed")
+    assert spent(service, "months") == after
+
+
 def test_a_new_version_of_a_table_is_a_new_question(service: Here) -> None:
     asked = QUESTION | {"epsilon": 0.4}
     assert service.answered("bob", f"{VISITS}/ask", asked)["answer"]["items"] == ["Harbour"]

@@ -9,14 +9,15 @@ from pathlib import Path
 
 import pytest
 from serving import PATIENCE, PLACES, SHOP, Here, here, write_events, write_table
-from sqlalchemy import create_engine, select, text
+from sqlalchemy import create_engine, select, text, update
 
 from topsecret.errors import Closing, LedgerError, SourceError
 from topsecret.service.datasets import NewDataset
 from topsecret.service.jobs import worker
 from topsecret.service.jobs.fair_places import FairPlaces
+from topsecret.service.jobs.job import Asked
 from topsecret.service.jobs.release_schedule import Turn
-from topsecret.service.schema import NOTES
+from topsecret.service.schema import JOBS, NOTES
 from topsecret.sources.engines.closed_duckdb import closed_engine
 from topsecret.sources.engines.duckdb import DuckSession
 from topsecret.sources.interruption import Stop
@@ -76,11 +77,28 @@ def test_a_locked_table_stops_a_question_and_not_the_service(
             asked = service.call("ann", "POST", "/api/datasets/shop/ask", QUESTION | {"k": 2})
             under_way = service.parts.jobs._under_way
             until(lambda: any(turn._counted_since is not None for turn in under_way.values()))
+            # Neither files nor another database wait for it, though each has one engine alone.
+            for free in ("events", "visits"):
+                job = service.answered("bob", f"/api/datasets/{free}/ask", QUESTION)
+                assert job["state"] == "answered"
             path = f"/api/answers/{asked.json()['id']}/cancel"
             assert service.call("bob", "POST", path).status_code == 404
             assert service.call("olga", "POST", path).status_code == 200  # an owner may
             ended = service.ended("ann", asked.json()["id"])
         assert (ended["state"], ended["error"]) == ("failed", "cancelled")
+
+
+def test_a_question_that_its_own_process_has_lost_is_found_again(service: Here) -> None:
+    """The store failed just as it was noted: nobody was told to answer it."""
+    jobs, desk = service.parts.jobs, service.parts.desk
+    lost, _ = jobs.ask("bob", "events", Asked("place", 1, 0.1), "lost", desk.worker)
+    desk._beat()
+    assert lost.id not in desk._mine  # it may be on its way to the desk
+    with service.parts.store.writing() as connection:
+        mine = update(JOBS).where(JOBS.c.id == lost.id)
+        connection.execute(mine.values(asked=time.time() - 2 * worker.SILENCE))
+    desk._beat()
+    assert service.ended("bob", lost.id)["state"] == "answered"
 
 
 def test_what_was_not_read_is_cancelled_for_nothing(tmp_path: Path) -> None:

@@ -7,13 +7,17 @@ import pytest
 from serving import Here, write_events
 
 from topsecret.ledger import Flexible, Price
+from topsecret.ledger.amounts import as_text
 from topsecret.planning.summary import outlook
-from topsecret.questions.top_k import top_k
+from topsecret.questions.top_k import top_k, top_k_by
 from topsecret.service.filters import conditions, typed
+from topsecret.service.grouped_by import GroupedBy
 from topsecret.service.jobs.job import Asked
+from topsecret.service.preview import worst_case
 from topsecret.service.problems import Problem
+from topsecret.service.question_rules import may_be_asked
 from topsecret.service.ranked_by import RankedBy
-from topsecret.service.web.analyst_pages import _ranked_by
+from topsecret.service.web.analyst_pages import _grouped_by, _ranked_by
 
 ASK, PLAN = "/api/v1/datasets/chosen/ask", "/api/v1/datasets/chosen/plan"
 QUESTION = {"column": "place", "k": 2, "epsilon": 0.5}
@@ -57,6 +61,15 @@ def test_rows_are_chosen_by_allowed_columns_alone(chosen: Here) -> None:
     body = {"name": "p", "title": "P", "file": "chosen.csv", "person": "user", "epsilon": 1}
     body |= {"columns": ["place"], "filters": {"user": "text"}}
     assert chosen.call("olga", "POST", "/api/datasets", body).status_code == 400
+
+
+def test_a_condition_that_is_no_longer_allowed_ends_its_question(chosen: Here) -> None:
+    """The owner changed what is allowed while the question waited."""
+    jobs, asked = chosen.parts.jobs, Asked("place", 1, 0.1, (("size", "is", "9"),))
+    job, _ = jobs.ask("ann", "chosen", asked, "late", "nobody")
+    assert jobs.run(job.id) == "refused"
+    ended = chosen.ended("ann", job.id)
+    assert ended["message"] == "This column cannot be filtered by; choose from: colour"
 
 
 def test_kinds_have_their_verbs_and_values() -> None:
@@ -246,3 +259,106 @@ def test_the_page_and_sql_rank_by_rows_too(bought: Here) -> None:
     query = f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(max_rows_per_item = 3) {query[7:]}"
     job = bought.answered("ann", f"{BOUGHT}/sql", {"query": query, "epsilon": 1.0})
     assert (job["answer"]["items"], job["measure"]["max_per_item"]) == (["jam"], ["3"])
+
+
+BY_COLOUR = {"by": "colour", "values": ["red", "blue", "green"]}
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"groups": BY_COLOUR | {"disjoint": True}},
+        {"counts": True, "k": 1},
+        {"measure": {"of": "rows", "max_per_item": ["2"]}, "k": 1},
+    ],
+)
+def test_groups_are_previewed_paid_for_and_answered(chosen: Here, more: dict[str, object]) -> None:
+    """The preview's worst case is what is reserved, and the library finds the same answer."""
+    body = QUESTION | {"groups": BY_COLOUR} | more
+    plan = chosen.call("ann", "POST", PLAN, body).json()
+    assert (plan["fits"], plan["buys"][:15]) == (True, "In each group: ")
+    assert plan["answer"].startswith("You get, for each of 3 groups, ")
+    job = chosen.answered("ann", ASK, body)
+    assert job["state"] == "answered", job
+    dataset, asked = chosen.parts.datasets.get("chosen"), Asked.from_text(_stored(chosen, job))
+    assert asked.to_dict()["groups"] == job["groups"]
+    ledger = chosen.parts.ledger
+    entry = [one for one in ledger.history("chosen") if one.event == "reserved"][-1]
+    worst = worst_case(dataset, ledger.account("chosen").budget, asked)
+    assert json.loads(entry.body)["cost"] == as_text(worst)
+    lists = {one["group"]: one["release"] for one in job["answer"]["groups"]}
+    assert list(lists) == ["red", "blue", "green"]
+    assert [lists[group]["items"][:1] for group in lists] == [["Harbour"], ["Harbour"], []]
+    assert "source" not in lists["red"]
+    disjoint = bool(job["groups"]["disjoint"])
+    assert job["answer"]["composition"] == ("parallel" if disjoint else "sequential")
+    assert job["answer"]["epsilon"] <= 0.5
+    keywords = {} if asked.ranked_by is None else asked.ranked_by.keywords
+    again = top_k_by(
+        dataset.source,
+        by="colour",
+        groups=["red", "blue", "green"],
+        disjoint=disjoint,
+        item="place",
+        person="user",
+        k=asked.k,
+        epsilon=0.5,
+        delta=dataset.delta_of(0.5),
+        counts=asked.counts,
+        ledger=ledger,
+        dataset="chosen",
+        analyst="ann",
+        **keywords,
+    )
+    assert again["red"].charge is not None
+    assert again["red"].charge.stored
+    assert [list(one.items) for one in again.values()] == [one["items"] for one in lists.values()]
+
+
+def _stored(chosen: Here, job: dict[str, str]) -> str:
+    return chosen.parts.jobs.find(job["id"]).asked.to_text()
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ({"by": "place", "values": ["Harbour"]}, "choose from: colour"),
+        ({"by": "user", "values": ["u1"]}, "choose from: colour"),
+        ({"by": "colour", "values": ["red", "red"]}, "List each group once"),
+        ({"by": "colour", "values": [" "]}, "A group is a text"),
+    ],
+)
+def test_groups_that_are_not_allowed_are_refused_for_nothing(
+    chosen: Here, more: dict[str, object], says: str
+) -> None:
+    for path in (PLAN, ASK):
+        refused = chosen.call("ann", "POST", path, QUESTION | {"groups": more})
+        assert (refused.status_code, says in refused.json()["message"]) == (400, True)
+    for also in ({"k": "auto"}, {"k": "all"}, {"at_least": 2}):
+        refused = chosen.call("ann", "POST", PLAN, QUESTION | {"groups": BY_COLOUR} | also)
+        assert "Groups need a number k" in refused.json()["message"]
+    private = {"groups": BY_COLOUR | {"disjoint": True}, "measure": {"of": "rows"}}
+    refused = chosen.call("ann", "POST", PLAN, QUESTION | private)
+    assert "Where each person is kept in one group" in refused.json()["message"]
+    fixed = Asked("place", 1, None, grouped_by=GroupedBy("place", ("x",)))
+    with pytest.raises(Problem) as raised:
+        may_be_asked(chosen.parts.datasets, "bob", "metered", fixed)
+    assert raised.value.message == "At a fixed price there is one list: leave groups out."
+
+
+def test_the_page_shows_a_list_for_each_group(chosen: Here) -> None:
+    assert _grouped_by("", "red", False) is None
+    assert _grouped_by("colour", " red, ,blue ", True) == GroupedBy("colour", ("red", "blue"), True)
+    (job, *_) = (
+        one for one in chosen.call("ann", "GET", "/api/v1/answers").json() if one.get("groups")
+    )
+    page = chosen.call("ann", "GET", f"/answers/{job['id']}").text
+    assert page.count("<h2><bdi>colour = ") == 3
+    assert "All groups" in page
+    assert GroupedBy("n", ("1", "2")).groups({"n": "number"}).values == (1, 2)
+    for value in ("1.5", "x"):
+        with pytest.raises(Problem):
+            GroupedBy("n", (value,)).groups({"n": "number"})
+    csv = chosen.call("ann", "GET", f"/api/v1/answers/{job['id']}/csv").text
+    assert csv.splitlines()[0].startswith("colour,")

@@ -13,7 +13,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from serving import PLACES, Here, here, write_events
+from serving import PATIENCE, PLACES, Here, here, write_events
+from sqlalchemy import select, update
 from test_crash import SOAK
 from test_ending import until
 from test_teams import browser, post
@@ -25,6 +26,7 @@ from topsecret.service.jobs import worker
 from topsecret.service.jobs.job import Asked
 from topsecret.service.notices import Notices, words_of
 from topsecret.service.schedules import Schedule, Schedules, run_times
+from topsecret.service.schema import JOBS, RUNS
 from topsecret.service.state import Parts
 
 SAVED = "/api/v1/saved"
@@ -158,6 +160,26 @@ def test_what_was_missed_or_cannot_be_asked_is_given_back(
         page = f"/saved/schedules/{found['id']}/end"
         assert post(client, "/owner/datasets/metered", page).headers["location"][:7] == "/owner/"
     assert spent(quiet) == (2, 1)
+    # A run in doubt ends once an owner has written it off.
+    parts = quiet.parts
+    with monkeypatch.context() as patch:
+        patch.setattr(parts.schedules, "_submit", lambda *_: None)
+        made = quiet.call("bob", "POST", path, {"times": 1}).json()
+        later(monkeypatch, 0)
+        parts.schedules.tend(parts.desk.worker)
+        answer = JOBS.c.id == parts.schedules.get(made["id"]).runs[0].answer
+        with parts.store.writing() as connection:
+            connection.execute(update(JOBS).where(answer).values(state="in-doubt", shown=1.0))
+        patch.setattr(parts.ledger, "requested", lambda *_: True)
+        parts.schedules.tend(parts.desk.worker)
+        assert parts.schedules.get(made["id"]).runs[0].state == "asked"
+    parts.schedules.tend(parts.desk.worker)
+    (run,) = parts.schedules.get(made["id"]).runs
+    assert (run.state, run.message) == (
+        "ended",
+        "It was cut short, and an owner has written it off.",
+    )
+    assert spent(quiet) == (2, 1)
     # A deleted account asks nothing more, also where it was deleted a moment before its time.
     made = quiet.call("bob", "POST", path, {"times": 2, "every": "day"}).json()
     later(monkeypatch, 0)
@@ -166,6 +188,27 @@ def test_what_was_missed_or_cannot_be_asked_is_given_back(
     assert quiet.parts.schedules.get(made["id"]).runs[0].state == "refused"
     quiet.parts.schedules.end_all("bob")
     assert quiet.parts.schedules.get(made["id"]).runs[1].state == "given up"
+    assert spent(quiet) == (2, 1)
+
+
+def test_a_service_that_stops_holds_what_was_paid_in_advance(
+    quiet: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The question is given back where it waits for an engine, and nobody spends it meanwhile."""
+    parts = quiet.parts
+    for _ in range(parts.settings.engines):
+        parts.jobs._turns.counting.take()  # somebody else's questions
+    quiet.call("bob", "POST", f"{SAVED}/weekly/schedule", {"times": 1})
+    before = parts.ledger.account("metered").held
+    later(monkeypatch, 0)
+    parts.schedules.tend(parts.desk.worker)
+    until(lambda: parts.ledger.account("metered").pending)
+    assert parts.desk.close(PATIENCE)
+    (held,) = parts.ledger.account("metered").held
+    assert held.id != before[0].id
+    with parts.store.reading() as connection:
+        found = [connection.execute(select(one.c.held)).scalar_one() for one in (RUNS, JOBS)]
+    assert found == [held.id, held.id]
     assert spent(quiet) == (2, 1)
 
 
@@ -207,7 +250,8 @@ def test_killed_anywhere_nothing_is_spent_twice(
         parts.ledger,
         parts.jobs,
         check=lambda *_: None,
-        submit=lambda job, _: parts.jobs.run(job),  # type: ignore[arg-type,return-value]
+        submit=lambda job, *_: parts.jobs.run(job),  # type: ignore[arg-type,return-value]
+        lane=lambda _: "",
         tell=told.append,
     )
     cost = {"rho": Fraction(1, 10**4), "delta": Fraction(1, 10**9), "slack": Fraction(1, 10**7)}
@@ -229,7 +273,7 @@ def test_killed_anywhere_nothing_is_spent_twice(
             last = seen[0] < number
 
             def taken_over(identity: str = one.id) -> bool:
-                for job, _user in parts.jobs.take_over("other", ()):
+                for job, *_ in parts.jobs.take_over("other", ()):
                     parts.jobs.run(job)
                 found.tend("other")
                 (run,) = found.get(identity).runs

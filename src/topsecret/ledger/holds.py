@@ -5,6 +5,7 @@
 | is used (``Ledger.paying_from``) | it is given back, and the question is reserved in its place |
 | is not needed, because the answer is stored | it is given back |
 | is given up (``give_back``) | it is given back |
+| is used by a question that is given back unread | as much is held again, under another name |
 
 So a process that is killed leaves an amount held, or a reservation like that of any other question,
 and what is spent is at every moment the sum of what is held, reserved and charged.
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from topsecret.ledger.ledger import Ledger
 
 MOST = 1000
+HeldAgain = Callable[[Connection, str], None]
+"""Told what an amount is called that is held again."""
 
 
 class Holds:
@@ -60,8 +63,7 @@ class Holds:
             all_of_it = {name: times * value for name, value in cost.items()}
             lacking = shortages(all_of_it, left)
             if not lacking:
-                named = {"analyst": analyst, "request": None, "question": ""}
-                found = [spent(row, rows.HELD, named, cost, {}) for _ in range(times)]
+                found = [held(row, analyst, cost) for _ in range(times)]
                 note(connection, found)
                 return found
         needs = " and ".join(described(name, all_of_it[name], needed=True) for name in lacking)
@@ -83,6 +85,11 @@ class Holds:
             for identity in names:
                 given_back(row, identity)
         return names
+
+
+def held(row: DatasetRow, analyst: str, cost: Amounts) -> str:
+    """Set an amount aside that fits; its name."""
+    return spent(row, rows.HELD, {"analyst": analyst, "request": None, "question": ""}, cost, {})
 
 
 def given_back(row: DatasetRow, held: str) -> None:

@@ -34,7 +34,7 @@ from topsecret.ledger.asked_before import asked_before, retried, stored
 from topsecret.ledger.audit import Report, audit
 from topsecret.ledger.budget import Flexible, Metered
 from topsecret.ledger.chain import GENESIS, Entry, canonical, digest
-from topsecret.ledger.holds import given_back
+from topsecret.ledger.holds import HeldAgain, given_back, held
 from topsecret.ledger.request import Request, Reservation, Stored
 from topsecret.ledger.rows import DatasetRow, allowances, amounts
 from topsecret.ledger.schema import ALLOWANCES, DATASETS, ENTRIES, RESERVATIONS
@@ -56,6 +56,7 @@ class Ledger:
         self._store = Store(default_place() if place is None else place)
         self.pace = SettlementTime()
         self._held: str | None = None
+        self._held_again: HeldAgain | None = None
 
     def __repr__(self) -> str:
         return f"Ledger({self._store.name!r})"
@@ -75,10 +76,14 @@ class Ledger:
         found.pace = pace
         return found
 
-    def paying_from(self, held: str | None) -> Ledger:
-        """The same ledger, whose next question takes the place of what is held for it, if it is."""
+    def paying_from(self, held: str | None, again: HeldAgain | None = None) -> Ledger:
+        """The same ledger, whose next question takes the place of what is held for it, if it is.
+
+        Where the question is given back, because nothing was read, its amount is held again, and
+        ``again`` is told under which name, in the same transaction.
+        """
         found = copy.copy(self)
-        found._held = held
+        found._held, found._held_again = held, again
         return found
 
     # The owner
@@ -249,6 +254,9 @@ class Ledger:
         with self._store.writing() as connection:
             row, found = self._under_way(connection, reservation)
             row.end(found, "released", {})
+            if self._held is not None and self._held_again is not None:
+                amount = amounts(found["cost"])
+                self._held_again(connection, held(row, found["analyst"], amount))
 
     def _under_way(
         self, connection: Connection, reservation: Reservation

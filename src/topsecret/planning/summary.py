@@ -14,6 +14,7 @@ from topsecret.accounting import Loss
 from topsecret.calibration import Prepared, Question, prepare, prepare_at
 from topsecret.calibration.calibrated import calibrated
 from topsecret.calibration.counts import CountsBudget
+from topsecret.calibration.prepared import Calibrated
 from topsecret.calibration.question import Measured, Scores
 from topsecret.planning.leads import lead_of_one, needed_by_one
 from topsecret.planning.rule import recommended_name
@@ -55,9 +56,16 @@ def outlook(
         question = question.choosing("public")
     name = recommended_name(question)
     if counts:
-        both = calibrated(name, question, CountsBudget())
-        return _outlook(both.selection, lead_of_one(both.selection), both.loss)
+        return outlook_of(calibrated(name, question, CountsBudget()))
     return _outlook(prepare(name, question), needed_by_one(name, question))
+
+
+def outlook_of(each: Calibrated) -> Summary:
+    """For a list that is calibrated already, of which noisy counts may take a part."""
+    selection = each.selection
+    if each.counts is not None:
+        return _outlook(selection, lead_of_one(selection), each.loss)
+    return _outlook(selection, needed_by_one(selection.name, selection.question))
 
 
 def outlook_at(

@@ -76,7 +76,7 @@ class Paid:
         source, recognised = source_fingerprint(bill.source, bill.question.version)
         return Request(
             dataset=self.dataset,
-            price=_price(bill.plan, bill.question.groups is not None),
+            price=plan_price(bill.plan, grouped=bill.question.groups is not None),
             question={"source": source, **bill.question.fingerprint()},
             unit=bill.question.unit,
             analyst=self.analyst,
@@ -141,7 +141,7 @@ def first_form(bill: Bill) -> FirstForm:
 
 
 @lru_cache(maxsize=256)
-def _price(plan: Plan, grouped: bool) -> Price:
+def plan_price(plan: Plan, *, grouped: bool) -> Price:
     """What all lists cost at most."""
     from topsecret.ledger import Price
 

@@ -23,8 +23,9 @@ from topsecret.service.auth.dependencies import (
 )
 from topsecret.service.auth.people import User
 from topsecret.service.datasets import Dataset
+from topsecret.service.grouped_by import GroupedBy
 from topsecret.service.jobs.job import ANSWERED, IN_DOUBT, Asked, Job
-from topsecret.service.jobs.queue import no_such_answer
+from topsecret.service.jobs.outcome import no_such_answer
 from topsecret.service.middleware import API
 from topsecret.service.preview import Preview, preview
 from topsecret.service.problems import RESPONSES, Problem
@@ -184,7 +185,9 @@ def asked_of(question: shapes.QuestionShape) -> Asked:
     where = tuple((one.column, one.verb, one.value) for one in question.where)
     wanted = (question.column, question.k, question.epsilon)
     by = None if question.measure is None else _ranked_by(question.measure)
-    return Asked(*wanted, where, question.counts, question.at_least, None, by)
+    groups = question.groups
+    grouped_by = None if groups is None else GroupedBy.from_dict(groups.model_dump())
+    return Asked(*wanted, where, question.counts, question.at_least, None, by, grouped_by)
 
 
 def _ranked_by(measure: shapes.MeasureShape) -> RankedBy:
@@ -204,8 +207,7 @@ async def previewed(service: Parts, name: str, dataset: str, asked: Asked) -> Pr
     account = await blocking(partial(service.datasets.account, dataset))
     share = await blocking(partial(service.datasets.allowance, dataset, name))
     assert share is not None  # checked above
-    numbers = (asked.k, asked.epsilon, asked.counts, asked.at_least, asked.ranked_by)
-    make = partial(preview, known, account, share, *numbers)
+    make = partial(preview, known, account, share, asked)
     return await blocking(make, service.planning)
 
 
@@ -221,7 +223,8 @@ async def asked(
     )
     # Asked again, a question in doubt is looked up anew: it may be settled or written off by now.
     if new or job.state == IN_DOUBT:
-        service.desk.submit(job.id, job.user)
+        lane = await blocking(partial(service.datasets.lane, dataset))
+        service.desk.submit(job.id, job.user, lane)
     return job, new
 
 

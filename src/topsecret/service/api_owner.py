@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Request, Response
 
 from topsecret.errors import InvalidParameter
+from topsecret.service import owner_shapes as owned
 from topsecret.service import shapes
 from topsecret.service.api import keys_of
 from topsecret.service.audit import shown
@@ -37,8 +38,8 @@ async def metrics(request: Request, person: Scraper) -> Response:
     return Response(text, headers={"content-type": service.metrics.content_type})
 
 
-@owner_api.post(API + "/datasets", response_model=shapes.RegisteredShape, status_code=201)
-async def register(request: Request, person: Owner, new: shapes.RegisterShape) -> dict[str, Any]:
+@owner_api.post(API + "/datasets", response_model=owned.RegisteredShape, status_code=201)
+async def register(request: Request, person: Owner, new: owned.RegisterShape) -> dict[str, Any]:
     """Register a data set and open its budget, once and for all."""
     values = new.model_dump()
     values["columns"] = tuple(values["columns"])
@@ -48,13 +49,13 @@ async def register(request: Request, person: Owner, new: shapes.RegisterShape) -
     return {"done": True, "warning": adding_up(await blocking(partial(datasets.also, made)))}
 
 
-@owner_api.get(API + "/sources", response_model=list[shapes.SourceShape])
+@owner_api.get(API + "/sources", response_model=list[owned.SourceShape])
 async def list_sources(request: Request, person: Owner) -> list[dict[str, str]]:
     """The databases that the service was started with, by name."""
     return [{"name": name} for name in parts(request).datasets.databases.names]
 
 
-@owner_api.get(API + "/sources/{source}", response_model=shapes.TablesShape)
+@owner_api.get(API + "/sources/{source}", response_model=owned.TablesShape)
 async def list_tables(request: Request, person: Owner, source: shapes.SourceName) -> dict[str, Any]:
     """The tables of a database that may be registered."""
     tables = await blocking(partial(parts(request).datasets.databases.tables, source))
@@ -63,7 +64,10 @@ async def list_tables(request: Request, person: Owner, source: shapes.SourceName
 
 @owner_api.post(API + "/datasets/{dataset}/allowances", response_model=shapes.DoneShape)
 async def allow(
-    request: Request, person: DatasetOwner, dataset: shapes.DatasetName, share: shapes.AllowShape
+    request: Request,
+    person: DatasetOwner,
+    dataset: shapes.DatasetName,
+    share: owned.AllowShape,
 ) -> dict[str, bool]:
     """Give an analyst a share of a data set's budget, or replace it."""
     terms = share.model_dump(exclude={"analyst"})
@@ -82,7 +86,10 @@ async def close(
 
 @owner_api.patch(API + "/datasets/{dataset}", response_model=shapes.DoneShape)
 async def edit(
-    request: Request, person: DatasetOwner, dataset: shapes.DatasetName, given: shapes.EditShape
+    request: Request,
+    person: DatasetOwner,
+    dataset: shapes.DatasetName,
+    given: owned.EditShape,
 ) -> dict[str, bool]:
     """Change what may be asked, or, as an owner of the service, point to the next file or table."""
     values = given.model_dump()
@@ -95,7 +102,10 @@ async def edit(
 
 @owner_api.post(API + "/datasets/{dataset}/state", response_model=shapes.DoneShape)
 async def move(
-    request: Request, person: DatasetOwner, dataset: shapes.DatasetName, given: shapes.StateShape
+    request: Request,
+    person: DatasetOwner,
+    dataset: shapes.DatasetName,
+    given: owned.StateShape,
 ) -> dict[str, bool]:
     """Pause a data set, let it go on, or retire it for good."""
     await blocking(partial(parts(request).life.move, dataset, given.state))
@@ -111,7 +121,7 @@ async def delete(
     return {"done": True}
 
 
-@owner_api.get(API + "/datasets/{dataset}/roles", response_model=list[shapes.MemberShape])
+@owner_api.get(API + "/datasets/{dataset}/roles", response_model=list[owned.MemberShape])
 async def list_roles(
     request: Request, person: DatasetOwner, dataset: shapes.DatasetName
 ) -> list[dict[str, str]]:
@@ -126,7 +136,7 @@ async def give_role(
     person: DatasetOwner,
     dataset: shapes.DatasetName,
     name: shapes.AccountName,
-    given: shapes.RoleShape,
+    given: owned.RoleShape,
 ) -> dict[str, bool]:
     """Make somebody an owner or a viewer of this data set."""
     service = parts(request)
@@ -145,7 +155,7 @@ async def take_role(
     return {"done": True}
 
 
-@owner_api.get(API + "/audit", response_model=list[shapes.EntryShape])
+@owner_api.get(API + "/audit", response_model=list[owned.EntryShape])
 async def list_audit(
     request: Request, person: Owner, before: shapes.Position = None, limit: shapes.PageLength = 100
 ) -> list[dict[str, Any]]:
@@ -161,9 +171,9 @@ async def list_analysts(request: Request, person: Owner) -> list[dict[str, str]]
     return [{"name": one.name, "role": one.role} for one in users]
 
 
-@owner_api.post(API + "/analysts", response_model=shapes.MadeAnalystShape, status_code=201)
+@owner_api.post(API + "/analysts", response_model=owned.MadeAnalystShape, status_code=201)
 async def add_analyst(
-    request: Request, person: Owner, new: shapes.NewAnalystShape
+    request: Request, person: Owner, new: owned.NewAnalystShape
 ) -> dict[str, str | None]:
     """Let an analyst or another owner in, with a first password that is shown this once.
 
@@ -200,7 +210,7 @@ async def revoke_key_of(
     return {"done": True}
 
 
-@owner_api.get(API + "/in-doubt", response_model=list[shapes.InDoubtShape])
+@owner_api.get(API + "/in-doubt", response_model=list[owned.InDoubtShape])
 async def list_in_doubt(request: Request, person: SomeOwner) -> list[dict[str, Any]]:
     """Reservations without an end: under way, or cut short."""
     return await blocking(partial(in_doubt, parts(request), person))

@@ -125,8 +125,7 @@ def _begun(
 ) -> tuple[Schedule, bool]:
     dataset = checked(service, user, one.dataset, one.asked)
     budget = service.datasets.account(one.dataset).budget
-    wanted = (one.asked.k, one.asked.epsilon, one.asked.counts, one.asked.at_least)
-    cost = worst_case(dataset, budget, *wanted, one.asked.ranked_by)
+    cost = worst_case(dataset, budget, one.asked)
     begin = partial(service.schedules.begin, user, one.name, one.dataset, one.asked)
     return begin(cost=cost, times=times, every=when.every, request=when.request)
 

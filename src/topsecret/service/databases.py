@@ -15,6 +15,7 @@ from pathlib import Path
 from sqlalchemy import exc, make_url
 
 from topsecret.errors import DataIndependentFailure, InvalidParameter, SourceError
+from topsecret.service.data_files import may_overlap
 from topsecret.sources.schema import check_address, table_columns_of, tables_of
 
 ENVIRONMENT = "TOPSECRET_SOURCES"
@@ -125,9 +126,7 @@ class Databases:
         """Whether two files, or two tables, may be the same under two names."""
         (source, table), (other_source, other_table) = one, other
         if table is None or other_table is None:
-            with suppress(OSError):
-                return table == other_table and Path(source).samefile(other_source)
-            return one == other
+            return table == other_table and may_overlap(source, other_source)
         if source == other_source:
             return table == other_table
         # What one address calls shop.visits is visits where another's schema is shop.

@@ -11,7 +11,6 @@ import json
 import re
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
@@ -19,9 +18,10 @@ from pathlib import Path
 
 from sqlalchemy import RowMapping, select
 
-from topsecret.errors import DataIndependentFailure, InvalidParameter, SourceError, Taken
+from topsecret.errors import InvalidParameter, SourceError, Taken
 from topsecret.ledger import Account, Allowance, Flexible, Ledger, Metered
 from topsecret.ledger.store import Store
+from topsecret.service.data_files import DataFiles, shown
 from topsecret.service.databases import Databases
 from topsecret.service.filters import KINDS
 from topsecret.service.problems import Problem
@@ -30,9 +30,7 @@ from topsecret.service.shares import delta_rate, part_of, question_delta
 from topsecret.service.table_versions import VersionFrom, version_now
 from topsecret.sources.schema import columns_of
 
-SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet")
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
-_MOST_FILES = 500
 LONGEST_COLUMN = 200
 QUESTIONS = 100
 """At a fixed price, what stands for each question's part of the total delta."""
@@ -81,7 +79,7 @@ class Dataset:
         """Where the events are, in the owner's words."""
         if self.table is not None:
             return f"{self.table} of {self.source}"
-        return self.source.rpartition("/")[2]
+        return shown(self.source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,36 +116,18 @@ class Datasets:
     ) -> None:
         self._store, self._ledger = store, ledger
         self.databases = databases
-        self._folders = tuple(folder.resolve() for folder in folders)
+        self._files = DataFiles(folders)
         self._accounts: dict[str, tuple[int, Account]] = {}
 
     # The owner
 
     def files(self) -> list[str]:
         """The files that may be registered, by paths relative to their folders."""
-        found: set[str] = set()
-        for folder in self._folders:
-            for path in sorted(folder.rglob("*")):
-                name = path.name.removesuffix(".gz")
-                if name.endswith(SUFFIXES) and path.is_file():
-                    found.add(str(path.relative_to(folder)))
-                if len(found) >= _MOST_FILES:
-                    break
-        return sorted(found)
-
-    def locate(self, file: str) -> Path:
-        """The file inside one of the folders; links that lead out do not count."""
-        if file and "\0" not in file and len(file) < 1000:
-            for folder in self._folders:
-                with suppress(OSError):  # a name that is too long for the system
-                    path = (folder / file).resolve()
-                    if path.is_relative_to(folder) and path.is_file():
-                        return path
-        raise InvalidParameter("the data folders have no such file; choose one that is listed")
+        return self._files.listed()
 
     def columns_of(self, file: str) -> tuple[str, ...]:
         """The column names of a file that could be registered."""
-        return columns_of(self.locate(file))
+        return columns_of(self._files.locate(file))
 
     def register(self, new: NewDataset) -> None:
         """Open the budget and list the data set."""
@@ -196,8 +176,8 @@ class Datasets:
         if dataset.table is not None:
             return self.databases.columns(dataset.source, dataset.table)
         try:
-            self._still_inside(dataset.source)
-            return columns_of(Path(dataset.source))
+            self._files.check(dataset.source)
+            return columns_of(dataset.source)
         except SourceError as error:
             raise InvalidParameter(str(error)) from None
 
@@ -207,9 +187,9 @@ class Datasets:
             raise InvalidParameter("name a file, or a source and one of its tables")
         if new.source:
             return new.source, self.databases.columns(new.source, new.table)
-        path = self.locate(new.file)
+        path = self._files.locate(new.file)
         try:
-            return str(path), columns_of(path)
+            return path, columns_of(path)
         except SourceError as error:
             raise InvalidParameter(str(error)) from None
 
@@ -318,25 +298,23 @@ class Datasets:
         others = [one for one in self.all() if one.name != dataset.name]
         return [one.name for one in others if may_be_same((one.source, one.table))]
 
-    def _still_inside(self, source: str) -> None:
-        """The file is where it was registered, in a folder that the service has today."""
-        path, inside = Path(source), False
-        with suppress(OSError):
-            inside = path.resolve() == path and path.is_file()
-        if not inside or not any(path.is_relative_to(folder) for folder in self._folders):
-            raise DataIndependentFailure(
-                "the file is not there any more, is a link by now, or is in no folder that the "
-                "service was started with; put it back, or start the service with its folder"
-            )
-
     def at_its_version(self, dataset: Dataset) -> Dataset:
         """The data set with the version that its table has now."""
         return replace(dataset, version=version_now(dataset, self.all(), self.databases))
 
+    def lane(self, name: str) -> str:
+        """Whose engines its questions wait for: a database's, by its name, or those of files."""
+        query = select(DATASETS.c.source, DATASETS.c.table).where(DATASETS.c.name == name)
+        with self._store.reading() as connection:
+            found = connection.execute(query).one_or_none()
+        if found is None or found.table is None or found.source not in self.databases.names:
+            return ""
+        return str(found.source)
+
     def events(self, dataset: Dataset) -> tuple[str, str | None]:
         """What the engine is given: a file's path, or a database's address and the table."""
         if dataset.table is None:
-            self._still_inside(dataset.source)
+            self._files.check(dataset.source)
             return dataset.source, None
         return self.databases.address(dataset.source), dataset.table
 

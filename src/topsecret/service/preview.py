@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from topsecret.exact.rounding import down, rounded_up
 from topsecret.ledger import Account, Allowance, Flexible, Metered, Price
 from topsecret.ledger.amounts import Amounts
-from topsecret.planning.summary import Summary, outlook, outlook_at
+from topsecret.planning.summary import Summary, outlook, outlook_at, outlook_of
+from topsecret.questions.answer import planned
+from topsecret.questions.payment import plan_price
+from topsecret.questions.question import Groups, Question
 from topsecret.service.datasets import Dataset
 from topsecret.service.ranked_by import RankedBy
+
+if TYPE_CHECKING:
+    from topsecret.service.jobs.job import Asked
 
 LARGEST_K = 100
 EPSILONS = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0)
@@ -55,23 +61,21 @@ def preview(
     dataset: Dataset,
     account: Account,
     share: Allowance,
-    k: Length,
-    epsilon: float | None,
-    counts: bool = False,
-    at_least: int | None = None,
-    ranked_by: RankedBy | None = None,
+    asked: Asked,
 ) -> Preview:
     """The preview of one question."""
-    seen, worst = _foreseen(dataset, account.budget, k, epsilon, counts, at_least, ranked_by)
+    seen, worst = _foreseen(dataset, account.budget, asked)
+    groups = asked.grouped_by
     left = {name: min(value, share.left[name]) for name, value in account.left.items()}
     whole = {name: min(value, share.limits[name]) for name, value in account.budget.limits.items()}
     again = min((int(left[name] / value) for name, value in worst.items() if value), default=0)
     cost = max(_part(worst[name], whole[name]) for name in worst)
     remaining = min(_part(left[name], whole[name]) for name in left if whole[name] or worst[name])
     fits = again >= 1 and account.state == "open"
+    each = "" if groups is None else f", for each of {len(groups.values)} groups,"
     return Preview(
-        k,
-        epsilon,
+        asked.k,
+        asked.epsilon,
         seen.name,
         seen.lead,
         seen.lead_in,
@@ -79,8 +83,8 @@ def preview(
         float(cost),
         float(remaining),
         again,
-        _buys(seen),
-        f"You get {seen.answer}{', each with a noisy count' if counts else ''}.",
+        _buys(seen) if groups is None else _in_each(_buys(seen)),
+        f"You get{each} {seen.answer}{', each with a noisy count' if asked.counts else ''}.",
         _protects(seen.epsilon),
         _takes(fits, float(cost), again),
     )
@@ -89,31 +93,66 @@ def preview(
 def worst_case(
     dataset: Dataset,
     budget: Metered | Flexible,
-    k: Length,
-    epsilon: float | None,
-    counts: bool = False,
-    at_least: int | None = None,
-    ranked_by: RankedBy | None = None,
+    asked: Asked,
 ) -> Amounts:
     """What a question may take from the budget."""
-    return _foreseen(dataset, budget, k, epsilon, counts, at_least, ranked_by)[1]
+    return _foreseen(dataset, budget, asked)[1]
 
 
 def _foreseen(
-    dataset: Dataset,
-    budget: Metered | Flexible,
-    k: Length,
-    epsilon: float | None,
-    counts: bool,
-    at_least: int | None,
-    ranked_by: RankedBy | None,
+    dataset: Dataset, budget: Metered | Flexible, asked: Asked
 ) -> tuple[Summary, Amounts]:
-    public = (dataset.delta_of(epsilon), dataset.cap, counts, at_least, ranked_by)
+    k, epsilon, delta = asked.k, asked.epsilon, dataset.delta_of(asked.epsilon)
+    if asked.grouped_by is not None:
+        assert isinstance(budget, Flexible)  # refused before
+        assert epsilon is not None
+        seen, price = _seen_by_group(
+            asked.grouped_by.groups(dataset.filters),
+            k,
+            epsilon,
+            delta,
+            dataset.cap,
+            asked.counts,
+            asked.ranked_by,
+        )
+        return seen, budget.worst(price)
+    public = (delta, dataset.cap, asked.counts, asked.at_least, asked.ranked_by)
     seen = _seen(budget, k, epsilon, *public)
     if isinstance(budget, Metered):
         items = Fraction(0 if isinstance(k, str) else k)
         return seen, {"picks": items, "queries": Fraction(1)}
     return seen, budget.worst(Price(seen.loss))
+
+
+@lru_cache(maxsize=256)
+def _seen_by_group(
+    groups: Groups,
+    k: Length,
+    epsilon: float,
+    delta: float,
+    cap: int | None,
+    counts: bool,
+    ranked_by: RankedBy | None,
+) -> tuple[Summary, Price]:
+    """One of the lists, and what all of them cost together."""
+    more: dict[str, Any] = {} if ranked_by is None else ranked_by.keywords
+    question = Question.of(
+        None,
+        groups,
+        item="item",  # which columns are asked makes no difference to the price
+        person="person",
+        k=k,
+        epsilon=epsilon,
+        delta=delta,
+        max_items=cap,
+        counts=counts,
+        **more,
+    )
+    numbers = question.numbers
+    if counts or groups.disjoint:  # as in ``answer``: persons are not weighted then
+        numbers = numbers.choosing("public")
+    plan = planned(numbers, question)
+    return replace(outlook_of(plan.each), epsilon=plan.epsilon), plan_price(plan, grouped=True)
 
 
 @lru_cache(maxsize=4096)
@@ -134,6 +173,10 @@ def _seen(
         return outlook_at(k, *whole, down(budget.price), down(budget.query_delta), cap, measure)
     price = 1.0 if epsilon is None else epsilon
     return outlook(k, price, delta, cap, counts=counts, at_least=at_least, measure=measure)
+
+
+def _in_each(words: str) -> str:
+    return f"In each group: {words[:1].lower()}{words[1:]}"
 
 
 def _buys(seen: Summary) -> str:

@@ -6,7 +6,7 @@ from topsecret.ledger import Metered
 from topsecret.service.datasets import Dataset, Datasets
 from topsecret.service.filters import conditions
 from topsecret.service.jobs.job import Asked
-from topsecret.service.jobs.queue import not_now
+from topsecret.service.jobs.outcome import not_now
 from topsecret.service.pasted_sql import NOT_IN_SQL
 from topsecret.service.problems import Problem
 from topsecret.service.ranked_by import check_sum
@@ -41,6 +41,18 @@ def may_be_asked(datasets: Datasets, name: str, dataset: str, asked: Asked) -> D
             raise Problem(400, "invalid", words)
         if by.measure.total and fixed_price(datasets, dataset):
             raise Problem(400, "invalid", "At a fixed price max_total is not offered.")
+    if asked.grouped_by is not None:
+        if fixed_price(datasets, dataset):
+            raise Problem(400, "invalid", "At a fixed price there is one list: leave groups out.")
+        asked.grouped_by.groups(known.filters)
+        if isinstance(asked.k, str) or asked.at_least is not None:
+            raise Problem(400, "invalid", "Groups need a number k, without at_least.")
+        if asked.grouped_by.disjoint and by is not None and (by.measure.bounds or by.measure.total):
+            words = (
+                "Where each person is kept in one group, max_per_item is one number that you "
+                "choose, without max_total."
+            )
+            raise Problem(400, "invalid", words)
     if asked.counts and (asked.k == "all" or asked.at_least is not None):
         raise Problem(400, "invalid", "With all safe values come lower bounds: leave counts out.")
     if asked.k == "auto" and asked.at_least is not None:

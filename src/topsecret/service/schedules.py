@@ -117,11 +117,12 @@ class Schedules:
         jobs: Jobs,
         *,
         check: Callable[[str, str, Asked], object],
-        submit: Callable[[str, str], None],
+        submit: Callable[[str, str, str], None],
+        lane: Callable[[str], str],
         tell: Callable[[Mapping[str, object]], None],
     ) -> None:
-        self._store, self._holds, self._jobs = store, Holds(ledger), jobs
-        self._check, self._submit, self._tell = check, submit, tell
+        self._store, self._ledger, self._holds, self._jobs = store, ledger, Holds(ledger), jobs
+        self._check, self._submit, self._lane, self._tell = check, submit, lane, tell
 
     def begin(
         self,
@@ -251,10 +252,10 @@ class Schedules:
     def _ask(self, row: RowMapping, worker: str) -> None:
         """Make the run a job, once, whoever tries; or give it up where it cannot be asked."""
         asked, user, dataset = Asked.from_text(row["question"]), row["user"], row["dataset"]
-        request = f"scheduled.{row['schedule']}.{row['number']}"
         refused = None
         try:
             self._check(user, dataset, asked)
+            lane, request = self._lane(dataset), _request(row)
             job, new = self._jobs.ask(user, dataset, asked, request, worker, row["held"])
         except Problem as problem:
             if problem.status == 429:
@@ -267,19 +268,24 @@ class Schedules:
             if self._move(dataset, row["schedule"], [row["number"]], ASKED, ended):
                 self._tell(_notice(row, "refused", None))
             return
+        if new:  # first: who dies now, or cannot write, leaves a job that is answered all the same
+            self._submit(job.id, user, lane)
         with self._store.writing() as connection:
             noted = {"answer": job.id}
             self._moved(connection, row["schedule"], [row["number"]], ASKED, noted)
-        if new:
-            self._submit(job.id, user)
 
     def _see_to(self, row: RowMapping) -> None:
         """The job has ended, where it shows; what it did not need is given back."""
-        if row["became"] in (WORKING, IN_DOUBT):
+        became, ended = row["became"] or "forgotten", {"state": ENDED}
+        if became == WORKING:
             return
-        number, ended = [row["number"]], {"state": ENDED}
-        if self._move(row["dataset"], row["schedule"], number, ASKED, ended):
-            self._tell(_notice(row, row["became"] or "forgotten", row["answer"]))
+        if became == IN_DOUBT:
+            if self._ledger.requested(row["dataset"], row["user"], _request(row)):
+                return
+            became = "written off"
+            ended |= {"message": "It was cut short, and an owner has written it off."}
+        if self._move(row["dataset"], row["schedule"], [row["number"]], ASKED, ended):
+            self._tell(_notice(row, became, row["answer"]))
 
     def _move(
         self,
@@ -361,6 +367,11 @@ def _too_much(error: BudgetExceeded, cost: Amounts, times: int) -> Problem:
         f"{times} times, paid in advance, need more than is left of your share or of the data set."
     )
     return Problem(409, "budget_exceeded", f"{words} {often}")
+
+
+def _request(row: RowMapping) -> str:
+    """The request id of a run's question."""
+    return f"scheduled.{row['schedule']}.{row['number']}"
 
 
 def _notice(row: RowMapping, state: str, answer: str | None) -> dict[str, object]:

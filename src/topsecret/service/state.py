@@ -112,6 +112,7 @@ class Parts:
             self.store,
             self.jobs,
             turns,
+            sources=len(databases.names),
             ended=self.metrics.question,
             broke=lambda kind: log("failure", kind=kind, where="desk"),
             note=lambda: witness.note(self.ledger, self.audit),
@@ -124,6 +125,7 @@ class Parts:
             self.jobs,
             check=self._may_still_ask,
             submit=self.desk.submit,
+            lane=self.datasets.lane,
             tell=Notices(settings.notify).tell,
         )
         # Keys that this process has not seen yet are looked at one at a time.

@@ -6,8 +6,10 @@ import json
 from dataclasses import dataclass
 from datetime import datetime
 
+from topsecret.results.group_releases import Releases
 from topsecret.results.release import Release
 from topsecret.service.filters import Filter, in_words
+from topsecret.service.grouped_by import GroupedBy
 from topsecret.service.preview import Length
 from topsecret.service.ranked_by import RankedBy
 
@@ -35,6 +37,8 @@ class Asked:
     """The SQL, of a question that was asked in SQL; the rest says what it asks."""
     ranked_by: RankedBy | None = None
     """Rows or a sum; None for persons."""
+    grouped_by: GroupedBy | None = None
+    """The groups that have a list each; None for one list."""
 
     @property
     def words(self) -> str:
@@ -43,7 +47,8 @@ class Asked:
         what = named[self.k] if isinstance(self.k, str) else f"Top {self.k}"
         many = "" if self.at_least is None else f" with at least {self.at_least:,} persons"
         by = "" if self.ranked_by is None else self.ranked_by.words
-        return f"{what} of {self.column}{many}{in_words(self.where)}{by}"
+        groups = "" if self.grouped_by is None else self.grouped_by.words
+        return f"{what} of {self.column}{many}{in_words(self.where)}{by}{groups}"
 
     def to_text(self) -> str:
         """As it is stored; what version 0.1 could ask is written as it wrote it."""
@@ -52,11 +57,12 @@ class Asked:
         more |= {} if self.at_least is None else {"at_least": self.at_least}
         more |= {} if self.query is None else {"query": self.query}
         more |= {} if self.ranked_by is None else {"measure": self.ranked_by.to_dict()}
+        more |= {} if self.grouped_by is None else {"groups": self.grouped_by.to_dict()}
         return json.dumps([self.column, self.k, self.epsilon, *([more] if more else [])])
 
     def to_dict(self) -> dict[str, object]:
         """As plain values that JSON can hold."""
-        by = self.ranked_by
+        by, groups = self.ranked_by, self.grouped_by
         return {
             "column": self.column,
             "k": self.k,
@@ -66,6 +72,7 @@ class Asked:
             "at_least": self.at_least,
             **({} if self.query is None else {"query": self.query}),
             **({} if by is None else {"measure": by.to_dict()}),
+            **({} if groups is None else {"groups": groups.to_dict()}),
         }
 
     @classmethod
@@ -76,7 +83,8 @@ class Asked:
         where = tuple((one[0], one[1], one[2]) for one in extra.get("where", ()))
         more = (extra.get("counts", False), extra.get("at_least"), extra.get("query"))
         by = RankedBy.from_dict(extra["measure"]) if "measure" in extra else None
-        return cls(column, k, epsilon, where, *more, by)
+        groups = GroupedBy.from_dict(extra["groups"]) if "groups" in extra else None
+        return cls(column, k, epsilon, where, *more, by, groups)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +100,7 @@ class Job:
     time: datetime
     error: str | None = None
     message: str | None = None
-    release: Release | None = None
+    release: Release | Releases | None = None
     cause: str | None = None
     """Why the data could not be read; for owners."""
 
@@ -111,8 +119,11 @@ class Job:
         }
 
 
-def public(release: Release) -> dict[str, object]:
+def public(answer: Release | Releases) -> dict[str, object]:
     """The answer for an analyst; the file behind the data set is the owner's business."""
-    record = release.to_dict()
+    record = answer.to_dict()
+    if isinstance(answer, Releases):
+        lists = [{"group": group, "release": public(one)} for group, one in answer.items()]
+        return record | {"groups": lists}
     del record["source"]
     return record

@@ -12,15 +12,16 @@ and there is nothing in between to watch: no refund, no room for another questio
 from __future__ import annotations
 
 import json
+import math
 import secrets
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from sqlalchemy import RowMapping, and_, delete, func, or_, select, update
+from sqlalchemy import Connection, RowMapping, and_, delete, func, or_, select, update
 
 from topsecret.errors import (
     BudgetExceeded,
@@ -35,21 +36,31 @@ from topsecret.errors import (
 )
 from topsecret.ledger import Ledger
 from topsecret.ledger.store import Store
-from topsecret.questions.top_k import top_k
-from topsecret.results.record import release_from, to_record
-from topsecret.results.release import Release
+from topsecret.results.record import from_record
 from topsecret.service.datasets import Dataset, Datasets
-from topsecret.service.filters import conditions
-from topsecret.service.jobs.job import ANSWERED, FAILED, IN_DOUBT, REFUSED, WORKING, Asked, Job
-from topsecret.service.jobs.release_schedule import CANCELLED, TIME_LIMIT, Turn, Turns
-from topsecret.service.pasted_sql import answered_in_sql
+from topsecret.service.jobs.answering import released
+from topsecret.service.jobs.job import FAILED, IN_DOUBT, REFUSED, WORKING, Asked, Job
+from topsecret.service.jobs.outcome import (
+    UNREAD,
+    answered,
+    failure,
+    no_such_answer,
+    not_now,
+    without,
+)
+from topsecret.service.jobs.release_schedule import Turn, Turns
 from topsecret.service.problems import Problem
-from topsecret.service.schema import JOBS
+from topsecret.service.schema import JOBS, RUNS
 from topsecret.service.shares import refusal
 from topsecret.service.table_versions import version_asked
 
 _AT_ONCE = 100
 """How many jobs one account may have under way."""
+_EMPTY: dict[str, object] = {column.name: None for column in JOBS.c}
+
+
+Lost = tuple[str, str, str]
+"""A job, whose it is, and the source that it is about."""
 
 
 class Jobs:
@@ -86,7 +97,6 @@ class Jobs:
             "held": held,
         }
         mine = (JOBS.c.user == user, JOBS.c.dataset == dataset, JOBS.c.request == request)
-        new = True
         try:
             with self._store.writing() as connection:
                 # As it is shown: the true state would tell when an engine was done.
@@ -99,8 +109,10 @@ class Jobs:
                         f"{_AT_ONCE} questions of yours are under way; wait for some",
                     )
                 connection.execute(JOBS.insert().values(values))
+            # Whoever reads it again may fail where this one did not, and it would be nobody's.
+            return self._seen(_EMPTY | values), True
         except Taken:
-            new = False
+            pass
         with self._store.reading() as connection:
             row = connection.execute(select(JOBS).where(*mine)).mappings().one()
         if row["question"] != question:
@@ -109,7 +121,7 @@ class Jobs:
                 "request_id_used",
                 "this request id was used for another question; choose a new request id",
             )
-        return self._seen(row), new
+        return self._seen(row), False
 
     def find(self, identity: str) -> Job:
         """One job as it may be shown now."""
@@ -141,16 +153,16 @@ class Jobs:
         with self._store.reading() as connection:
             return [self._seen(row) for row in connection.execute(query).mappings()]
 
-    def run(self, identity: str) -> str:
-        """Answer a job and store what became of it; its state."""
+    def run(self, identity: str, source: str = "") -> str:
+        """Answer a job, in the turns of its source, and store what became of it; its state."""
         with self._store.reading() as connection:
             row = connection.execute(select(JOBS).where(JOBS.c.id == identity)).mappings().one()
         if row["state"] not in (WORKING, IN_DOUBT):
             return str(row["state"])
         if row["cancelled"] is not None:
-            return self._unread(row)
+            return self._unread(row, source)
         self._turns.begin(row["asked"])
-        turn = Turn(self._turns, row["asked"], row["user"])
+        turn = Turn(self._turns, row["asked"], row["user"], source)
         self._under_way[identity] = turn
         try:
             with turn, turn.stop.here():
@@ -158,19 +170,19 @@ class Jobs:
         except Closing:
             if not turn.stop.asked.is_set():
                 raise
-            return self._unread(row)
+            return self._unread(row, source)
         finally:
             self._under_way.pop(identity, None)
 
-    def _unread(self, row: RowMapping) -> str:
+    def _unread(self, row: RowMapping, source: str) -> str:
         """A question that was ended before its data were read, unless an earlier try had begun."""
         if self._ledger.requested(row["dataset"], row["user"], row["request"]):
             wanted = update(JOBS).where(JOBS.c.id == row["id"]).values(cancelled=None)
             with self._store.writing() as connection:
                 connection.execute(wanted)
-            return self.run(row["id"])  # finds whatever the ledger has of it
+            return self.run(row["id"], source)  # finds whatever the ledger has of it
         shown = self._turns.next_tick(row["asked"])
-        return self._store_end(row, _UNREAD | {"shown": shown})
+        return self._store_end(row, UNREAD | {"shown": shown})
 
     def watch(self, cancelled: Collection[str] = ()) -> None:
         """End what has taken too long or is no longer wanted."""
@@ -220,9 +232,16 @@ class Jobs:
         self.watch(ended)
 
     def _run(self, row: RowMapping, turn: Turn) -> str:
-        ended = self._ended(row, self._ledger.paced(turn).paying_from(row["held"]), turn)
+        again = partial(self._held_again, row["held"])
+        ledger = self._ledger.paced(turn).paying_from(row["held"], again)
+        ended = self._ended(row, ledger, turn)
         ended |= {"shown": turn.shown or self._turns.next_tick(row["asked"])}
         return self._store_end(row, ended)
+
+    def _held_again(self, before: str, connection: Connection, now: str) -> None:
+        """What was held for a question that is given back unread is held for it still."""
+        for table in (JOBS, RUNS):
+            connection.execute(update(table).where(table.c.held == before).values(held=now))
 
     def _store_end(self, row: RowMapping, ended: dict[str, object]) -> str:
         with self._store.writing() as connection:
@@ -233,16 +252,32 @@ class Jobs:
             )
         return str(ended["state"])
 
-    def take_over(self, worker: str, living: Collection[str]) -> list[tuple[str, str]]:
-        """The jobs that no living process has, now this one's, and whose they are."""
+    def take_over(
+        self,
+        worker: str,
+        living: Collection[str],
+        known: Collection[str] = (),
+        before: float = -math.inf,
+    ) -> list[Lost]:
+        """The jobs that no living process has, now this one's.
+
+        Among them those of this process's own asked ``before`` a time that it does not know: the
+        store failed just as they were noted.
+        """
+        columns = (JOBS.c.id, JOBS.c.user, JOBS.c.worker, JOBS.c.asked, JOBS.c.dataset)
         with self._store.writing() as connection:
-            query = select(JOBS.c.id, JOBS.c.user, JOBS.c.worker).where(JOBS.c.state == WORKING)
-            rows = connection.execute(query.order_by(JOBS.c.asked))
-            lost = [(row.id, row.user) for row in rows if row.worker not in living]
-            for identity, _ in lost:
+            query = select(*columns).where(JOBS.c.state == WORKING)
+            rows = connection.execute(query.order_by(JOBS.c.asked)).all()
+            found = [
+                row
+                for row in rows
+                if row.worker not in living
+                or (row.worker == worker and row.id not in known and row.asked < before)
+            ]
+            for identity in [row.id for row in found]:
                 mine = update(JOBS).where(JOBS.c.id == identity).values(worker=worker)
                 connection.execute(mine)
-        return lost
+        return [(row.id, row.user, self._datasets.lane(row.dataset)) for row in found]
 
     def _ended(self, row: RowMapping, ledger: Ledger, turn: Turn) -> dict[str, object]:
         """Ask, and put the outcome into words that hold nothing of the data."""
@@ -251,47 +286,24 @@ class Jobs:
             dataset = self._datasets.get(row["dataset"])
             begun = partial(self._ledger.requested, dataset.name, row["user"], row["request"])
             if dataset.state is not None and not begun():
-                return _without(REFUSED, dataset.state, not_now(dataset.state))
+                return without(REFUSED, dataset.state, not_now(dataset.state))
             if dataset.table is not None:
                 dataset = self._at_version(dataset, row, turn)
-            if asked.query is not None:
-                whose = (row["user"], row["request"])
-                release = answered_in_sql(self._datasets, dataset, asked, ledger, *whose)
-                return _answered(release, row["asked"], dataset.name)
-            source, table = self._datasets.events(dataset)
-            more: dict[str, Any] = {"max_items": dataset.cap, "table": table}
-            more |= {"where": conditions(asked.where, dataset.filters), "counts": asked.counts}
-            more |= {"at_least": asked.at_least}
-            more |= {} if asked.ranked_by is None else asked.ranked_by.keywords
-            more |= {"trust_view": True} if dataset.trust_view else {}
-            if dataset.version is not None:
-                more["version"] = dataset.version
-            if asked.epsilon is not None:
-                more |= {"epsilon": asked.epsilon, "delta": dataset.delta_of(asked.epsilon)}
-            release = top_k(
-                source,
-                item=asked.column,
-                person=dataset.person,
-                k=asked.k,
-                ledger=ledger,
-                dataset=dataset.name,
-                analyst=row["user"],
-                request_id=row["request"],
-                **more,
-            )
+            whose = (row["user"], row["request"])
+            release = released(self._datasets, dataset, asked, ledger, *whose)
         except BudgetExceeded as error:
             account = self._ledger.account(row["dataset"])
             share = self._datasets.allowance(row["dataset"], row["user"])
             words = refusal(error, account, share, asked.epsilon)
-            return _without(REFUSED, "budget_exceeded", words)
+            return without(REFUSED, "budget_exceeded", words)
         except InDoubt:
-            return _without(
+            return without(
                 IN_DOUBT,
                 "in_doubt",
                 "This question was cut short and it is unknown whether it was answered. "
                 "What it may cost stays reserved; the owner can write it off.",
             )
-        except InvalidParameter as error:
+        except (InvalidParameter, Problem) as error:  # also where the owner changed what is allowed
             if self._ledger.requested(row["dataset"], row["user"], row["request"]):
                 # A process died after the ledger heard of the end, before it was stored here; or
                 # the data set was pointed to other events since.
@@ -299,8 +311,9 @@ class Jobs:
                     "This question was cut short, or its data set is about other events by now. "
                     "What it may cost stays charged."
                 )
-                return _without(FAILED, "failed", words)
-            return _without(REFUSED, "refused", str(error))
+                return without(FAILED, "failed", words)
+            words = error.message if isinstance(error, Problem) else str(error)
+            return without(REFUSED, "refused", words)
         except Closing:
             raise
         except SourceError as error:
@@ -312,8 +325,8 @@ class Jobs:
         except LedgerError:
             raise  # the job stays, and is tried again when the ledger is back
         except TopSecretError:
-            return _without(FAILED, "failed", "The question could not be answered.")
-        return _answered(release, row["asked"], dataset.name)
+            return without(FAILED, "failed", "The question could not be answered.")
+        return answered(release, row["asked"], dataset.name)
 
     def _at_version(self, dataset: Dataset, row: RowMapping, turn: Turn) -> Dataset:
         """The data set with its table's version, which stays what it was when a question began."""
@@ -325,11 +338,11 @@ class Jobs:
                 dataset = self._datasets.at_its_version(dataset)
         return dataset
 
-    def _seen(self, row: RowMapping) -> Job:
+    def _seen(self, row: RowMapping | Mapping[str, Any]) -> Job:
         ended = row["shown"] is not None and row["shown"] <= time.time()
         release = None
         if ended and row["answer"] is not None:
-            release = release_from(json.loads(row["answer"]))
+            release = from_record(json.loads(row["answer"]))
         return Job(
             row["id"],
             row["user"],
@@ -343,57 +356,3 @@ class Jobs:
             release,
             row["cause"] if ended else None,
         )
-
-
-def not_now(state: str) -> str:
-    """Why nothing can be asked of a data set that is paused or retired."""
-    return f"The owner has {state} this data set. Answers that there are can be looked at."
-
-
-def no_such_answer() -> Problem:
-    """There is none, or none for this account: they must look alike."""
-    return Problem(404, "not_found", "there is no such answer for you")
-
-
-_UNREAD: dict[str, object] = {
-    "state": REFUSED,
-    "error": CANCELLED,
-    "message": "The question was ended before its data were read. It cost nothing.",
-}
-
-
-def failure(error: SourceError, why: str, limit: float) -> dict[str, object]:
-    """How a question ended whose data could not be read, for its analyst and, why, for the owners.
-
-    Our errors' texts hold nothing of the data, but they name files and tables.
-    """
-    free = isinstance(error, DataIndependentFailure)
-    paid = "Nothing was charged." if free else "What it may cost stays charged."
-    if why == TIME_LIMIT:
-        words = f"Counting took longer than the {limit:g} s that a question may take. {paid}"
-        return _without(FAILED, TIME_LIMIT, words) | {"cause": "the time limit"}
-    if why == CANCELLED:
-        return _without(FAILED, CANCELLED, f"The question was ended while counting. {paid}")
-    words = f"The data could not be read. {paid} An owner finds the cause under the data set."
-    return _without(FAILED, "source_failed", words) | {"cause": str(error)}
-
-
-def _without(state: str, error: str, message: str) -> dict[str, object]:
-    return {"state": state, "error": error, "message": message}
-
-
-def _answered(release: Release, asked: float, dataset: str) -> dict[str, object]:
-    # Where the events are is the ledger's and the owner's business, not the answer's.
-    release = replace(_timed(release, asked), source=dataset)
-    answer = json.dumps(to_record(release))
-    return {"state": ANSWERED, "answer": answer, "error": None, "message": None}
-
-
-def _timed(release: Release, asked: float) -> Release:
-    """The answer with a time that tells neither how long the engine counted nor who asked before.
-
-    The time of a stored answer is that of the question for which it was drawn.
-    """
-    if release.charge is not None and release.charge.stored:
-        return replace(release, time=release.time.replace(second=0, microsecond=0))
-    return replace(release, time=datetime.fromtimestamp(asked, UTC))

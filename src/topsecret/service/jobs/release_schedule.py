@@ -23,19 +23,31 @@ from topsecret.sources.interruption import Stop
 
 TIME_LIMIT, CANCELLED = "time_limit", "cancelled"
 AT_ONCE = 200
-"""How many questions of one worker process may wait for an engine or for their tick; more wait to
-be reserved, and a place is free at ticks alone."""
+"""How many questions about one source may wait for an engine or for their tick in one worker
+process; more wait to be reserved, and a place is free at ticks alone."""
+
+
+class Lane:
+    """The places of one source: what waits for a database that is locked is in no other's way."""
+
+    def __init__(self, engines: int, closing: Event) -> None:
+        self.preparing = FairPlaces(engines, closing)
+        self.counting = FairPlaces(engines, closing)
 
 
 class Turns:
-    """The turns of one worker process."""
+    """The turns of one worker process: for all files together, and for each database."""
 
     def __init__(self, engines: int, tick: float, limit: float = math.inf) -> None:
         self.tick, self.limit, self.closing = tick, limit, Event()
-        self.preparing = FairPlaces(engines, self.closing)
-        self.counting = FairPlaces(engines, self.closing)
+        self._engines, self._lanes = engines, {"": Lane(engines, self.closing)}
+        self.preparing, self.counting = self._lanes[""].preparing, self._lanes[""].counting
         # Many may have the same tick: few at a time go to the store, and none is turned away.
         self.settling = FairPlaces(engines, Event())
+
+    def lane(self, source: str = "") -> Lane:
+        """Where questions about a source wait; files have an empty name."""
+        return self._lanes.setdefault(source, Lane(self._engines, self.closing))
 
     def start(self, asked: float) -> float:
         """The first tick at which a question may begin."""
@@ -54,8 +66,8 @@ class Turns:
 class Turn(SettlementTime):
     """One question on its way through: prepared, reserved, counted, held until its tick."""
 
-    def __init__(self, turns: Turns, asked: float, who: str = "") -> None:
-        self._turns = turns
+    def __init__(self, turns: Turns, asked: float, who: str = "", source: str = "") -> None:
+        self._turns, self._lane = turns, turns.lane(source)
         self.asked, self._who = asked, who
         self.stop = Stop()
         self._counted_since: float | None = None
@@ -65,7 +77,7 @@ class Turn(SettlementTime):
         """The tick at which the ledger heard of the end, once it is known."""
 
     def __enter__(self) -> Turn:
-        self._take(self._turns.preparing)
+        self._take(self._lane.preparing)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -75,7 +87,7 @@ class Turn(SettlementTime):
         """Wait for another with the same question, in nobody's way."""
         self._leave()
         time.sleep(seconds)
-        self._take(self._turns.preparing)
+        self._take(self._lane.preparing)
 
     @contextmanager
     def aside(self) -> Iterator[None]:
@@ -86,12 +98,12 @@ class Turn(SettlementTime):
             yield
         finally:
             self._counted_since = None
-        self._take(self._turns.preparing)
+        self._take(self._lane.preparing)
 
     def reading(self) -> None:
         """Wait for an engine; from then on the time limit runs."""
         self._leave()
-        self._take(self._turns.counting)
+        self._take(self._lane.counting)
         self._counted_since = monotonic()
 
     def look_at_the_clock(self) -> None:
@@ -105,12 +117,12 @@ class Turn(SettlementTime):
     def cancel(self) -> None:
         """Somebody no longer wants the answer."""
         self.stop.now(CANCELLED)
-        self._turns.preparing.wake()
-        self._turns.counting.wake()
+        self._lane.preparing.wake()
+        self._lane.counting.wake()
 
     def ending(self) -> None:
         """Free the engine and wait for the tick; what was not even begun ends at once."""
-        begun = self._holds is self._turns.counting
+        begun = self._holds is self._lane.counting
         self._counted_since = None
         self._leave()
         if begun:

@@ -15,7 +15,7 @@ from sqlalchemy import delete, select, update
 
 from topsecret.errors import Closing, TopSecretError
 from topsecret.ledger.store import Store
-from topsecret.service.jobs.queue import Jobs
+from topsecret.service.jobs.queue import Jobs, Lost
 from topsecret.service.jobs.release_schedule import AT_ONCE, Turns
 from topsecret.service.schema import WORKERS
 
@@ -39,6 +39,7 @@ class Desk:
         jobs: Jobs,
         turns: Turns,
         *,
+        sources: int = 0,
         ended: Told,
         broke: Told,
         note: Callable[[], None],
@@ -49,46 +50,58 @@ class Desk:
         self._store, self._jobs, self._ended, self._broke = store, jobs, ended, broke
         self._note, self._sweep, self._swept = note, sweep, -math.inf
         self._tend = tend
-        self._pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="question")
+        # Files, and each database: a thread is begun when it is needed.
+        self._pool = ThreadPoolExecutor(AT_ONCE * (1 + sources), thread_name_prefix="question")
         self._lock = threading.RLock()
-        self._waiting: OrderedDict[str, deque[str]] = OrderedDict()
-        self._under_way: set[Future[None]] = set()
-        self._again: set[tuple[str, str]] = set()
+        # By source, then by person; the person who is next comes first.
+        self._waiting: dict[str, OrderedDict[str, deque[str]]] = {}
+        self._under_way: dict[Future[None], str] = {}
+        self._mine: set[str] = set()
+        self._again: set[Lost] = set()
         self._closing = turns.closing
         self._heart = threading.Thread(target=self._live, name="heart", daemon=True)
         self._clock = threading.Thread(target=self._watch, name="limits", daemon=True)
+        self._keeper = threading.Thread(target=self._look_after, name="schedules", daemon=True)
 
     def open(self) -> None:
         """Begin to answer."""
         self._beat()
         self._heart.start()
         self._clock.start()
+        self._keeper.start()
 
-    def submit(self, identity: str, user: str) -> None:
+    def submit(self, identity: str, user: str, source: str = "") -> None:
         """Answer a job soon. A job that comes while the desk closes is left for another."""
         with self._lock:
-            self._waiting.setdefault(user, deque()).append(identity)
-        self._dispatch()
+            if identity in self._mine:
+                return
+            self._mine.add(identity)
+            queues = self._waiting.setdefault(source, OrderedDict())
+            queues.setdefault(user, deque()).append(identity)
+        self._dispatch(source)
 
-    def _dispatch(self) -> None:
-        """Begin with as many as there are threads, by turns among those who asked."""
+    def _dispatch(self, source: str) -> None:
+        """Begin with as many of a source as may be under way, by turns among those who asked."""
         with self._lock:
-            while self._waiting and len(self._under_way) < AT_ONCE and not self._closing.is_set():
-                user, queue = next(iter(self._waiting.items()))
+            queues = self._waiting.get(source, OrderedDict())
+            busy = sum(one == source for one in self._under_way.values())
+            while queues and busy < AT_ONCE and not self._closing.is_set():
+                user, queue = next(iter(queues.items()))
                 identity = queue.popleft()
                 with suppress(RuntimeError):  # the desk closes: it is left for another
-                    future = self._pool.submit(self._run, identity, user)
-                    self._under_way.add(future)
+                    future = self._pool.submit(self._run, identity, user, source)
+                    self._under_way[future] = source
                     future.add_done_callback(self._done)
+                    busy += 1
                 if queue:
-                    self._waiting.move_to_end(user)
+                    queues.move_to_end(user)
                 else:
-                    del self._waiting[user]
+                    del queues[user]
 
     def _done(self, future: Future[None]) -> None:
         with self._lock:
-            self._under_way.discard(future)
-        self._dispatch()
+            source = self._under_way.pop(future, "")
+        self._dispatch(source)
 
     def close(self, grace: float) -> bool:
         """Finish what runs, leave what waits to others; False when time ran out."""
@@ -97,6 +110,8 @@ class Desk:
         with self._lock:
             running = [future for future in self._under_way if not future.done()]
         finished = not wait(running, timeout=grace).not_done
+        if self._keeper.is_alive():
+            self._keeper.join(grace)
         try:
             with self._store.writing() as connection:
                 connection.execute(delete(WORKERS).where(WORKERS.c.id == self.worker))
@@ -105,15 +120,18 @@ class Desk:
             self._broke(type(error).__name__)
         return finished
 
-    def _run(self, identity: str, user: str) -> None:
+    def _run(self, identity: str, user: str, source: str) -> None:
         try:
-            self._ended(self._jobs.run(identity))
+            self._ended(self._jobs.run(identity, source))
         except Closing:
             pass  # it is stored: whoever starts next takes it over
         except Exception as error:
             # Asking again is safe: the request id finds whatever the ledger has of it.
-            self._again.add((identity, user))
+            self._again.add((identity, user, source))
             self._broke(type(error).__name__)
+        finally:
+            with self._lock:
+                self._mine.discard(identity)
 
     def _live(self) -> None:
         while not self._closing.wait(BEAT):
@@ -121,6 +139,19 @@ class Desk:
                 self._beat()
             except TopSecretError as error:
                 self._broke(type(error).__name__)
+
+    def _look_after(self) -> None:
+        """Schedules, and what is to be forgotten: no sign of life may wait for them."""
+        while True:
+            try:
+                if time.monotonic() > self._swept + SWEEP:
+                    self._swept = time.monotonic()
+                    self._sweep()
+                self._tend()
+            except Exception as error:
+                self._broke(type(error).__name__)
+            if self._closing.wait(BEAT):
+                return
 
     def _watch(self) -> None:
         while not self._closing.wait(GLANCE):
@@ -137,14 +168,10 @@ class Desk:
             connection.execute(delete(WORKERS).where(WORKERS.c.seen < now - SILENCE))
             living = set(connection.execute(select(WORKERS.c.id)).scalars())
         self._note()
-        if time.monotonic() > self._swept + SWEEP:
-            self._swept = time.monotonic()
-            self._sweep()
         again, self._again = self._again, set()
         self._jobs.watch(self._jobs.cancelled(self.worker))
-        for job in dict.fromkeys((*again, *self._jobs.take_over(self.worker, living))):
+        with self._lock:
+            known = frozenset(self._mine)
+        lost = self._jobs.take_over(self.worker, living, known, now - SILENCE)
+        for job in dict.fromkeys((*again, *lost)):
             self.submit(*job)
-        try:
-            self._tend()
-        except Exception as error:  # a sign of life must not depend on it
-            self._broke(type(error).__name__)

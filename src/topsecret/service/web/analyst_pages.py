@@ -17,13 +17,14 @@ from topsecret.service.api_sql import from_query
 from topsecret.service.auth.dependencies import limited, user, visitor
 from topsecret.service.auth.people import User
 from topsecret.service.filters import VERBS, Filter
+from topsecret.service.grouped_by import MOST_GROUPS, GroupedBy
 from topsecret.service.jobs.job import Asked
 from topsecret.service.preview import EPSILONS, LARGEST_K, Length
 from topsecret.service.problems import Problem
 from topsecret.service.ranked_by import RankedBy
 from topsecret.service.shapes import LONGEST_QUERY
 from topsecret.service.state import Parts, blocking, parts
-from topsecret.service.web.rendering import expert, lines, percent_left, plain, render
+from topsecret.service.web.rendering import expert, lists, percent_left, plain, render
 from topsecret.sources.measures import PRIVATE
 
 pages = APIRouter(include_in_schema=False)
@@ -65,14 +66,24 @@ async def ask(
     bound: Annotated[str, Form(max_length=200)] = PRIVATE,
     unit: Annotated[str, Form(max_length=10)] = "1",
     column: Annotated[str, Form(max_length=200)] = "",
+    group_by: Annotated[str, Form(max_length=200)] = "",
+    groups: Annotated[str, Form(max_length=4000)] = "",
+    disjoint: Annotated[str, Form(max_length=10)] = "",
     query: Annotated[str, Form(max_length=LONGEST_QUERY)] = "",
 ) -> Response:
     """Ask, in SQL where there is a query; the answer's page shows the progress."""
     many: Length = k if length == "k" else length
     epsilon = None if step is None else EPSILONS[step]
     where = _filters(await request.form())
-    ranked_by = _ranked_by(by, bound, unit)
-    question = Asked(column, many, epsilon, where, bool(counts), ranked_by=ranked_by)
+    question = Asked(
+        column,
+        many,
+        epsilon,
+        where,
+        bool(counts),
+        ranked_by=_ranked_by(by, bound, unit),
+        grouped_by=_grouped_by(group_by, groups, bool(disjoint)),
+    )
     if query.strip():
         limited(request, "plan", person.name)
         query = query.replace("\r\n", "\n")  # as a program would have sent it
@@ -122,7 +133,7 @@ async def answer(request: Request, person: Person, answer: shapes.Identity) -> R
         person,
         job=job,
         dataset=dataset,
-        lines=lines(job),
+        lists=lists(job),
         plain=plain(job),
         expert=expert(job),
         tick=f"{service.settings.tick:g}",
@@ -187,6 +198,14 @@ def _ranked_by(by: str, bound: str, unit: str) -> RankedBy | None:
     return RankedBy(column, unit if column is not None else "1", bounds)
 
 
+def _grouped_by(column: str, listed: str, disjoint: bool) -> GroupedBy | None:
+    """The groups that the form lists, with commas between them; none without a column."""
+    if not column:
+        return None
+    values = tuple(part.strip() for part in listed.split(",") if part.strip())
+    return GroupedBy(column, values, disjoint)
+
+
 def _filters(form: FormData) -> tuple[Filter, ...]:
     """The conditions that were filled in: a verb and a value for each column."""
     given = {str(name): str(value)[:500] for name, value in form.items()}
@@ -211,6 +230,7 @@ async def _question(request: Request, person: User, name: str) -> Response:
         epsilons=EPSILONS,
         largest=LARGEST_K,
         verbs=VERBS,
+        most_groups=MOST_GROUPS,
         limit=f"{service.settings.limit:g}",
         request_id=secrets.token_hex(12),
     )

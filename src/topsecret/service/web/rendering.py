@@ -14,6 +14,9 @@ from starlette.responses import HTMLResponse
 from topsecret import __version__
 from topsecret.ledger import Account, Allowance
 from topsecret.ledger.amounts import Amounts
+from topsecret.results.group_releases import Releases
+from topsecret.results.receipt import guarantee
+from topsecret.results.release import Release
 from topsecret.service.auth import credentials
 from topsecret.service.auth.dependencies import SESSION, visitor
 from topsecret.service.auth.people import User
@@ -62,11 +65,28 @@ class Line:
     """What was released of it: its noisy count and the interval, or how many persons at least."""
 
 
-def lines(job: Job) -> list[Line]:
-    """The items of an answer; bars are for counts alone, with their intervals."""
-    release = job.release
-    if release is None:
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One list of an answer."""
+
+    heading: str
+    """The group, in words; empty where there is one list."""
+    release: Release
+    lines: list[Line]
+
+
+def lists(job: Job) -> list[Shown]:
+    """The lists of an answer: one, or one for each group."""
+    answer = job.release
+    if answer is None:
         return []
+    if isinstance(answer, Releases):
+        return [Shown(f"{answer.by} = {group}", one, lines(one)) for group, one in answer.items()]
+    return [Shown("", answer, lines(answer))]
+
+
+def lines(release: Release) -> list[Line]:
+    """The items of a list; bars are for counts alone, with their intervals."""
     named = release.ranked()
     if release.counts is None:
         surely = release.at_least or ()
@@ -92,14 +112,30 @@ EXPERT = frozenset(("Compared with", "Named when", "Mechanism", "Budget", "Made"
 
 def plain(job: Job) -> list[tuple[str, str]]:
     """The receipt for everybody."""
-    receipt = () if job.release is None else job.release.receipt
-    return [one for one in receipt if one[0] not in EXPERT]
+    return [one for one in _receipt(job) if one[0] not in EXPERT]
 
 
 def expert(job: Job) -> list[tuple[str, str]]:
     """The numbers of the receipt."""
-    receipt = () if job.release is None else job.release.receipt
-    return [one for one in receipt if one[0] in EXPERT]
+    return [one for one in _receipt(job) if one[0] in EXPERT]
+
+
+def _receipt(job: Job) -> list[tuple[str, str]]:
+    """What is true of the whole answer; with groups each list has a receipt of its own beside."""
+    answer = job.release
+    if answer is None:
+        return []
+    if not isinstance(answer, Releases):
+        return list(answer.receipt)
+    first = next(iter(answer.values()))
+    of_all = {
+        "Guarantee": guarantee(answer.epsilon, answer.delta, first.unit.adjacency),
+        "All groups": f"{answer.together[:1].upper()}{answer.together[1:]}",
+    }
+    same = ("Protected", "Compared with", "Not covered", "Budget", "Made")
+    shared = {label: text for label, text in first.receipt if label in same}
+    whole = {"Protected": shared.pop("Protected"), **of_all, **shared}
+    return list(whole.items())
 
 
 def share_left(left: Amounts, limits: Amounts) -> int:

@@ -1,7 +1,6 @@
 "use strict";
-// Sorts the table of an answer by a column, and draws the bars of its counts as a picture.
-{
-  const table = document.getElementById("table");
+// Sorts the tables of an answer by a column, and draws the bars of their counts as a picture.
+for (const table of document.querySelectorAll("table.sorted")) {
   const body = table.tBodies[0];
   const value = (row, column) => row.cells[column].dataset.value ?? row.cells[column].textContent;
   const order = (a, b) => {
@@ -18,7 +17,7 @@
     });
   }
 
-  const button = document.getElementById("picture");
+  const button = document.querySelector(`[data-table="${table.id}"]`);
   if (button !== null) {
     button.hidden = false;
     button.addEventListener("click", () => {

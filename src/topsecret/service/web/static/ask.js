@@ -10,7 +10,8 @@
   let wanted = "";
   let timer = 0;
 
-  const bounds = () => field("bound").value.split(",").map((part) => part.trim()).filter(Boolean);
+  const listed = (name) => field(name).value.split(",").map((part) => part.trim()).filter(Boolean);
+  const grouped = () => field("group_by") !== null && field("group_by").value !== "";
 
   const question = (step) => {
     const query = field("query");
@@ -23,11 +24,14 @@
     if (field("counts") !== null && field("counts").checked) asked.counts = true;
     const by = field("by").value;
     if (by !== "persons") {
-      asked.measure = { of: by === "rows" ? "rows" : "sum", max_per_item: bounds() };
+      asked.measure = { of: by === "rows" ? "rows" : "sum", max_per_item: listed("bound") };
       if (by !== "rows") {
         asked.measure.column = by.slice("sum:".length);
         asked.measure.unit = field("unit").value;
       }
+    }
+    if (grouped()) {
+      asked.groups = { by: field("group_by").value, values: listed("groups"), disjoint: field("disjoint").checked };
     }
     const where = [];
     for (const line of form.querySelectorAll("[data-filter]")) {
@@ -108,9 +112,14 @@
     const persons = field("by").value === "persons";
     field("bound").disabled = persons;
     field("unit").disabled = persons || field("by").value === "rows";
+    if (field("group_by") !== null) {
+      field("groups").disabled = !grouped();
+      field("groups").required = grouped();
+      field("disjoint").disabled = !grouped();
+    }
     if (length !== null) {
-      length.disabled = !persons;
-      if (!persons) length.value = "k";
+      length.disabled = !persons || grouped();
+      if (length.disabled) length.value = "k";
       field("k").disabled = length.value !== "k";
       field("counts").disabled = length.value === "all" || !persons;
     }

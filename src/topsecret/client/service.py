@@ -1,12 +1,6 @@
-"""A service, asked from Python by calls that look like the library's.
+"""A service and the key of an account: its calls, without any package beside Python's own.
 
-::
-
-    service = topsecret.connect("https://topsecret.example.org", key)
-    service.top_k("checkins", item="place", k=10, epsilon=0.5).items
-
-The service pays, counts and draws; this is a thin layer over its HTTP interface, without any
-package beside Python's own.
+The service pays, counts and draws; this is a thin layer over its HTTP interface.
 """
 
 from __future__ import annotations
@@ -16,94 +10,39 @@ import secrets
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cache
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
+from topsecret.client.answers import (
+    Answer,
+    Answers,
+    Budget,
+    Preview,
+    SavedQuestion,
+    Schedule,
+    answer_of,
+    answers_of,
+    either,
+    schedule_of,
+)
+from topsecret.client.questions import (
+    Bound,
+    Summed,
+    Where,
+    grouped,
+    measured,
+    question,
+    warn_weak,
+)
 from topsecret.errors import BudgetExceeded, InvalidParameter, ServiceError
 
 if TYPE_CHECKING:
     from urllib.request import OpenerDirector
 
 LOCAL = frozenset(("localhost", "127.0.0.1", "::1"))
-_VERBS = {"=": "is", "!=": "is not", ">=": "at least", "<=": "at most", "in": "one of"}
-
-Scalar = str | int | float
-Where = Sequence[tuple[str, str, Scalar | Sequence[str]]]
-"""Conditions ``(column, operator, value)``; operators are =, !=, >=, <= and in."""
-
-
-Bound = int | float | str
-
-
-class Summed(Protocol):
-    """The sum of a column, in multiples of a unit: ``topsecret.Sum``."""
-
-    @property
-    def column(self) -> str:
-        """The column of numbers."""
-        ...
-
-    @property
-    def unit(self) -> Any:
-        """What values are rounded to."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What the service released."""
-
-    id: str
-    """Under which the service keeps it."""
-    items: tuple[Any, ...]
-    ordered: bool
-    complete: bool
-    epsilon: float
-    delta: float
-    counts: tuple[int, ...] | None
-    """Noisy counts, where they were asked for."""
-    half_width: int | None
-    """Each true count lies within this of its noisy one with 95% probability."""
-    at_least: tuple[int, ...] | None
-    """How many persons each item surely has, with k="all"."""
-    receipt: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """What is left for the account of a key."""
-
-    state: str
-    epsilon: float
-    delta: float
-    summary: str
-
-
-@dataclass(frozen=True, slots=True)
-class Preview:
-    """What a question would buy and cost; no data are read for it."""
-
-    fits: bool
-    lead: int | None
-    """How many persons an item must be ahead to be named with 95% probability."""
-    again: int
-    """How many such questions fit into what is left."""
-    answer: str
-    buys: str
-    protects: str
-    takes: str
-
-
-@dataclass(frozen=True, slots=True)
-class SavedQuestion:
-    """A question that the account keeps at the service."""
-
-    name: str
-    dataset: str
-    words: str
-    """What it asks, in a few words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,10 +76,13 @@ class Service:
         measure: str | Summed = "persons",
         max_per_item: Bound | Sequence[Bound] | None = None,
         max_total: Bound | None = None,
+        by: str | None = None,
+        groups: Sequence[str | int] = (),
+        disjoint: bool = False,
     ) -> Preview:
         """What a question would buy and cost. It is free."""
-        asked = _question(item, k, epsilon, where, counts, at_least)
-        asked |= _measure(measure, max_per_item, max_total)
+        asked = question(item, k, epsilon, where, counts, at_least)
+        asked |= measured(measure, max_per_item, max_total) | grouped(by, groups, disjoint)
         found = self._call("POST", f"/datasets/{_name(dataset)}/plan", asked)
         return Preview(**{name: found[name] for name in Preview.__slots__})
 
@@ -169,13 +111,49 @@ class Service:
         same answer, so that a call whose end was not seen can be repeated. After ``wait`` seconds
         a ``ServiceError`` is raised; the question goes on at the service.
         """
-        asked = _question(item, k, epsilon, where, counts, at_least)
-        asked |= _measure(measure, max_per_item, max_total)
+        asked = question(item, k, epsilon, where, counts, at_least)
+        asked |= measured(measure, max_per_item, max_total)
         asked["request_id"] = request_id or secrets.token_hex(12)
-        answer = self._ended(self._call("POST", f"/datasets/{_name(dataset)}/ask", asked), wait)
+        job = self._ended(self._call("POST", f"/datasets/{_name(dataset)}/ask", asked), wait)
+        answer = answer_of(job["id"], job["answer"])
         # What the owner has fixed; an epsilon of the caller's was looked at before it was asked.
-        _warn_if_weak(answer.epsilon if epsilon is None else 0, answer.delta)
+        warn_weak(answer.epsilon if epsilon is None else 0, answer.delta)
         return answer
+
+    def top_k_by(
+        self,
+        dataset: str,
+        *,
+        by: str,
+        groups: Sequence[str | int],
+        disjoint: bool = False,
+        item: str,
+        k: int = 10,
+        epsilon: float,
+        where: Where = (),
+        counts: bool = False,
+        measure: str | Summed = "persons",
+        max_per_item: Bound | Sequence[Bound] | None = None,
+        max_total: Bound | None = None,
+        request_id: str | None = None,
+        wait: float = 600.0,
+    ) -> Answers:
+        """``top_k`` for each value of the column ``by`` that ``groups`` lists, as one question.
+
+        With ``disjoint`` each person is kept in one group alone, and each group has the whole
+        budget; without it a person counts in all of theirs, which share it.
+        """
+        asked = question(item, k, epsilon, where, counts, None)
+        asked |= measured(measure, max_per_item, max_total) | grouped(by, groups, disjoint)
+        asked["request_id"] = request_id or secrets.token_hex(12)
+        job = self._ended(self._call("POST", f"/datasets/{_name(dataset)}/ask", asked), wait)
+        answers = answers_of(job)
+        warn_weak(0, answers.delta)
+        return answers
+
+    def answer(self, answer: str, *, wait: float = 600.0) -> Answer | Answers:
+        """An answer by its id, that of a schedule's run, say."""
+        return either(self._ended(self._call("GET", f"/answers/{_saved(answer)}"), wait))
 
     def saved(self) -> list[SavedQuestion]:
         """The questions that the account keeps, by name."""
@@ -196,25 +174,61 @@ class Service:
         measure: str | Summed = "persons",
         max_per_item: Bound | Sequence[Bound] | None = None,
         max_total: Bound | None = None,
+        by: str | None = None,
+        groups: Sequence[str | int] = (),
+        disjoint: bool = False,
     ) -> None:
         """Keep a question under a name, in place of another of that name. Nothing is asked."""
-        asked = _question(item, k, epsilon, where, counts, at_least)
-        asked |= _measure(measure, max_per_item, max_total)
+        asked = question(item, k, epsilon, where, counts, at_least)
+        asked |= measured(measure, max_per_item, max_total) | grouped(by, groups, disjoint)
         self._call("PUT", f"/saved/{_saved(name)}", {"dataset": dataset, "question": asked})
 
-    def ask_saved(self, name: str, *, request_id: str | None = None, wait: float = 600.0) -> Answer:
+    def ask_saved(
+        self, name: str, *, request_id: str | None = None, wait: float = 600.0
+    ) -> Answer | Answers:
         """Ask a saved question; while the data are as they were, its stored answer is free."""
         body = {"request_id": request_id or secrets.token_hex(12)}
-        answer = self._ended(self._call("POST", f"/saved/{_saved(name)}/ask", body), wait)
-        _warn_if_weak(answer.epsilon, answer.delta)
+        answer = either(self._ended(self._call("POST", f"/saved/{_saved(name)}/ask", body), wait))
+        warn_weak(answer.epsilon, answer.delta)
         return answer
 
     def forget_saved(self, name: str) -> None:
         """Delete a saved question; its answers stay."""
         self._call("DELETE", f"/saved/{_saved(name)}")
 
-    def _ended(self, job: Any, wait: float) -> Answer:
-        """The answer of a question, once it has one."""
+    def schedule(
+        self,
+        name: str,
+        *,
+        times: int,
+        every: Literal["day", "week", "month"] = "week",
+        start: datetime | None = None,
+        request_id: str | None = None,
+    ) -> Schedule:
+        """Ask a saved question at set times, all of them paid for now.
+
+        Each run is a question of its own. The first is at ``start``, in UTC unless it says
+        otherwise, or now. The same ``request_id`` finds the same schedule.
+        """
+        body: dict[str, object] = {"every": every, "times": times}
+        body |= {} if start is None else {"start": start.isoformat()}
+        body["request_id"] = request_id or secrets.token_hex(12)
+        return schedule_of(self._call("POST", f"/saved/{_saved(name)}/schedule", body))
+
+    def schedules(self) -> list[Schedule]:
+        """The account's schedules, the newest first."""
+        return [schedule_of(one) for one in self._call("GET", "/schedules")]
+
+    def end_schedule(self, schedule: Schedule | str) -> None:
+        """Give up the runs to come, and get back what is held for them.
+
+        Once nothing is to come, the same forgets the schedule; its answers stay.
+        """
+        identity = schedule if isinstance(schedule, str) else schedule.id
+        self._call("DELETE", f"/schedules/{_saved(identity)}")
+
+    def _ended(self, job: Any, wait: float) -> Any:
+        """The question, once it has an answer."""
         deadline, pause = time.monotonic() + wait, 0.1
         while job["state"] == "working":
             if time.monotonic() > deadline:
@@ -225,7 +239,7 @@ class Service:
         if job["answer"] is None:
             kind = BudgetExceeded if job["error"] == "budget_exceeded" else ServiceError
             raise kind(str(job["message"]))
-        return _answer(job)
+        return job
 
     def _call(self, method: str, path: str, body: Mapping[str, object] | None = None) -> Any:
         from urllib.error import HTTPError  # here: importing topsecret must stay quick
@@ -274,101 +288,6 @@ def _opener() -> OpenerDirector:
     return build_opener(NoRedirects)
 
 
-def _question(
-    item: str,
-    k: int | str,
-    epsilon: float | None,
-    where: Where,
-    counts: bool,
-    at_least: int | None,
-) -> dict[str, object]:
-    conditions = []
-    for column, operator, value in where:
-        if operator not in _VERBS:
-            raise InvalidParameter(f"operator {operator!r} must be one of: {', '.join(_VERBS)}")
-        several = not isinstance(value, str | int | float)
-        if several != (operator == "in"):
-            raise InvalidParameter(
-                f"{column!r} {operator} needs {'a list' if not several else 'one value'}"
-            )
-        listed = [str(part) for part in value] if several else [str(value)]  # type: ignore[union-attr]
-        if several and any("," in part for part in listed):
-            raise InvalidParameter(
-                "a value of a list cannot hold a comma here; ask for it with '='"
-            )
-        conditions.append({"column": column, "verb": _VERBS[operator], "value": ", ".join(listed)})
-    asked: dict[str, object] = {"column": item, "k": k}
-    if epsilon is not None:
-        _warn_if_weak(epsilon, 0)
-        asked["epsilon"] = epsilon
-    if at_least is not None:
-        asked["at_least"] = at_least
-    return (
-        asked | ({"where": conditions} if conditions else {}) | ({"counts": True} if counts else {})
-    )
-
-
-def _warn_if_weak(epsilon: float, delta: float) -> None:
-    from topsecret.accounting.weak_privacy import warn_if_weak
-
-    warn_if_weak(epsilon, delta)
-
-
-def _measure(
-    measure: str | Summed,
-    max_per_item: Bound | Sequence[Bound] | None,
-    max_total: Bound | None,
-) -> dict[str, object]:
-    if measure == "persons" and max_per_item is None and max_total is None:
-        return {}
-    if measure != "rows" and isinstance(measure, str):
-        raise InvalidParameter(
-            f"measure={measure!r} must be 'persons' without bounds, 'rows' or Sum('column')"
-        )
-    asked: dict[str, object] = {"of": "rows"}
-    if not isinstance(measure, str):
-        asked = {"of": "sum", "column": measure.column, "unit": _decimal(measure.unit)}
-    if max_per_item is not None:
-        several = isinstance(max_per_item, Sequence) and not isinstance(max_per_item, str)
-        listed = max_per_item if several else [max_per_item]
-        asked["max_per_item"] = [_decimal(one) for one in listed]  # type: ignore[union-attr]
-    elif max_total is not None:
-        asked["max_per_item"] = [_decimal(max_total)]
-    if max_total is not None:
-        asked["max_total"] = _decimal(max_total)
-    return {"measure": asked}
-
-
-def _decimal(number: object) -> str:
-    """As the service reads it: without an exponent."""
-    from decimal import Decimal, InvalidOperation
-
-    try:
-        return f"{Decimal(str(number)):f}"
-    except InvalidOperation:
-        return str(number)  # "private", or what the service refuses
-
-
-def _answer(job: Mapping[str, Any]) -> Answer:
-    found = job["answer"]
-
-    def numbers(name: str) -> tuple[int, ...] | None:
-        return None if found[name] is None else tuple(found[name])
-
-    return Answer(
-        str(job["id"]),
-        tuple(found["items"]),
-        found["ordered"],
-        found["complete"],
-        found["epsilon"],
-        found["delta"],
-        numbers("counts"),
-        found["half_width"],
-        numbers("at_least"),
-        dict(found["receipt"]),
-    )
-
-
 def _refusal(status: int, text: bytes) -> Exception:
     """What a refused call raises, in the service's words."""
     try:
@@ -387,12 +306,9 @@ def _name(dataset: str) -> str:
 
 
 def _saved(name: str) -> str:
-    """A saved question's name, which is a part of an address."""
+    """A name or an id, which is a part of an address."""
     if not name or not all(c.isascii() and (c.isalnum() or c in "._-") for c in name):
         raise InvalidParameter(
             f"{name!r} must be a name of small letters, digits, dots, dashes and underscores"
         )
     return name
-
-
-__all__ = ["Answer", "Budget", "Preview", "SavedQuestion", "Service", "connect"]

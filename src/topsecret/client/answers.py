@@ -1,0 +1,164 @@
+"""What a service released, and what it keeps, as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the service released."""
+
+    id: str
+    """Under which the service keeps it."""
+    items: tuple[Any, ...]
+    ordered: bool
+    complete: bool
+    epsilon: float
+    delta: float
+    counts: tuple[int, ...] | None
+    """Noisy counts, where they were asked for."""
+    half_width: int | None
+    """Each true count lies within this of its noisy one with 95% probability."""
+    at_least: tuple[int, ...] | None
+    """How many persons each item surely has, with k="all"."""
+    receipt: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Answers(Mapping[str | int, Answer]):
+    """One answer for each group, by the group's value, in the order that was asked for."""
+
+    id: str
+    """Under which the service keeps them."""
+    by: str
+    groups: Mapping[str | int, Answer]
+    composition: str
+    """``parallel`` where each person was kept in one group alone, else ``sequential``."""
+    epsilon: float
+    """Of all groups together."""
+    delta: float
+    together: str
+    """What all groups cost together, in words."""
+
+    def __getitem__(self, group: str | int) -> Answer:
+        return self.groups[group]
+
+    def __iter__(self) -> Iterator[str | int]:
+        return iter(self.groups)
+
+    def __len__(self) -> int:
+        return len(self.groups)
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What is left for the account of a key."""
+
+    state: str
+    epsilon: float
+    delta: float
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What a question would buy and cost; no data are read for it."""
+
+    fits: bool
+    lead: int | None
+    """How many persons an item must be ahead to be named with 95% probability."""
+    again: int
+    """How many such questions fit into what is left."""
+    answer: str
+    buys: str
+    protects: str
+    takes: str
+
+
+@dataclass(frozen=True, slots=True)
+class SavedQuestion:
+    """A question that the account keeps at the service."""
+
+    name: str
+    dataset: str
+    words: str
+    """What it asks, in a few words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One time of a schedule: a question of its own, with its own charge and stored answer."""
+
+    number: int
+    at: datetime
+    state: str
+    """waiting, asked, ended, skipped, refused or given up."""
+    answer: str | None
+    """The id of its answer, for ``answer``."""
+    message: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """A saved question and the times at which it is asked."""
+
+    id: str
+    name: str
+    dataset: str
+    words: str
+    """What it asks, in a few words."""
+    every: str
+    runs: tuple[Run, ...]
+
+
+def answer_of(identity: str, found: Mapping[str, Any]) -> Answer:
+    """One list as the service tells it."""
+
+    def numbers(name: str) -> tuple[int, ...] | None:
+        return None if found[name] is None else tuple(found[name])
+
+    return Answer(
+        str(identity),
+        tuple(found["items"]),
+        found["ordered"],
+        found["complete"],
+        found["epsilon"],
+        found["delta"],
+        numbers("counts"),
+        found["half_width"],
+        numbers("at_least"),
+        dict(found["receipt"]),
+    )
+
+
+def answers_of(job: Mapping[str, Any]) -> Answers:
+    """The lists of a question with groups."""
+    found = job["answer"]
+    lists = {one["group"]: answer_of(job["id"], one["release"]) for one in found["groups"]}
+    terms = (found["composition"], found["epsilon"], found["delta"], found["together"])
+    return Answers(str(job["id"]), found["by"], lists, *terms)
+
+
+def either(job: Mapping[str, Any]) -> Answer | Answers:
+    """Whichever the question asked for."""
+    return answers_of(job) if "groups" in job["answer"] else answer_of(job["id"], job["answer"])
+
+
+def schedule_of(found: Mapping[str, Any]) -> Schedule:
+    """A schedule as the service tells it."""
+    runs = tuple(
+        Run(
+            one["number"],
+            datetime.fromisoformat(one["at"]),
+            one["state"],
+            one["answer"],
+            one["message"],
+        )
+        for one in found["runs"]
+    )
+    named = (found["id"], found["name"], found["dataset"], found["words"], found["every"])
+    return Schedule(*named, runs)

@@ -1,0 +1,120 @@
+"""A question as the service takes it, from keywords like the library's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from topsecret.errors import InvalidParameter
+
+_VERBS = {"=": "is", "!=": "is not", ">=": "at least", "<=": "at most", "in": "one of"}
+
+Scalar = str | int | float
+Where = Sequence[tuple[str, str, Scalar | Sequence[str]]]
+"""Conditions ``(column, operator, value)``; operators are =, !=, >=, <= and in."""
+
+
+Bound = int | float | str
+
+
+class Summed(Protocol):
+    """The sum of a column, in multiples of a unit: ``topsecret.Sum``."""
+
+    @property
+    def column(self) -> str:
+        """The column of numbers."""
+        ...
+
+    @property
+    def unit(self) -> Any:
+        """What values are rounded to."""
+        ...
+
+
+def question(
+    item: str,
+    k: int | str,
+    epsilon: float | None,
+    where: Where,
+    counts: bool,
+    at_least: int | None,
+) -> dict[str, object]:
+    """What is asked, without what it ranks by and its groups."""
+    conditions = []
+    for column, operator, value in where:
+        if operator not in _VERBS:
+            raise InvalidParameter(f"operator {operator!r} must be one of: {', '.join(_VERBS)}")
+        several = not isinstance(value, str | int | float)
+        if several != (operator == "in"):
+            raise InvalidParameter(
+                f"{column!r} {operator} needs {'a list' if not several else 'one value'}"
+            )
+        listed = [str(part) for part in value] if several else [str(value)]  # type: ignore[union-attr]
+        if several and any("," in part for part in listed):
+            raise InvalidParameter(
+                "a value of a list cannot hold a comma here; ask for it with '='"
+            )
+        conditions.append({"column": column, "verb": _VERBS[operator], "value": ", ".join(listed)})
+    asked: dict[str, object] = {"column": item, "k": k}
+    if epsilon is not None:
+        warn_weak(epsilon, 0)
+        asked["epsilon"] = epsilon
+    if at_least is not None:
+        asked["at_least"] = at_least
+    return (
+        asked | ({"where": conditions} if conditions else {}) | ({"counts": True} if counts else {})
+    )
+
+
+def warn_weak(epsilon: float, delta: float) -> None:
+    """Warn of a weak budget, as the library does."""
+    from topsecret.accounting.weak_privacy import warn_if_weak
+
+    warn_if_weak(epsilon, delta)
+
+
+def measured(
+    measure: str | Summed,
+    max_per_item: Bound | Sequence[Bound] | None,
+    max_total: Bound | None,
+) -> dict[str, object]:
+    """What it ranks by, where it is not persons."""
+    if measure == "persons" and max_per_item is None and max_total is None:
+        return {}
+    if measure != "rows" and isinstance(measure, str):
+        raise InvalidParameter(
+            f"measure={measure!r} must be 'persons' without bounds, 'rows' or Sum('column')"
+        )
+    asked: dict[str, object] = {"of": "rows"}
+    if not isinstance(measure, str):
+        asked = {"of": "sum", "column": measure.column, "unit": _decimal(measure.unit)}
+    if max_per_item is not None:
+        several = isinstance(max_per_item, Sequence) and not isinstance(max_per_item, str)
+        listed = max_per_item if several else [max_per_item]
+        asked["max_per_item"] = [_decimal(one) for one in listed]  # type: ignore[union-attr]
+    elif max_total is not None:
+        asked["max_per_item"] = [_decimal(max_total)]
+    if max_total is not None:
+        asked["max_total"] = _decimal(max_total)
+    return {"measure": asked}
+
+
+def grouped(by: str | None, groups: Sequence[str | int], disjoint: bool) -> dict[str, object]:
+    """Its groups, if it has any."""
+    if by is None and not groups:
+        return {}
+    if by is None or not groups or isinstance(groups, str):
+        raise InvalidParameter(
+            f"by={by!r} needs groups=[…], the public values to answer for, each once"
+        )
+    return {"groups": {"by": by, "values": [str(one) for one in groups], "disjoint": disjoint}}
+
+
+def _decimal(number: object) -> str:
+    """As the service reads it: without an exponent."""
+    from decimal import Decimal, InvalidOperation
+
+    try:
+        return f"{Decimal(str(number)):f}"
+    except InvalidOperation:
+        return str(number)  # "private", or what the service refuses

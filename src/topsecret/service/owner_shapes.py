@@ -1,0 +1,149 @@
+"""What goes over the wire to and from owners: the schema of requests and answers."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
+
+from topsecret.service.auth.people import Role
+from topsecret.service.auth.roles import DatasetRole
+from topsecret.service.dataset_life import State
+from topsecret.service.datasets import LONGEST_COLUMN
+from topsecret.service.filters import Kind
+from topsecret.service.shapes import DATASET, NAME, Count, Delta, DoneShape, Epsilon, Strict
+
+
+class RoleShape(Strict):
+    """A role in a data set."""
+
+    role: DatasetRole
+
+
+class MemberShape(RoleShape):
+    """Somebody with a role in a data set."""
+
+    name: str
+
+
+class EntryShape(BaseModel):
+    """One entry of the audit trail."""
+
+    position: int
+    time: str
+    by: str
+    action: str
+    details: dict[str, Any]
+    hash: str = Field(description="Ties the entry to all before it.")
+
+
+class RegisterShape(Strict):
+    """A data set to be registered: a file, or a table of one of the sources."""
+
+    name: str = Field(pattern=DATASET)
+    title: str = Field(min_length=1, max_length=100)
+    file: str = Field(default="", max_length=500, description="In one of the data folders.")
+    source: str = Field(default="", max_length=40, description="Instead: a database's name,")
+    table: str = Field(default="", max_length=300, description="and one of its tables.")
+    person: str = Field(min_length=1, max_length=200)
+    columns: list[str] = Field(min_length=1, max_length=50)
+    filters: dict[str, Kind] = Field(
+        default={}, max_length=20, description="Columns that rows may be chosen by: their kinds."
+    )
+    cap: Count | None = None
+    sql: bool = Field(default=False, description="Whether analysts may ask in SQL, too.")
+    trust_view: bool = Field(
+        default=False, description="You answer for a view: each row is its own person's alone."
+    )
+    epsilon: Epsilon
+    delta: Delta = 1e-6
+    queries: Count | None = Field(default=None, description="With a fixed price: how many.")
+    picks: Count | None = Field(default=None, description="With a fixed price: items in all.")
+
+
+class VersionFromShape(Strict):
+    """Where a table's version is read: the largest value of a column of a public table."""
+
+    table: str = Field(min_length=1, max_length=300, description="In the same database.")
+    column: str = Field(min_length=1, max_length=LONGEST_COLUMN)
+    trusted: bool = Field(
+        default=False,
+        description="You answer for a view, or a table with a column of persons, being public.",
+    )
+
+
+class EditShape(Strict):
+    """What is to be changed of a data set; what is left out stays."""
+
+    title: str | None = Field(default=None, min_length=1, max_length=100)
+    columns: list[str] | None = Field(default=None, min_length=1, max_length=50)
+    filters: dict[str, Kind] | None = Field(default=None, max_length=20)
+    version: str | None = Field(
+        default=None, max_length=100, description="Of a table: another makes every question new."
+    )
+    version_from: VersionFromShape | None = Field(
+        default=None, description="Or it is read anew for each question; for owners."
+    )
+    file: str = Field(default="", max_length=500, description="The next file; for owners.")
+    source: str = Field(default="", max_length=40, description="Or another database,")
+    table: str = Field(default="", max_length=300, description="and its table; for owners.")
+
+
+class StateShape(Strict):
+    """Where a data set is in its life."""
+
+    state: State = Field(description="retired is for good, and closes the budget.")
+
+
+class SourceShape(BaseModel):
+    """A database that the service was started with."""
+
+    name: str
+
+
+class TablesShape(SourceShape):
+    """A database and its tables, those outside the default schema with their schema's name."""
+
+    tables: list[str]
+
+
+class AllowShape(Strict):
+    """An analyst's share of a budget."""
+
+    analyst: str = Field(pattern=NAME)
+    epsilon: Epsilon | None = None
+    delta: Delta | None = None
+    queries: Count | None = None
+    picks: Count | None = None
+
+
+class NewAnalystShape(Strict):
+    """Somebody to be let in."""
+
+    name: str = Field(pattern=NAME)
+    role: Role = "analyst"
+    sign_in: Literal["password", "openid"] = Field(
+        default="password", description="By a first password, or by the provider of OpenID Connect."
+    )
+
+
+class MadeAnalystShape(BaseModel):
+    """Somebody with a first password, shown this once, or without one."""
+
+    name: str
+    password: str | None
+
+
+class RegisteredShape(DoneShape):
+    """It is done, perhaps with a word of warning."""
+
+    warning: str | None = None
+
+
+class InDoubtShape(BaseModel):
+    """A reservation without a known end."""
+
+    reservation: str
+    dataset: str
+    analyst: str | None
+    time: str
