@@ -242,7 +242,7 @@ def _titled(row: list[Any]) -> str:
 def _paint(figure: Any, rows: list[list[Any]]) -> None:
     """Bars in groups of three."""
     panel = figure.subplots()
-    names = [f"{_titled(row)}\n{row[2]}, k={row[3]}\n{row[4][8:]}" for row in rows[2::3]]
+    names = [f"{_titled(row)}\n{row[2]} periods, k = {row[3]}\n{row[4][8:]}" for row in rows[2::3]]
     for place, way in enumerate(WAYS):
         mine = rows[place::3]
         panel.bar(
@@ -252,10 +252,10 @@ def _paint(figure: Any, rows: list[list[Any]]) -> None:
             yerr=[row[6] for row in mine],
             label=way,
         )
-    panel.set_xticks(range(len(names)), names, fontsize=7)
+    panel.set_xticks(range(len(names)), names, fontsize=9)
     panel.set_ylim(0, 1.02)
     panel.set_ylabel("recall, mean of six periods")
-    panel.legend()
+    figure.legend(loc="outside upper center", ncols=3)
 
 
 TEXT = """

@@ -170,7 +170,7 @@ EXPLAINING = [name for name in PAGES if re.fullmatch(r"(README|docs/(proofs/)?[\
 
 @pytest.mark.parametrize("name", EXPLAINING)
 def test_the_code_of_a_page_is_two_clicks_away(name: str) -> None:
-    """A page leads to the reference, where every module stands with its source; links are real."""
+    """A page leads to the reference, where modules have their source or file; links are real."""
     page, folder = PAGES[name], (ROOT / name).parent
     links = re.findall(r"\]\(((?:\.\./|docs/)?reference/[\w-]+\.md)(#[\w.]+)?\)", page)
     assert links or "\n::: topsecret." in page, f"{name} does not lead to any code"

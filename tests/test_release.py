@@ -46,18 +46,18 @@ Receipt
                  outcome more than 2.72 times as likely, or as unlikely
                  (e^epsilon); beyond that, delta adds at most 1 in 1,000,000 to
                  its probability. This holds for each person, for this one
-                 answer; others add to it. Who guesses from the answer whether a
-                 person is in the data, at even odds before, is right at most
-                 73.2% of the time; which of two things a person did, 88.1%.
-                 This is about privacy; it does not say how accurate the list
-                 is.
+                 answer; other answers add to it. Who guesses from the answer
+                 whether a person is in the data, at even odds before, is right
+                 at most 73.2% of the time; which of two things a person did,
+                 88.1%. This is about privacy; it does not say how accurate the
+                 list is.
   Not covered    what is true of many people at once; the rows themselves, where
                  they are kept; what other answers about the same people add.
                  This receipt may be shown with the list.
   The list       ended early, with 2 of 3 items: the next ones were too close
                  together to be named safely. Random noise, which hides any one
                  person, took part: where items are nearly level, the wrong one
-                 may come first or be listed at all.
+                 may come first, or be listed in place of the right one.
   Missing items  an item that is not listed may rank lower; it may have too few
                  people to be named safely; or it belongs on the list, and the
                  noise put others first. It does not follow that nobody has it.

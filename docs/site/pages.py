@@ -36,7 +36,7 @@ def on_files(files: Files, config: Any) -> Files:
         page = f"tutorials/{notebook.stem}.md"
         text = told(executed(json.loads(notebook.read_text(encoding="utf-8"))))
         files.append(File.generated(config, page, content=text))
-    there = sorted(file.src_uri for file in files.documentation_pages())
+    there = sorted((file.src_uri for file in files.documentation_pages()), key=natural)
     config.nav = spelled_out(config.nav, there, mentioned(config.nav))
     return files
 
@@ -50,13 +50,29 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     module = experiments().get(name.removesuffix(".md")) if folder == "results" else None
     if module:
         link = f"../reference/experiments.md#experiments.{module}"
-        markdown += f"\n\nThe code: [`experiments.{module}`]({link}).\n"
+        markdown += f"\n\nThe code: [`experiments/{module}.py`]({link}).\n"
     return spaced(typeset(markdown))
 
 
 def on_page_content(html: str, **_: Any) -> str:
-    """A short piece of code stays on one line: an option in two is hard to read."""
-    return re.sub(r"<code>([^<\s]{1,24})</code>", r'<code class="whole">\1</code>', html)
+    """A short piece of code stays on one line; a long name breaks after a dot, slash or underscore.
+
+    An option in two is hard to read. A picture opens whole: on a phone it is too small.
+
+    >>> on_page_content("<code>a/b</code>")
+    '<code class="whole">a/b</code>'
+    >>> on_page_content("<code>src/topsecret/results/receipt.py</code>")
+    '<code>src/<wbr>topsecret/<wbr>results/<wbr>receipt.<wbr>py</code>'
+    >>> on_page_content('<p><img alt="" src="a.svg" /></p>')
+    '<p><a href="a.svg"><img alt="" src="a.svg" /></a></p>'
+    """
+    html = re.sub(r"<code>([^<\s]{1,24})</code>", r'<code class="whole">\1</code>', html)
+    html = re.sub(
+        r"(?<=<code>)[^<\s]{25,}(?=</code>)",
+        lambda found: re.sub(r"([./_])(?=\w)", r"\1<wbr>", found[0]),
+        html,
+    )
+    return re.sub(r'(<p>)(<img [^>]*src="([^"]+)"[^>]*>)(?=</p>)', r'\1<a href="\3">\2</a>', html)
 
 
 def experiments() -> dict[str, str]:
@@ -186,6 +202,15 @@ def closing(text: str, start: int) -> int:
         if depth == 0:
             return place + 1
     return 0
+
+
+def natural(name: str) -> list[Any]:
+    """Numbers in a name by their size: E2 before E10.
+
+    >>> sorted(["e10-pure.md", "e2a-covid.md", "README.md"], key=natural)
+    ['README.md', 'e2a-covid.md', 'e10-pure.md']
+    """
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
 
 
 def mentioned(entries: list[Any]) -> set[str]:

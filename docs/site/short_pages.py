@@ -1,7 +1,8 @@
-"""Long pages as several: one for each module of the reference, one for each command.
+"""Long pages as several: one for each module that is used from outside, one for each command.
 
 The sources stay whole, docs/reference/TOPIC.md and docs/commands.md. On the site they are lists
-of what there is, and every link to a part leads to the part's own page.
+of what there is, and every link to a part leads to the part's own page. The modules under
+"Inside" have none: their topic says what each is for and which file it is.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ ROOT = Path(__file__).parents[2]
 MODULE = re.compile(r"^::: ([\w.]+)\n(?:    options: \{(.*)\}\n)?", re.M)
 COMMAND = re.compile(r"^## topsecret (\w+)", re.M)
 SEPARATOR = "\n\n"
+INSIDE = "\n## Inside\n"
+NOT_OFFERED = "\nNot meant to be imported, and free to change. The source is in these files.\n\n"
 LINK = re.compile(r"\]\([\w./-]*#((?:topsecret|experiments)\.[\w.]+)\)")
 
 
@@ -25,13 +28,18 @@ def topics() -> dict[str, str]:
     return {path.stem: path.read_text("utf-8") for path in (ROOT / "docs/reference").glob("*.md")}
 
 
+def with_pages(text: str) -> list[tuple[str, str]]:
+    """The modules of a topic that have pages of their own, with their options."""
+    return MODULE.findall(text.split(INSIDE)[0])
+
+
 def homes() -> dict[str, str]:
-    """Where each module is described: its page on the site."""
-    return {
-        module: f"reference/{topic}/{module}.md"
-        for topic, text in topics().items()
-        for module, _ in MODULE.findall(text)
-    }
+    """Where each module is described: its own page on the site, or its topic's."""
+    found = {}
+    for topic, text in topics().items():
+        found |= {module: f"reference/{topic}.md" for module, _ in MODULE.findall(text)}
+        found |= {module: f"reference/{topic}/{module}.md" for module, _ in with_pages(text)}
+    return found
 
 
 HOMES = homes()
@@ -41,7 +49,7 @@ def on_files(files: Files, config: Any) -> Files:
     """Add a page for each module and for each command."""
     for topic, text in topics().items():
         title = text.split("\n", 1)[0].removeprefix("# ")
-        for module, options in MODULE.findall(text):
+        for module, options in with_pages(text):
             head = f"---\ntitle: {module}\n---\n\n[{title}](../{topic}.md)\n\n"
             listed = ", ".join(["heading_level: 1", *([options] if options else [])])
             page = f"{head}::: {module}\n    options: {{{listed}}}\n"
@@ -55,7 +63,7 @@ def on_files(files: Files, config: Any) -> Files:
 
 def on_nav(nav: Any, files: Files, **_: Any) -> Any:
     """Each of these pages leads to the one before and the one after; the list comes before all."""
-    lists = {f"reference/{topic}.md": MODULE.findall(text) for topic, text in topics().items()}
+    lists = {f"reference/{topic}.md": with_pages(text) for topic, text in topics().items()}
     rows = {listing: [HOMES[module] for module, _ in found] for listing, found in lists.items()}
     rows["commands.md"] = [f"commands/{name}.md" for name in commands()]
     for listing, parts in rows.items():
@@ -69,6 +77,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Lists in place of what has pages of its own, and links to these pages."""
     here = page.file.src_uri
     if here.startswith("reference/") and here.count("/") == 1:
+        markdown = markdown.replace(INSIDE, INSIDE + NOT_OFFERED)
         markdown = MODULE.sub(lambda found: entry(found[1], here), markdown)
     if here == "commands.md":
         rows = [
@@ -82,9 +91,9 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 
 def on_page_content(html: str, **_: Any) -> str:
-    """A module's name, the title of its page, is broken after a dot or not at all."""
+    """A module's name, the title of its page, is broken after a dot or underscore, if at all."""
     name = r"(doc-module-name[^>]*>)([\w.]+)(?=<)"
-    return re.sub(name, lambda found: found[1] + found[2].replace(".", ".<wbr>"), html)
+    return re.sub(name, lambda found: found[1] + re.sub("([._])", r"\1<wbr>", found[2]), html)
 
 
 def commands() -> dict[str, str]:
@@ -99,7 +108,10 @@ def commands() -> dict[str, str]:
 
 
 def entry(module: str, here: str) -> str:
-    """A module in the list of its topic: a link and its first sentence."""
+    """A module in the list of its topic: its page or its file, and its first sentence."""
+    if HOMES[module] == here:
+        file = path_of(module).relative_to(ROOT)
+        return f'- <a id="{module}"></a>`{file}`: {first_sentence(module)}\n'
     return f"- [`{module}`]({relative(HOMES[module], here)}): {first_sentence(module)}\n"
 
 
@@ -109,15 +121,20 @@ def first_sentence(module: str) -> str:
     >>> first_sentence("topsecret.errors")
     'Everything that topsecret raises on purpose.'
     """
-    inside = module.replace(".", "/")
-    base = ROOT if inside.startswith("experiments") else ROOT / "src"
-    paths = [base / f"{inside}.py", base / inside / "__init__.py"]
-    text = next(path for path in paths if path.exists()).read_text("utf-8")
+    text = path_of(module).read_text("utf-8")
     return " ".join(text.split('"""')[1].split("\n\n")[0].split()).replace("``", "`")
 
 
+def path_of(module: str) -> Path:
+    """The file that a module is."""
+    inside = module.replace(".", "/")
+    base = ROOT if inside.startswith("experiments") else ROOT / "src"
+    paths = [base / f"{inside}.py", base / inside / "__init__.py"]
+    return next(path for path in paths if path.exists())
+
+
 def linked(name: str, here: str) -> str:
-    """Where something is described: on the page of the module that it is in.
+    """Where something is described: on the page of the module that it is in, or in its topic.
 
     >>> linked("topsecret.accounting.loss.Loss", "accounting.md")
     'reference/accounting/topsecret.accounting.loss.md#topsecret.accounting.loss.Loss'
@@ -125,7 +142,7 @@ def linked(name: str, here: str) -> str:
     module = name
     while module not in HOMES:
         module = module.rpartition(".")[0]
-    return f"{relative(HOMES[module], here)}#{name}"
+    return f"{relative(HOMES[module], here)}#{name if module in HOMES[module] else module}"
 
 
 def relative(target: str, here: str) -> str:

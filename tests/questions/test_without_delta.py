@@ -48,9 +48,10 @@ def test_a_pure_mechanism_answers(visits, mechanism):
     assert guarantee == (
         f"epsilon = {release.epsilon:g}, without a delta: no one person makes any outcome "
         "more than 7.39 times as likely, or as unlikely (e^epsilon). This holds for each person, "
-        "for this one answer; others add to it. Who guesses from the answer whether a person is in "
-        "the data, at even odds before, is right at most 88.1% of the time; which of two things a "
-        "person did, 98.3%. This is about privacy; it does not say how accurate the list is."
+        "for this one answer; other answers add to it. Who guesses from the answer whether a "
+        "person is in the data, at even odds before, is right at most 88.1% of the time; which of "
+        "two things a person did, 98.3%. This is about privacy; it does not say how accurate the "
+        "list is."
     )
 
 

@@ -50,7 +50,7 @@ def test_a_query_is_previewed_paid_for_and_answered(pasted: Here) -> None:
         (QUERY.replace("colour", "secret"), "there is no column secret"),
         (QUERY.replace("COUNT(DISTINCT user)", "COUNT(*)"), "COUNT(*) needs a bound"),
         (QUERY.replace("LIMIT 2", "LIMIT 1000"), "LIMIT must be at most 100"),
-        (QUERY + "; DROP TABLE t", "DROP TABLE t is a second"),
+        (QUERY + "; DROP TABLE t", "leave out DROP TABLE t"),
         (QUERY.replace("FROM anything", "FROM read_csv('/etc/passwd')"), "is not a table"),
     ],
 )

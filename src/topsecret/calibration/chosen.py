@@ -6,7 +6,7 @@ from topsecret.calibration.prepared import EMPTY_ADVICE, Prepared, list_chosen
 from topsecret.calibration.question import Question
 from topsecret.calibration.unknown_domain import even_lead, likely_lead
 from topsecret.calibration.weighted import weights_of
-from topsecret.calibration.words import about, amount, scaled, scaled_down, unit_of
+from topsecret.calibration.words import about, lead, scaled_down, unit_of
 from topsecret.counts.clip import Clip
 from topsecret.counts.weights import Weights
 from topsecret.exact.rounding import up
@@ -29,15 +29,15 @@ def tested_or_weighted(question: Question) -> Prepared:
     branches = mechanism.branches
     schedule = branches.tested.schedule
     longest, shortest = schedule.lengths[0], schedule.lengths[-1]
-    nobody = "0 people" if scores is None else "0"
+    noun, nobody = ("people", "0 people") if scores is None else (scores.noun, "0")
     rules = {
         TESTED: "the item is among the largest by noisy counts, and the whole list passes a noisy "
-        f"test: half of the time when its last item is {amount(question, even_lead(longest))} "
+        f"test: half of the time when its last item is {lead(question, even_lead(longest))} {noun} "
         f"ahead of the item ranked {depth + 1}, the first that cannot be named ({nobody} where "
         "there are fewer items), and 98% of the time at "
-        f"{scaled(question, likely_lead(longest))}. With less, a shorter "
+        f"{lead(question, likely_lead(longest))}. With less, a shorter "
         "list is likely, and an empty one if no item is "
-        f"{scaled(question, even_lead(shortest))} ahead",
+        f"{lead(question, even_lead(shortest))} ahead",
         WEIGHTED: _weighted_rule(question, branches),
     }
     per_unit = 1 if scores is None else scores.per_unit

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 from topsecret.calibration.question import Question
@@ -26,6 +27,13 @@ def scaled(question: Question, persons: float) -> str:
     """The number of :func:`amount` alone."""
     per_unit = 1 if question.scores is None else question.scores.per_unit
     return about(persons * question.sensitivity / per_unit)
+
+
+def lead(question: Question, persons: float) -> str:
+    """How far an item is ahead, rounded up: whole people, or what the items are ranked by."""
+    if question.scores is None:
+        return f"{math.ceil(persons * question.sensitivity):,}"
+    return scaled(question, persons)
 
 
 def scaled_down(question: Question, clip: Clip) -> str:

@@ -93,8 +93,8 @@ def guarantee(epsilon: float, delta: float, adjacency: Adjacency) -> str:
     return (
         f"{without_or_with(epsilon, delta)}: no one person makes any outcome more than {factor} "
         f"times as likely, or as unlikely (e^epsilon){added}. This holds for each person, for this "
-        f"one answer; others add to it.{_guess(epsilon, delta, adjacency)} This is about privacy; "
-        "it does not say how accurate the list is."
+        f"one answer; other answers add to it.{_guess(epsilon, delta, adjacency)} This is about "
+        "privacy; it does not say how accurate the list is."
     )
 
 
@@ -137,7 +137,9 @@ def order_in_words(ordered: bool, any_items: bool) -> str:
     if not ordered:
         return " Its order means nothing."
     noisy = "Random noise, which hides any one person, took part: where items are nearly level, the"
-    return f" {noisy} wrong one may come first or be listed at all." if any_items else ""
+    if not any_items:
+        return ""
+    return f" {noisy} wrong one may come first, or be listed in place of the right one."
 
 
 def _missing(release: Release) -> str:

@@ -39,7 +39,8 @@ def aggregate(node: Any, expressions: Expressions, dialect: str) -> Typed:
         value = expressions.typed(node.this)
         if value.sort not in KEYS - {"boolean"}:
             raise QueryRefused(
-                "unstable", f"{quoted(node)} needs text, whole numbers, dates or times"
+                "unstable",
+                f"{quoted(node)} needs text, whole numbers, dates or times; cast its column",
             )
         return Typed(type(node)(this=value.node), value.sort)
     if isinstance(node, exp.Sum):
@@ -48,13 +49,14 @@ def aggregate(node: Any, expressions: Expressions, dialect: str) -> Typed:
         if value.sort != "integer":
             raise QueryRefused(
                 "unstable",
-                f"{quoted(node)} adds fractions, whose sum depends on the order of rows; cast it",
+                f"{quoted(node)} adds fractions, whose sum depends on the order of rows; cast "
+                "it to BIGINT",
             )
         return Typed(_sum(value.node, dialect), "integer")
     raise QueryRefused(
         "unstable",
         f"{quoted(node)} is not COUNT, MIN, MAX or SUM, and its value may depend on the order of "
-        "rows",
+        "rows; use one of these",
     )
 
 
@@ -75,10 +77,12 @@ def numbering(
     parts = [expressions.typed(part).node for part in node.args.get("partition_by") or []]
     partition = [*([] if own is None else [own.copy()]), *parts]
     if not isinstance(node.this, NUMBERING) or node.this.expressions:
-        raise QueryRefused("window", f"{quoted(node)} is not ROW_NUMBER, RANK or DENSE_RANK")
+        raise QueryRefused(
+            "window", f"{quoted(node)} is not ROW_NUMBER, RANK or DENSE_RANK; use one of these"
+        )
     order = node.args.get("order")
     if order is None and not isinstance(node.this, exp.RowNumber):
-        raise QueryRefused("window", f"{quoted(node)} needs ORDER BY")
+        raise QueryRefused("window", f"{quoted(node)} needs ORDER BY; add it to OVER")
     keys = [
         exp.Ordered(
             this=expressions.typed(one.this).node,
@@ -116,11 +120,12 @@ def _count(node: Any, expressions: Expressions) -> exp.Expression:
         return exp.Count(this=exp.Star())
     if isinstance(inner, exp.Distinct):
         if len(inner.expressions) != 1 or inner.args.get("on"):
-            raise QueryRefused("unstable", f"{quoted(node)} must count one value")
+            raise QueryRefused("unstable", f"{quoted(node)} must count one value; name one")
         value = expressions.typed(inner.expressions[0])
         if value.sort not in KEYS:
             raise QueryRefused(
-                "unstable", f"{quoted(node)} needs text, whole numbers, dates or times"
+                "unstable",
+                f"{quoted(node)} needs text, whole numbers, dates or times; cast its column",
             )
         return exp.Count(this=exp.Distinct(expressions=[value.node]))
     return exp.Count(this=expressions.typed(inner).node)

@@ -129,7 +129,9 @@ class Conditions:
 
     def _public_asks(self, node: Any) -> QueryRefused:
         return QueryRefused(
-            "subquery", f"{quoted(node)} lets persons decide which rows of a public table count"
+            "subquery",
+            f"{quoted(node)} lets persons decide which rows of a public table count; join their "
+            "table in FROM",
         )
 
 

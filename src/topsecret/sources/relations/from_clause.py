@@ -145,7 +145,9 @@ class FromClause:
             wanted = exp.column(name.name)
             left, right = self._scope.find(wanted), alone.find(wanted)
             if left is None or right is None:
-                raise QueryRefused("column", f"there is no column {quoted(name)} on both sides")
+                raise QueryRefused(
+                    "column", f"there is no column {quoted(name)} on both sides; write ON"
+                )
             tagged = tagged or (left.column.tag is not None and left.column.tag == right.column.tag)
             parts = [self._typed(one) for one in (left, right)]
             both = unified(parts, self._scope.dialect, True)

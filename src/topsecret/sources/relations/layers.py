@@ -105,7 +105,9 @@ class Layers:
                     one.this if isinstance(one, exp.Alias) else one, depth - 1
                 )
         if folded(node.name) not in names:
-            raise QueryRefused("column", f"there is no column {quoted(node)} in the counted list")
+            raise QueryRefused(
+                "column", f"there is no column {quoted(node)} in the counted list; check it"
+            )
         return names[folded(node.name)]
 
     def _shown(self) -> list[Any]:
@@ -126,7 +128,9 @@ class Layers:
             return
         shown = [one for one in self._shown() if not measures_in(one)]
         if {listed.canonical(one) for one in shown if not isinstance(one, exp.Window)} != items:
-            raise QueryRefused("clause", "around a counted list all of its items must be shown")
+            raise QueryRefused(
+                "clause", "around a counted list all of its items must be shown; add the rest"
+            )
 
     def at_least(self) -> int | None:
         """N of ``WHERE n >= N`` in a layer."""
@@ -213,7 +217,9 @@ def ordering(node: exp.Select, listed: CallerList, measure: Measure) -> Ordering
         part = qualify.this.unnest()
         window = part.this.unnest() if isinstance(part, exp.Binary) else None
         if not isinstance(window, exp.Window):
-            raise QueryRefused("window", f"{quoted(qualify)} is not ROW_NUMBER() OVER (…) <= k")
+            raise QueryRefused(
+                "window", f"{quoted(qualify)} is not ROW_NUMBER() OVER (…) <= k; write it so"
+            )
         return _ranked(window, part, measure, listed)
     order = node.args.get("order")
     if order is None:
@@ -245,7 +251,8 @@ def _ranked(window: Any, part: Any, measure: Measure, listed: CallerList) -> Ord
     number = part.expression.unnest()
     wrong = QueryRefused(
         "window",
-        f"{quoted(part)} is not ROW_NUMBER() OVER (PARTITION BY group ORDER BY count DESC) <= k",
+        f"{quoted(part)} is not ROW_NUMBER() OVER (PARTITION BY group ORDER BY count DESC) <= k; "
+        "write it so",
     )
     if not isinstance(number, exp.Literal) or number.is_string or not number.this.isdigit():
         raise wrong
@@ -277,7 +284,9 @@ def at_least(having: Any, measure: Measure, listed: CallerList) -> int | None:
         value = _bound(part)
         meant: Any = _aliased(part.this, listed) if value is not None else None
         if value is None or not measures_in(meant):
-            raise QueryRefused("having", f"HAVING {quoted(part)} is not: the measure >= a number")
+            raise QueryRefused(
+                "having", f"HAVING {quoted(part)} must be: the measure >= a number; write it so"
+            )
         if measure_of(meant.unnest(), listed.scope, listed) != measure:
             raise QueryRefused(
                 "two-measures",

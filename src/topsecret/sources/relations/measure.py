@@ -79,7 +79,7 @@ def measure_of(node: Any, scope: Scope, listed: CallerList) -> Measure:
         counted = inner.this
     elif isinstance(inner, exp.Count) and isinstance(inner.this, exp.Distinct):
         if len(inner.this.expressions) != 1 or inner.this.args.get("on"):
-            raise QueryRefused("measure", f"{quoted(node)} must count one column")
+            raise QueryRefused("measure", f"{quoted(node)} must count one column; name one")
         (counted,) = inner.this.expressions
     elif isinstance(inner, exp.Count) and not inner.expressions:
         kind, counted = "rows", inner.this
@@ -158,7 +158,7 @@ def bound_of(
     known = {name, UNIT} if measure.kind == "sum" and name in options else {name}
     unused = [one for one in (*BOUNDS.values(), UNIT) if one in options and one not in known]
     if unused:
-        raise QueryRefused("options", f"{unused[0]} does not bound {measure.written}")
+        raise QueryRefused("options", f"{unused[0]} does not bound {measure.written}; leave it out")
     if measure.kind == "persons":
         return None
     if bounded:
@@ -190,7 +190,7 @@ def _chosen(case: Any, kind: Kind, node: Any) -> tuple[Any, Any]:
         return branches[0].this, branches[0].args["true"].unnest()
     if kind == "sum":
         return None, case
-    raise QueryRefused("measure", f"{quoted(node)}: CASE WHEN … THEN value END alone")
+    raise QueryRefused("measure", f"{quoted(node)}: write CASE WHEN … THEN value END alone")
 
 
 def _is(node: Any, number: str) -> bool:

@@ -185,7 +185,9 @@ def _query_of(database: Any, persons: Iterable[str]) -> CountQuery:
             "File(path, header=['user', 'place']) or --header user,place"
         )
     if len(names) < 2:
-        raise InvalidParameter("a query needs a person's column and another; there is one column")
+        raise InvalidParameter(
+            "a query needs a person's column and another; there is one column: add one"
+        )
     # JSON lines tell a person 1 from a person "1". Without a person's column none is read as one.
     wanted = {folded(one) for one in persons}
     holder, *more = [name for name in names if folded(name) in wanted] or ["(nobody)"]

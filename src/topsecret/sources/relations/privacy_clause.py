@@ -32,7 +32,9 @@ def cut(text: str, dialect: str) -> tuple[str, dict[str, str]]:
     try:
         tokens = Dialect.get_or_raise(dialect).tokenize(text)
     except (SqlglotError, RecursionError):
-        raise QueryRefused("syntax", f"this is not {dialect} SQL") from None
+        raise QueryRefused(
+            "syntax", f"this is not {dialect} SQL; check quotes and brackets"
+        ) from None
     places = [p for p, token in enumerate(tokens) if token.text.upper() == NAME]
     places = [p for p in places if p > 0 and tokens[p - 1].token_type == TokenType.WITH]
     if not places:

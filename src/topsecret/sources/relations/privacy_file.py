@@ -193,11 +193,15 @@ def _rule(name: str, entry: Any) -> TableRule:
 
 def _names(table: str, entry: str, given: Any) -> frozenset[str]:
     if not isinstance(given, list) or not all(isinstance(name, str) and name for name in given):
-        raise InvalidParameter(f"{entry} of {table!r} must name columns")
+        raise InvalidParameter(
+            f"{entry} of {table!r} must name columns; write a name, or a list of names"
+        )
     return frozenset(given)
 
 
 def _checked_dict(table: str, given: Any) -> dict[str, Any]:
     if not isinstance(given, dict):
-        raise InvalidParameter(f"values of {table!r} must be a section of columns")
+        raise InvalidParameter(
+            f'values of {table!r} must be a section of columns; write column = ["a"]'
+        )
     return given

@@ -83,4 +83,6 @@ def _shown(key: Any, node: exp.Select, relation: Relation) -> RelationColumn:
         named = [c for c in relation.columns if folded(c.name) == folded(plain.name)]
         if len(named) == 1:
             return named[0]
-    raise QueryRefused("limit", f"ORDER BY {quoted(key)} beside LIMIT must be a column of the list")
+    raise QueryRefused(
+        "limit", f"ORDER BY {quoted(key)} beside LIMIT must be a column of the list; add it"
+    )

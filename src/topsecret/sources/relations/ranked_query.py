@@ -128,9 +128,9 @@ class _Reading:
     def query(self, node: Any, options: dict[str, str]) -> RankedQuery:
         if isinstance(node, exp.SetOperation):
             word = type(node).__name__.upper()
-            raise QueryRefused("setop-final", f"{word} of counted lists is not one list")
+            raise QueryRefused("setop-final", f"{word} of counted lists: ask for each by itself")
         if not isinstance(node, exp.Select):
-            raise QueryRefused("statement", f"{quoted(node)} is not a SELECT")
+            raise QueryRefused("statement", f"{quoted(node)} is not a SELECT; write one")
         layers = Layers(self.rebuilder, node)
         counting, ctes = layers.counting
         extra = [k for k, v in counting.args.items() if v and k not in COUNTING_PARTS]
@@ -220,7 +220,8 @@ class _Reading:
             if names_person(one, listed.scope):
                 raise QueryRefused(
                     "person-item",
-                    f"{quoted(one)} names a person: the list itself would give them away",
+                    f"{quoted(one)} names a person: the list itself would give them away; group by "
+                    "another column",
                 )
         titles = tuple(name or f"item {place}" for place, (name, _) in enumerate(shown, start=1))
         return [one for _, one in shown], titles
@@ -276,7 +277,7 @@ class _Reading:
         for place, item in enumerate(items, start=1):
             typed = expressions.typed(item)
             if typed.value is not None or typed.sort == "null":
-                raise QueryRefused("group", f"{quoted(item)} is a constant and no item")
+                raise QueryRefused("group", f"{quoted(item)} is a constant; group by a column")
             if typed.sort not in KEYS:
                 raise QueryRefused("group", f"{quoted(item)} must be cast to TEXT to be an item")
             ident = f"i{place}"
@@ -334,7 +335,7 @@ class _Reading:
         texts = [listed.canonical(item) for item in items]
         wanted = listed.canonical(partition)
         if wanted not in texts or len(texts) < 2:
-            raise QueryRefused("window", f"PARTITION BY {quoted(partition)} must be an item column")
+            raise QueryRefused("window", f"add {quoted(partition)} of PARTITION BY to the list")
         place = texts.index(wanted)
         for part in opened.where:
             if isinstance(part, exp.In) and listed.canonical(part.this) == wanted:
@@ -366,7 +367,7 @@ class _Reading:
         unit = options.get("privacy_unit_column")
         if unit is not None and tag_of(exp.column(unit), scope) != PERSON:
             raise QueryRefused(
-                "unit", f"privacy_unit_column = {unit} is not the person of the privacy file"
+                "unit", f"privacy_unit_column = {unit} is not the privacy file's person; omit it"
             )
         cap = options.get("max_groups_contributed")
         if cap is not None and (not _is_whole(cap) or int(cap) < 1):

@@ -117,14 +117,14 @@ class Rebuilder:
             return self._set_operation(node, ctes, outer)
         if isinstance(node, exp.Select):
             return self._select(node, ctes, outer)
-        raise QueryRefused("rows", f"{quoted(node)} is not a SELECT")
+        raise QueryRefused("rows", f"{quoted(node)} is not a SELECT; write one")
 
     def open(self, node: exp.Select, ctes: CTES, outer: Scope | None = None) -> Opened:
         """FROM and WHERE of a SELECT."""
         scope = Scope(self.dialect, outer, self.owner_kind)
         start = node.args.get("from_") or node.args.get("from")
         if start is None:
-            raise QueryRefused("from", f"{quoted(node)} reads no table")
+            raise QueryRefused("from", f"{quoted(node)} reads no table; add FROM")
         where = node.args.get("where")
         parts = tuple(conjuncts(where.this)) if where is not None else ()
         first, joins = _in_order(start.this, node.args.get("joins") or [])
@@ -166,7 +166,7 @@ class Rebuilder:
             )
         if node.args.get("sample") is not None:
             raise QueryRefused(
-                "sample", f"{quoted(node)} takes a sample, which other persons' rows decide"
+                "sample", f"{quoted(node)} is a sample, which others' rows decide; leave it out"
             )
         _only(node, {"this", "db", "catalog", "alias"}, "from")
         parts = tuple(part.name for part in node.parts)
@@ -188,15 +188,15 @@ class Rebuilder:
             self._read[parts[-1]] = None
         if entry is None:
             raise QueryRefused(
-                "unknown-table", f"there is no table {'.'.join(parts)!r} that may be read"
+                "unknown-table", f"there is no table {'.'.join(parts)!r} to read; check the name"
             )
         if entry.definition is None:
             return self._tables.leaf(entry)
         if entry.refused is not None:
-            raise QueryRefused("view", f"the view {parts[-1]!r} {entry.refused}")
+            raise QueryRefused("view", f"the view {parts[-1]!r} {entry.refused}; use another")
         whole = ".".join(entry.parts)
         if whole in self._views:
-            raise QueryRefused("recursive", f"the view {parts[-1]!r} reads itself")
+            raise QueryRefused("recursive", f"the view {parts[-1]!r} reads itself; name its tables")
         outside, self._views = self._views, (*self._views, whole)
         try:
             tree = parsed(entry.definition, self.dialect)
@@ -251,10 +251,10 @@ class Rebuilder:
         word = type(node).__name__.upper()
         if left.private != right.private:
             raise QueryRefused(
-                "setop-public", f"{word} of private and public rows: the latter belong to nobody"
+                "setop-public", f"{word} of private and public rows; leave out the public ones"
             )
         if len(left.columns) != len(right.columns):
-            raise QueryRefused("setop", f"the two sides of {word} differ in their columns")
+            raise QueryRefused("setop", f"the two sides of {word} must have the same columns")
         distinct = bool(node.args.get("distinct"))
         for a, b in zip(left.columns, right.columns, strict=True):
             if a.sort != b.sort:
@@ -271,7 +271,7 @@ class Rebuilder:
             ]
             if left.private and not any(same):
                 raise QueryRefused(
-                    "except", f"{word} without the person compares rows of different persons"
+                    "except", f"{word} without the person compares others' rows; add the person"
                 )
         sides = [self._plain(one) for one in (left, right)]
         select: Any = type(node)(this=sides[0], expression=sides[1], distinct=distinct)
@@ -334,7 +334,7 @@ class _Subqueries:
 def parsed(text: str, dialect: str) -> Any:
     """One statement, or a refusal."""
     if len(text) > LONGEST or "\0" in text:
-        raise QueryRefused("text", f"a query has at most {LONGEST} characters, and no NUL")
+        raise QueryRefused("text", f"a query has at most {LONGEST} characters, no NUL; cut it")
     try:
         trees = [tree for tree in sqlglot.parse(text, dialect=dialect) if tree is not None]
     except RecursionError:
@@ -342,10 +342,10 @@ def parsed(text: str, dialect: str) -> Any:
             "text", f"the query is nested too deeply; flatten it: {quoted(text)}"
         ) from None
     except SqlglotError:
-        raise QueryRefused("syntax", f"this is not {dialect} SQL: {quoted(text)}") from None
+        raise QueryRefused("syntax", f"correct what is not {dialect} SQL: {quoted(text)}") from None
     if len(trees) != 1:
-        more = f"; {quoted(trees[1])} is a second" if trees else ""
-        raise QueryRefused("statement", f"a query is one statement{more}")
+        more = f"; leave out {quoted(trees[1])}" if trees else ""
+        raise QueryRefused("statement", f"ask one statement{more}")
     return trees[0].transform(_in_instead_of_any)
 
 
@@ -385,7 +385,7 @@ def _columns_named(node: Any, relation: Relation) -> Relation:
     if not names:
         return relation
     if len(names) > len(relation.columns):
-        raise QueryRefused("from", f"{quoted(node)} names more columns than there are")
+        raise QueryRefused("from", f"{quoted(node)} names too many columns; leave some out")
     rest = [held.name for held in relation.columns[len(names) :]]
     return relation.renamed([*names, *rest])
 

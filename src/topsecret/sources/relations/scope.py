@@ -18,7 +18,7 @@ from topsecret.sources.relations.relation import PERSON, Relation, RelationColum
 from topsecret.sources.sql.expressions import CASTS
 from topsecret.sources.sql.identifier_case import folded
 from topsecret.sources.sql.operand_types import Sort, Typed
-from topsecret.sources.sql.safe_expressions import Total
+from topsecret.sources.sql.safe_expressions import ELSEWHERE, Total
 
 CLOCKS = (exp.CurrentDate, exp.CurrentTimestamp, exp.CurrentTime, exp.CurrentDatetime, exp.Rand)
 INSTEAD = (
@@ -113,7 +113,7 @@ class Scope:
             if held.name
         ]
         if not found:
-            raise QueryRefused("column", f"{table}.* names no table of this query")
+            raise QueryRefused("column", f"{table}.* names no table of this query; check the name")
         return found
 
 
@@ -149,13 +149,17 @@ class Expressions(Total):
                 "expression", f"{quoted(node)} has no value; write it into the query"
             )
         if isinstance(node, exp.AggFunc):
-            raise QueryRefused("measure", f"{quoted(node)} may not stand here")
+            raise QueryRefused(
+                "measure", f"{quoted(node)} may not stand here; use it in the list, or in HAVING"
+            )
         if isinstance(node, exp.Window):
-            raise QueryRefused("window", f"{quoted(node)} may not stand here")
+            raise QueryRefused(
+                "window", f"{quoted(node)} may not stand here; use it in the list of a sub-query"
+            )
         if isinstance(node, exp.Query | exp.Exists):
             raise QueryRefused(
                 "subquery",
-                f"the sub-query {quoted(node)} may only be a condition of WHERE by itself, "
+                f"the sub-query {quoted(node)} must be a condition of WHERE by itself, "
                 "combined by AND and OR",
             )
         if isinstance(node, exp.Cast | exp.TryCast):
@@ -165,7 +169,9 @@ class Expressions(Total):
                 node = type(node)(**{**node.args, "to": to})
             if to.this not in CASTS or to.expressions:
                 raise QueryRefused(
-                    "expression", f"{quoted(node)} casts to a type that is not supported"
+                    "expression",
+                    f"{quoted(node)} casts to a type that is not supported; use DATE, TIMESTAMP, "
+                    "TEXT, BIGINT, DOUBLE or BOOLEAN",
                 )
         return _refusing(super().typed, node)
 
@@ -175,12 +181,12 @@ class Expressions(Total):
 
     def _found(self, node: exp.Column) -> Typed:
         if isinstance(node.this, exp.Star):
-            raise QueryRefused("expression", f"{quoted(node)} may not stand here")
+            raise QueryRefused("expression", f"{quoted(node)} may not stand here; name a column")
         found = self._scope.find(node)
         if found is None:
             own = self._scope.owner_here()
             if own is None:
-                raise QueryRefused("column", "no row here has an owner; the tables are public")
+                raise QueryRefused("column", "no row here has an owner; join a table that has one")
             return Typed(own.copy(), self._scope.owner_sort)
         return Typed(found.column.at(found.source.alias, self._scope.dialect), found.column.sort)
 
@@ -194,7 +200,8 @@ def _refusing(rebuild: Callable[[Any], Rebuilt], node: Any) -> Rebuilt:
         for part in node.find_all(*CLOCKS):
             raise _changes(part) from None
         hint = next((words for kind, words in INSTEAD if isinstance(node, kind)), "")
-        raise QueryRefused("expression", f"{error}{hint}") from None
+        text = str(error).removesuffix(ELSEWHERE) if hint else str(error)
+        raise QueryRefused("expression", f"{text}{hint}") from None
 
 
 def _changes(node: Any) -> QueryRefused:

@@ -54,12 +54,14 @@ class Tables:
         """
         name, rule = self.rule(entry)
         if entry.refused is not None:
-            raise QueryRefused("table", f"the table {entry.parts[-1]!r} {entry.refused}")
+            raise QueryRefused(
+                "table", f"the table {entry.parts[-1]!r} {entry.refused}; use another"
+            )
         if rule.public and entry.shares_rows:
             raise QueryRefused(
                 "table",
                 f"the table {entry.parts[-1]!r} is a partition, or has some: what is public must "
-                "share no rows with other tables",
+                "share no rows with other tables; name its person",
             )
         columns = [self._column(entry, name, rule, place) for place in enumerate(entry.schema)]
         shown = [(typed.node, out.ident) for typed, out in columns]
@@ -95,7 +97,9 @@ class Tables:
         if len(names) == 1:
             return names[0], self._file.tables[names[0]]
         if names:
-            raise QueryRefused("table", f"{' and '.join(names)} of the privacy file are one table")
+            raise QueryRefused(
+                "table", f"{' and '.join(names)} of the privacy file are one table; keep one name"
+            )
         raise QueryRefused(
             "unknown-table",
             f"the table {entry.parts[-1]!r} is not in the privacy file; its owner must say "
@@ -117,7 +121,7 @@ class Tables:
             raise QueryRefused(
                 "link",
                 f"{entry.parts[-1]}.{linking} and {parent_entry.parts[-1]}.{key} must be of one "
-                "type without fractions to be linked",
+                "type without fractions to be linked; change one of them",
             )
         parent = self.leaf(parent_entry, key)
         alias = self._names.alias()
@@ -228,7 +232,8 @@ class Tables:
         entry = self._catalogue.table(tuple(name.split(".")))
         if entry is None or entry.definition is not None:
             raise QueryRefused(
-                "unknown-table", f"the privacy file names {name!r}, which is not a table"
+                "unknown-table",
+                f"the privacy file names {name!r}, which is not a table; correct it",
             )
         return entry
 
@@ -239,7 +244,8 @@ class Tables:
         same = [held for held in entry.schema if folded(held) == folded(name)]
         if len(same) != 1:
             raise QueryRefused(
-                "column", f"the privacy file names {entry.parts[-1]}.{name}, which does not exist"
+                "column",
+                f"the privacy file names {entry.parts[-1]}.{name}, which does not exist; mend it",
             )
         return same[0]
 

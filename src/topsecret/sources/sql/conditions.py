@@ -105,7 +105,9 @@ class Expression:
         if not isinstance(self.text, str) or not self.text.strip():
             raise InvalidParameter(f"an expression must be SQL text; found {self.text!r}")
         if len(self.text) > LONGEST:
-            raise InvalidParameter(f"an expression must have at most {LONGEST} characters")
+            raise InvalidParameter(
+                f"an expression must have at most {LONGEST} characters; shorten it"
+            )
         if "\0" in self.text:
             raise InvalidParameter("an expression must not hold a NUL character; take it out")
         from topsecret.sources.sql.expressions import parse

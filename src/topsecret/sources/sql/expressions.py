@@ -135,7 +135,9 @@ def _check(node: exp.Expression) -> None:
     if node.comments:
         node.comments = None
     if isinstance(node, exp.Query | exp.Subquery):
-        raise InvalidParameter(f"an expression may not hold a subquery; found: {shown(node.sql())}")
+        raise InvalidParameter(
+            f"an expression may not hold a subquery; pass it to topsecret.sql: {shown(node.sql())}"
+        )
     if not isinstance(node, ALLOWED):
         raise InvalidParameter(
             f"an expression may not use {shown(node.sql())}; it may compare columns with "
@@ -144,7 +146,8 @@ def _check(node: exp.Expression) -> None:
         )
     if isinstance(node, exp.Column) and (node.table or isinstance(node.this, exp.Star)):
         raise InvalidParameter(
-            f"an expression may use columns of its own table only; found: {shown(node.sql())}"
+            "an expression may use columns of its own table only; pass a join to topsecret.sql; "
+            f"found: {shown(node.sql())}"
         )
     if isinstance(node, exp.DataType) and (node.this not in CASTS or node.expressions):
         raise InvalidParameter(

@@ -47,6 +47,7 @@ LONGEST_REPEATED = 500
 LONGEST_JOINED = 10_000
 """Characters of each text that is joined with others."""
 MOST_JOINED = 100
+ELSEWHERE = "; leave it out, or have the table hold it in a column"
 FARTHEST = 1_000_000
 """Places of a text."""
 
@@ -63,7 +64,7 @@ class Total:
         for kind, rebuild in self._RULES.items():
             if isinstance(node, kind):
                 return rebuild(self, node)
-        raise _refused(node, "is not known to be safe on every row")
+        raise _refused(node, f"is not known to be safe on every row{ELSEWHERE}")
 
     def truth(self, node: Any) -> exp.Expression:
         """The tree of a condition."""
@@ -101,7 +102,7 @@ class Total:
             return literal(node.this)
         with suppress(InvalidOperation):
             return literal(Decimal(node.this))
-        raise _refused(node, "is not a number that every engine reads")
+        raise _refused(node, "is not a number that every engine reads; write digits")
 
     def _negative(self, node: Any) -> Typed:
         part = self.typed(node.this)
@@ -185,7 +186,7 @@ class Total:
         _only(node, "this", "expression", "expressions", "safe", "coalesce")
         joined: list[Any] = []
         if len(node.expressions) > MOST_JOINED:
-            raise _refused(node, f"joins more than {MOST_JOINED} texts")
+            raise _refused(node, f"joins more than {MOST_JOINED} texts; join fewer")
         for part in node.expressions or [node.this, node.expression]:
             length = exp.Literal.number(LONGEST_JOINED)
             text = exp.Substring(
@@ -230,7 +231,7 @@ class Total:
                 raise _refused(node, "may fail: its places must be literals, 0 or more")
             places[name] = place.node
         if "start" not in places:
-            raise _refused(node, "needs the place where it starts")
+            raise _refused(node, "needs the place where it starts; add it, say 1")
         return Typed(exp.Substring(this=self._text(node.this).node, **places), "text")
 
     def _cast(self, node: Any) -> Typed:
@@ -257,7 +258,9 @@ class Total:
                 f"would fail on a row that cannot be cast, and {self._dialect} has no cast that "
                 "leaves it out; compare without the cast",
             )
-        raise _refused(node, f"casts what is {NAMES[part.sort]}; there is no such cast")
+        raise _refused(
+            node, f"casts what is {NAMES[part.sort]}; there is no such cast; leave it out"
+        )
 
     def _casts(self) -> set[tuple[Sort, str]]:
         """Casts that are plain and total."""
@@ -273,7 +276,7 @@ class Total:
         _only(node, "this", "expression")
         value = self._years(node, this, name in TIME_PARTS)
         if name not in {*TIME_PARTS, *DATE_PARTS.values()}:
-            raise _refused(node, "is not a part that every date has")
+            raise _refused(node, "is not a part that every date has; use YEAR, MONTH or DAY")
         if isinstance(node, exp.Extract) or self._dialect in {"duckdb", "postgres"}:
             part: Any = exp.Extract(this=exp.var(name), expression=value.node)
             if name == "SECOND" and self._dialect != "duckdb":  # decimals: 12.000000 is not 12
@@ -370,7 +373,7 @@ def _chain(node: Any) -> list[Any]:
 def _only(node: Any, *names: str) -> None:
     """Options that nobody has thought about are refused."""
     if any(value for name, value in node.args.items() if name not in names):
-        raise _refused(node, "is not known to be safe on every row")
+        raise _refused(node, f"is not known to be safe on every row{ELSEWHERE}")
 
 
 def _refused(node: Any, why: str) -> InvalidParameter:

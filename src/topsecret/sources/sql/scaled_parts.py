@@ -4,7 +4,7 @@ A person's amounts, each clipped, make the scores. Beside them the amounts of at
 person's items (those that come first by the keyed hash of the cap, then by the item) are turned
 into other units and, where the sum of their squares is too large, multiplied by a fraction of a
 public table, as in ``sql.bounded_totals``. All of it is arithmetic on whole numbers of one person's
-own rows: a product is at most 2⁵², a sum of squares at most 100·2²⁴.
+own rows: a product is at most 2⁵², a sum of squares at most 2²⁴ for each of the person's items.
 """
 
 from __future__ import annotations
