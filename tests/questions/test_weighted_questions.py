@@ -10,12 +10,16 @@ import pytest
 
 from command import run
 from topsecret import plan, top_k
+from topsecret.counts.weights import Weights
 from topsecret.errors import InvalidParameter
 from topsecret.ledger import Flexible, Ledger
 from topsecret.questions.question import Question
 from topsecret.questions.top_k import top_k_by
 from topsecret.results.record import from_record, to_record
 from topsecret.results.release import Release
+from topsecret.sources import CountQuery
+from topsecret.sources.domains.weighted_labels import weighted_labels
+from topsecret.sources.engines.duckdb import DuckSession, FileSource
 
 ASKED: dict[str, Any] = {"item": "place", "person": "user", "epsilon": 2, "delta": 1e-5}
 
@@ -58,6 +62,20 @@ def test_at_least_keeps_what_surely_has_so_many(events: Path) -> None:
     assert min(release.at_least) >= 300
     assert "and surely have 300 persons" in release.ending
     assert not top_k(events, k=3, at_least=10**6, **ASKED).items
+
+
+def test_large_sums_bring_their_names(events: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sum that several persons reach and one or two labels have: no second row for its names."""
+    query = CountQuery("place", "user", rows=10)
+    with weighted_labels(FileSource(events), [query], Weights.share().table) as [labels]:
+        groups = labels.counts()
+        wanted = [(total, place) for total, number in groups for place in range(number)]
+        fetched = labels._fetched(wanted)
+        monkeypatch.setattr(DuckSession, "run", lambda *_: pytest.fail("a second statement"))
+        few = {total for total, number in groups if number <= 2 and total >= 8 * 1024}
+        large = [(total, place) for total, place in wanted if total in few]
+        assert len(large) > 10
+        assert labels.items_at(large) == [fetched[key] for key in large]
 
 
 def test_a_list_of_k_and_a_cap(events: Path) -> None:

@@ -5,6 +5,9 @@ sends the count of sums; a mechanism draws over these groups, and the name of th
 winning sum, in the labels' own order, is fetched for each that passed. The number of persons of a
 named label comes with its name. With another measure the sums are of parts, and the scores by that
 measure are in place of the persons.
+
+The first and the last label of a sum that only several persons can reach come with its count: most
+large sums have no third, and their names need no second row.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from sqlglot import exp
 from topsecret.errors import InvalidParameter, SourceError
 from topsecret.sources.domains.domain import Interval
 from topsecret.sources.domains.domain_items import members
-from topsecret.sources.session import Engine, Session, charged, check, items_of
+from topsecret.sources.session import Engine, Rows, Session, charged, check, items_of
 from topsecret.sources.source import CountQuery, Item, LeadingCounts
 from topsecret.sources.sql.dialects import ascending
 from topsecret.sources.sql.scaled_parts import Clip, scores_and_parts
@@ -30,23 +33,34 @@ from topsecret.sources.sql.statements import (
     person_items,
     ranking,
 )
-from topsecret.sources.sql.weighted_sums import weighted_sums
+from topsecret.sources.sql.weighted_sums import ONE_PASS, weighted_sums
 
 SOME, SOME_UPLOADED = 2_000, 50_000
 """How many places are asked for in one statement: where they are a part of its text, and where they
 are a table of their own. Every statement reads all sums."""
+SEVERAL = 8
+"""Labels come with the count of their sum from so many whole persons on: what one person alone
+wrote, of whatever length, is not read unless it is named."""
 
 
 class WeightedLabels:
     """The sums of all labels, kept by the engine while its session lasts. Secret."""
 
     def __init__(
-        self, session: Session, query: CountQuery, kept: exp.Expression, size: int | None
+        self,
+        session: Session,
+        query: CountQuery,
+        kept: exp.Expression,
+        size: int | None,
+        named_from: int | None = None,
     ) -> None:
         self._session = session
         self._query = query
         self._kept = kept
+        self._named_from = named_from
         self._persons: dict[Item, int] = {}
+        self._along: dict[tuple[int, int], Item] = {}
+        self._places: dict[Item, tuple[int, int]] = {}
         self.size = size
         """How many items the public domain has; None where it is not known. Public."""
 
@@ -55,19 +69,42 @@ class WeightedLabels:
 
     def counts(self) -> list[tuple[int, int]]:
         """(sum in the table's unit, how many labels have it), rising."""
-        number = named(exp.Count(this=exp.Star()), "labels")
         total = column("weighted", "sums")
-        select = exp.select(total, number).from_(self._sums()).group_by(total.copy())
-        return sorted((int(sum_), int(labels)) for sum_, labels in self._session.run(select))
+        shown = [total, named(exp.Count(this=exp.Star()), "labels")]
+        names = item_names(self._query)
+        if self._named_from is not None:
+            large = exp.GTE(this=total.copy(), expression=exp.Literal.number(self._named_from))
+            for end in (exp.Min, exp.Max):
+                for name in names:
+                    label = exp.case().when(large.copy(), end(this=column(name, "sums")))
+                    shown.append(named(label, f"{end.__name__.lower()}_{name}"))
+        select = exp.select(*shown).from_(self._sums()).group_by(total.copy())
+        rows = self._session.run(select)
+        if self._named_from is not None:
+            large_sums = [row for row in rows if int(row[0]) >= self._named_from]
+            self._remember(large_sums, len(names))
+        return sorted((int(row[0]), int(row[1])) for row in rows)
+
+    def _remember(self, rows: Rows, columns: int) -> None:
+        """The labels that came with the counts: all of sums with one, or with two of one column."""
+        firsts, lasts = (
+            items_of(self._session, self._query, [(*row[2:][part], 0) for row in rows])
+            for part in (slice(columns), slice(columns, None))
+        )
+        for row, (first, _), (last, _) in zip(rows, firsts, lasts, strict=True):
+            total, labels = int(row[0]), int(row[1])
+            if labels == 1:
+                self._along[total, 0] = first
+            elif labels == 2 and columns == 1:
+                self._along |= {(total, 0): first, (total, 1): last}
 
     def items_at(self, wanted: Sequence[tuple[int, int]]) -> list[Item]:
         """The label at each (sum, place): the place among the labels with that sum, from 0."""
-        found: dict[tuple[int, int], Item] = {}
-        some = SOME_UPLOADED if self._session.dialect == "duckdb" else SOME
-        for start in range(0, len(wanted), some):
-            found |= self._fetched(wanted[start : start + some])
+        found = {key: self._along[key] for key in wanted if key in self._along}
+        found |= self._fetched([key for key in wanted if key not in found])
         if any(key not in found for key in wanted):
             raise SourceError("the data changed while they were counted; ask again")
+        self._places |= {item: key for key, item in found.items()}
         return [found[key] for key in wanted]
 
     def leading(self, rows: int) -> LeadingCounts:
@@ -84,12 +121,21 @@ class WeightedLabels:
 
     def persons_of(self, items: Sequence[Item]) -> list[int]:
         """The numbers of persons of labels that were named before."""
+        named_alone = [item for item in items if item not in self._persons]
+        self._fetched([self._places[item] for item in named_alone if item in self._places])
         return [self._persons.get(item, 0) for item in items]
 
     def _sums(self) -> Any:
         return exp.alias_(self._kept.copy(), "sums", table=True, quoted=True)
 
     def _fetched(self, wanted: Sequence[tuple[int, int]]) -> dict[tuple[int, int], Item]:
+        found: dict[tuple[int, int], Item] = {}
+        some = SOME_UPLOADED if self._session.dialect == "duckdb" else SOME
+        for start in range(0, len(wanted), some):
+            found |= self._fetched_some(wanted[start : start + some])
+        return found
+
+    def _fetched_some(self, wanted: Sequence[tuple[int, int]]) -> dict[tuple[int, int], Item]:
         names = item_names(self._query)
         total = column("weighted", "sums")
         items = [column(name, "sums") for name in names]
@@ -154,19 +200,23 @@ def _summed(session: Session, query: CountQuery, table: Sequence[int] | Clip) ->
         )
     events, schema = session.events(query.columns)
     public = None if query.domain is None else session.keep(members(session, query, schema))
-    pairs = session.keep(person_items(events, query, schema, session.dialect, public))
+    found = person_items(events, query, schema, session.dialect, public)
     if not isinstance(table, Sequence):
-        sums = scores_and_parts(pairs, query, schema, session.dialect, table)
+        sums = scores_and_parts(session.keep(found), query, schema, session.dialect, table)
         return WeightedLabels(session, query, session.keep(sums), None)
+    pairs = found.subquery() if session.dialect in ONE_PASS else session.keep(found)
     weights = session.upload(list(enumerate(table, start=1)), ["items", "weight"])
     sums = weighted_sums(pairs, weights, len(table), query, schema, session.dialect)
+    # PostgreSQL knows no least truth value.
+    truths = any(schema.get(str(part)) == "boolean" for part in query.item_columns)
+    named_from = None if truths else SEVERAL * table[0]
     if public is None:
-        return WeightedLabels(session, query, session.keep(sums), None)
+        return WeightedLabels(session, query, session.keep(sums), None, named_from)
     names = item_names(query)
     kept = session.keep(_with_zeros(public, sums, names))
     relation: Any = exp.alias_(public.copy(), "members", table=True, quoted=True)
     size = session.run(exp.select(exp.Count(this=exp.Star())).from_(relation))[0][0]
-    return WeightedLabels(session, query, kept, int(size))
+    return WeightedLabels(session, query, kept, int(size), named_from)
 
 
 def _with_zeros(public: exp.Expression, sums: exp.Select, names: Sequence[str]) -> exp.Select:

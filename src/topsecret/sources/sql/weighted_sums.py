@@ -15,6 +15,9 @@ from sqlglot import exp
 from topsecret.sources.source import CountQuery, Schema
 from topsecret.sources.sql.statements import choice_order, column, derived, item_names, named
 
+ONE_PASS = {"postgres"}
+"""Engines that read the pairs once and count a person's items by a window."""
+
 
 def weighted_sums(
     pairs: exp.Expression,
@@ -33,68 +36,130 @@ def weighted_sums(
     sum was not observed, its persons were.
     """
     names = item_names(query)
-    sizes = _sizes("pairs")
+    if dialect in ONE_PASS:
+        return _summed(_one_pass(pairs, weights, longest, query, schema, dialect), names)
+    # A table is read where it is needed: engines would copy one that is given another name in WITH.
+    kept_pairs = pairs if isinstance(pairs, exp.Table) else _named_before("pairs")
+    everybody: Any = exp.alias_(kept_pairs.copy(), "pairs", table=True, quoted=True)
     few = exp.LTE(this=column("items", "sizes"), expression=_number(longest))
-    light = _joined([*names], [named(column("weight", "sizes"), "weight")]).where(few)
+    light = _joined(everybody, names, [named(column("weight", "sizes"), "weight")]).where(few)
     many = exp.GT(this=column("items", "sizes"), expression=_number(longest))
-    number = exp.Window(
+    number = _choice(choice_order(query, schema, dialect))
+    shown = [column("weight", "sizes"), named(number, "choice")]
+    numbered = _joined(everybody, names, shown).where(many)
+    heavy = _kept(numbered, column("weight", "choices"), longest, query)
+    summed = _summed(exp.union(light, heavy, distinct=False), names)
+    size: Any = column("items", "counted")
+    weight: Any = column("weight", "weights")
+    if dialect == "duckdb":  # its joins and sums are faster for small types
+        beyond = exp.GT(this=size, expression=_number(longest))
+        limited = exp.case().when(beyond, _number(longest + 1)).else_(size.copy())
+        size, weight = (exp.cast(one, exp.DataType.Type.SMALLINT) for one in (limited, weight))
+    shown = [column("person", "counted"), named(size, "items"), named(weight, "weight")]
+    weighted = exp.select(*shown).from_(derived(_sizes(everybody), "counted"))
+    weighted = _weighed(weighted, weights, column("items", "counted"), longest)
+    # Both are read twice: where no table of them was made, the statement names them.
+    if kept_pairs is not pairs:
+        columns = [column(name, "kept_pairs") for name in (*names, "person")]
+        source = exp.alias_(pairs.copy(), "kept_pairs", table=True, quoted=True)
+        summed = summed.with_(
+            exp.to_identifier("pairs", quoted=True), as_=exp.select(*columns).from_(source)
+        )
+    return summed.with_(exp.to_identifier("sizes", quoted=True), as_=weighted)
+
+
+def _one_pass(
+    pairs: exp.Expression,
+    weights: exp.Expression,
+    longest: int,
+    query: CountQuery,
+    schema: Schema,
+    dialect: str,
+) -> exp.Select:
+    """Every pair with its weight, read once: PostgreSQL sorts by person and counts as it goes."""
+    names = item_names(query)
+    person = column("person", "pairs")
+    size = exp.Window(this=exp.Count(this=exp.Star()), partition_by=[person])
+    columns = [column(name, "pairs") for name in (*names, "person")]
+    sized = exp.select(*columns, named(size, "items")).from_(
+        exp.alias_(pairs.copy(), "pairs", table=True, quoted=True)
+    )
+    first, *ties = choice_order(query, schema, dialect)
+    many = exp.GT(this=column("items", "pairs"), expression=_number(longest))
+    first.set("this", exp.case().when(many, first.this))
+    shown = [*(column(name, "pairs") for name in (*names, "items"))]
+    numbered = exp.select(*shown, named(_choice([first, *ties]), "choice")).from_(
+        derived(sized, "pairs")
+    )
+    parts = _kept(numbered, column("weight", "weights"), longest, query)
+    return _weighed(parts, weights, column("items", "choices"), longest)
+
+
+def _choice(order: list[exp.Ordered]) -> exp.Window:
+    return exp.Window(
         this=exp.RowNumber(),
         partition_by=[column("person", "pairs")],
-        order=exp.Order(expressions=choice_order(query, schema, dialect)),
+        order=exp.Order(expressions=order),
     )
-    numbered = _joined([*names], [column("weight", "sizes"), named(number, "choice")]).where(many)
-    kept = exp.LTE(this=column("choice", "choices"), expression=_number(longest))
-    weight: Any = exp.case().when(kept.copy(), column("weight", "choices")).else_(_number(0))
-    heavy: Any = exp.select(
-        *(column(name, "choices") for name in names), named(weight, "weight")
-    ).from_(derived(numbered, "choices"))
+
+
+def _kept(
+    numbered: exp.Select, weight: exp.Expression, longest: int, query: CountQuery
+) -> exp.Select:
+    """The weight of each numbered pair: 0 beyond the table's length; none beyond a larger cap."""
+    choice = column("choice", "choices")
+    kept = exp.LTE(this=choice, expression=_number(longest))
+    weighed = exp.case().when(kept, weight).else_(_number(0))
+    items = [column(name, "choices") for name in item_names(query)]
+    parts: Any = exp.select(*items, named(weighed, "weight")).from_(derived(numbered, "choices"))
     if query.max_items is not None:
         counted = _number(max(longest, query.max_items))
-        heavy = heavy.where(exp.LTE(this=column("choice", "choices"), expression=counted))
-    everything: Any = exp.union(light, heavy, distinct=False)
+        parts = parts.where(exp.LTE(this=choice.copy(), expression=counted))
+    return parts  # type: ignore[no-any-return]  # sqlglot's own classes differ by version
+
+
+def _weighed(
+    select: exp.Select, weights: exp.Expression, size: exp.Expression, longest: int
+) -> exp.Select:
+    """The select, joined with the weight of a person with so many items."""
+    many = exp.GT(this=size, expression=_number(longest))
+    limited: Any = exp.case().when(many, _number(longest)).else_(size.copy())
+    same = exp.EQ(this=column("items", "weights"), expression=limited)
+    return select.join(exp.alias_(weights.copy(), "weights", table=True, quoted=True), on=same)
+
+
+def _summed(parts: Any, names: Sequence[str]) -> exp.Select:
     items = [column(name, "parts") for name in names]
     total = exp.cast(exp.Sum(this=column("weight", "parts")), exp.DataType.Type.BIGINT)
-    summed = (
+    return (
         exp.select(*items, named(total, "weighted"), named(exp.Count(this=exp.Star()), "persons"))
-        .from_(derived(everything, "parts"))
+        .from_(derived(parts, "parts"))
         .group_by(*(item.copy() for item in items))
     )
-    shown = [column(name, "kept_pairs") for name in (*names, "person")]
-    source = exp.alias_(pairs.copy(), "kept_pairs", table=True, quoted=True)
-    weighted = exp.select(
-        column("person", "counted"), column("items", "counted"), column("weight", "weights")
-    ).from_(derived(sizes, "counted"))
-    limited: Any = exp.case().when(
-        exp.GT(this=column("items", "counted"), expression=_number(longest)), _number(longest)
-    )
-    same = exp.EQ(
-        this=column("items", "weights"), expression=limited.else_(column("items", "counted"))
-    )
-    weighted = weighted.join(
-        exp.alias_(weights.copy(), "weights", table=True, quoted=True), on=same
-    )
-    # Both are read twice: where no table of them was made, the statement names them.
-    return summed.with_(
-        exp.to_identifier("pairs", quoted=True), as_=exp.select(*shown).from_(source)
-    ).with_(exp.to_identifier("sizes", quoted=True), as_=weighted)
 
 
-def _sizes(source: str) -> exp.Select:
+def _named_before(name: str) -> exp.Table:
+    return exp.table_(exp.to_identifier(name, quoted=True))
+
+
+def _sizes(pairs: exp.Expression) -> exp.Select:
     """How many items each person has."""
-    person = column("person", source)
+    person = column("person", "pairs")
     return (
         exp.select(person, named(exp.Count(this=exp.Star()), "items"))
-        .from_(exp.table_(exp.to_identifier(source, quoted=True)))
+        .from_(pairs.copy())
         .group_by(person.copy())
     )
 
 
-def _joined(names: Sequence[str], more: Sequence[exp.Expression]) -> exp.Select:
+def _joined(
+    pairs: exp.Expression, names: Sequence[str], more: Sequence[exp.Expression]
+) -> exp.Select:
     same = exp.EQ(this=column("person", "sizes"), expression=column("person", "pairs"))
     return (
         exp.select(*(column(name, "pairs") for name in names), *more)
-        .from_(exp.table_(exp.to_identifier("pairs", quoted=True)))
-        .join(exp.table_(exp.to_identifier("sizes", quoted=True)), on=same)
+        .from_(pairs.copy())
+        .join(_named_before("sizes"), on=same)
     )
 
 
