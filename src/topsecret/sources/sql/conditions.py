@@ -16,7 +16,7 @@ before a row is read, whatever could fail on some value is refused (``total``).
 ('place', 'hidden')
 >>> Expression("1 IN (SELECT 1)")
 Traceback (most recent call last):
-topsecret.errors.InvalidParameter: an expression may not hold a subquery; found: (SELECT 1)
+topsecret.errors.InvalidParameter: an expression may not hold a subquery; pass it to topsecret.sql: (SELECT 1)
 """
 
 from __future__ import annotations
