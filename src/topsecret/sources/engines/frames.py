@@ -30,6 +30,8 @@ from topsecret.sources.engines.arrow_columns import (
 from topsecret.sources.engines.sqlite import name_of
 from topsecret.sources.sql.dialects import MARK
 
+DEEPEST = 9
+"""How deep tuples within tuples are looked into: Python's own limit may be another elsewhere."""
 RESOLUTION = datetime.timedelta(microseconds=1)
 LONGEST = 400
 """Digits of whole numbers that are compared with those of other types: no float has more."""
@@ -165,14 +167,17 @@ def _person(value: Any) -> str | None:
     """
     try:
         return _known(value)
-    except Exception:  # a signalling NaN, tuples within tuples, an object's own code
+    except Exception:  # a signalling NaN, an object's own code
         return None
 
 
-def _known(value: Any) -> str | None:
+def _known(value: Any, depth: int = 0) -> str | None:
     if isinstance(value, tuple):
+        if depth == DEEPEST:
+            return None
         parts = [
-            f"text:{str.__str__(one)}" if isinstance(one, str) else _known(one) for one in value
+            f"text:{str.__str__(one)}" if isinstance(one, str) else _known(one, depth + 1)
+            for one in value
         ]
         known = [f"{len(one)},{one}" for one in parts if one is not None]
         return f"tuple:{''.join(known)}" if len(known) == len(value) else None
