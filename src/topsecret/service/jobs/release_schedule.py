@@ -1,11 +1,16 @@
 """Turns: who may count now, and when the ledger hears of the end.
 
-All ticks lie on one grid. A question begins at the first tick after it was asked: who asks cannot
-choose how far from a tick it begins, and questions asked one after the other within a tick tell no
-finer times than one. Then it is checked and reserved, whatever the engines are doing: what it waits
-for until then is public computing. It waits for an engine, is counted and drawn, frees the engine
-and waits for the next tick before the ledger is told. So everything that anybody can see of a
-ledger, of what is left and of who is admitted moves at ticks.
+All ticks lie on one grid. A question is checked and reserved when it is asked, whatever the engines
+are doing: what it waits for until then is public computing. Counting begins at the first tick after
+that: who asks cannot choose how far from a tick it begins, neither by the time of asking nor by a
+question that is long to plan, and questions asked one after the other within a tick tell no finer
+times than one. It waits for an engine, is counted and drawn, frees the engine and waits for the
+next tick before the ledger is told. So everything that counting moves in a ledger, in what is left
+and in who is admitted moves at ticks.
+
+A cancel is heard at the next tick, too: what is done by then is answered, what has an engine by
+then stays charged, and what has none is given back. Whoever cancels chooses a tick and nothing
+finer, so that a cancel measures no more than the answer's own tick tells.
 """
 
 from __future__ import annotations
@@ -17,6 +22,7 @@ from contextlib import contextmanager
 from threading import Event
 from time import monotonic
 
+from topsecret.errors import Closing, SourceError
 from topsecret.ledger import SettlementTime
 from topsecret.service.jobs.fair_places import FairPlaces
 from topsecret.sources.interruption import Stop
@@ -49,30 +55,31 @@ class Turns:
         """Where questions about a source wait; files have an empty name."""
         return self._lanes.setdefault(source, Lane(self._engines, self.closing))
 
-    def start(self, asked: float) -> float:
-        """The first tick at which a question may begin."""
-        return math.ceil(asked / self.tick) * self.tick
+    def start(self, reserved: float) -> float:
+        """The first tick at which a question that is reserved by then may be counted."""
+        return math.ceil(reserved / self.tick) * self.tick
 
-    def begin(self, asked: float) -> None:
+    def begin(self, reserved: float) -> None:
         """Wait for that tick, never longer than one whatever becomes of the clock."""
-        time.sleep(max(0.0, min(self.start(asked) - time.time(), self.tick)))
+        time.sleep(max(0.0, min(self.start(reserved) - time.time(), self.tick)))
 
-    def next_tick(self, asked: float) -> float:
-        """A tick, at least one after that at which the question began, and not in the past."""
-        start = self.start(asked)
+    def next_tick(self, reserved: float) -> float:
+        """A tick, at least one after that at which counting began, and not in the past."""
+        start = self.start(reserved)
         return start + max(1, math.ceil((time.time() - start) / self.tick)) * self.tick
 
 
 class Turn(SettlementTime):
     """One question on its way through: prepared, reserved, counted, held until its tick."""
 
-    def __init__(self, turns: Turns, asked: float, who: str = "", source: str = "") -> None:
-        self._turns, self._lane = turns, turns.lane(source)
-        self.asked, self._who = asked, who
+    def __init__(self, turns: Turns, who: str = "", source: str = "") -> None:
+        self._turns, self._lane, self._who = turns, turns.lane(source), who
+        self._reserved = time.time()
         self.stop = Stop()
         self._counted_since: float | None = None
         self._holds: FairPlaces | None = None
-        self.longer = turns.tick
+        self._unwanted_from = math.inf
+        self.longer = 2 * turns.tick
         self.shown: float | None = None
         """The tick at which the ledger heard of the end, once it is known."""
 
@@ -101,8 +108,10 @@ class Turn(SettlementTime):
         self._take(self._lane.preparing)
 
     def reading(self) -> None:
-        """Wait for an engine; from then on the time limit runs."""
+        """Wait for the tick, then for an engine; from then on the time limit runs."""
         self._leave()
+        self._reserved = time.time()
+        self._turns.begin(self._reserved)
         self._take(self._lane.counting)
         self._counted_since = monotonic()
 
@@ -113,20 +122,29 @@ class Turn(SettlementTime):
             self.stop.now(TIME_LIMIT)
         elif self.stop.asked.is_set():
             self.stop.now(self.stop.why)
+        elif time.time() >= self._unwanted_from:
+            self.stop.now(CANCELLED)
+            self._lane.preparing.wake()
+            self._lane.counting.wake()
 
     def cancel(self) -> None:
-        """Somebody no longer wants the answer."""
-        self.stop.now(CANCELLED)
-        self._lane.preparing.wake()
-        self._lane.counting.wake()
+        """Somebody no longer wants the answer: heard at the next tick."""
+        self._unwanted_from = min(self._unwanted_from, self._turns.start(time.time()))
+
+    def drawn(self) -> None:
+        """Choose the tick; an answer that misses the one of a cancel is thrown away."""
+        self.shown = self._turns.next_tick(self._reserved)
+        if self._too_late(self.shown):
+            raise SourceError("the question was ended while its data were read")
 
     def ending(self) -> None:
-        """Free the engine and wait for the tick; what was not even begun ends at once."""
+        """Free the engine and wait for the tick, unless the service stops before it was begun."""
         begun = self._holds is self._lane.counting
         self._counted_since = None
         self._leave()
-        if begun:
-            self.shown = self._turns.next_tick(self.asked)
+        if begun or not self._turns.closing.is_set():
+            self.shown = self.shown or self._turns.next_tick(self._reserved)
+            self._too_late(self.shown)  # why it failed is told by the tick as well
             # Never longer than a tick, whatever becomes of the clock.
             time.sleep(max(0.0, min(self.shown - time.time(), self._turns.tick)))
         # What was read is settled, whoever wants it no longer.
@@ -136,6 +154,17 @@ class Turn(SettlementTime):
     def _take(self, places: FairPlaces) -> None:
         places.take(self._who, self.stop.asked)
         self._holds = places
+        if time.time() >= self._unwanted_from:  # though nobody has looked at the clock since
+            self._leave()
+            self.stop.now(CANCELLED)
+            raise Closing("the question was ended before the data were read")
+
+    def _too_late(self, shown: float) -> bool:
+        """Whether what is shown at a tick comes after that of a cancel."""
+        late = shown > self._unwanted_from + self._turns.tick / 2  # both are ticks, in floats
+        if late:
+            self.stop.now(CANCELLED)
+        return late
 
     def _leave(self) -> None:
         if self._holds is not None:
