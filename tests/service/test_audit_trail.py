@@ -5,15 +5,13 @@ from pathlib import Path
 
 import pytest
 from serving import PASSWORD, Here
-from sqlalchemy import delete, select, update
+from sqlalchemy import delete, update
 from test_coming_in import log_in
 from test_routes import WHO
 from test_teams import browser, post
 
 from topsecret.cli import main
 from topsecret.errors import InvalidParameter, LedgerError
-from topsecret.ledger.schema import DATASETS as LEDGERS
-from topsecret.ledger.schema import ENTRIES
 from topsecret.ledger.store import Store
 from topsecret.service import schema
 from topsecret.service.audit import Trail, faults
@@ -132,35 +130,3 @@ def test_the_witness_misses_entries_that_were_cut(fresh: Here) -> None:
         connection.execute(delete(schema.AUDIT).where(schema.AUDIT.c.position == 2))
     with pytest.raises(InvalidParameter, match="audit trail has forgotten"):
         witness.check(ledger, trail)
-
-
-def test_a_ledger_that_goes_back_while_the_service_runs_is_not_spent_from(
-    fresh: Here, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """As where an old copy is restored behind a pool of connections: new entries hide nothing."""
-    parts, path = fresh.parts, "/api/datasets/events/ask"
-    body = {"column": "place", "k": 1, "epsilon": 0.1}
-    events = (ENTRIES.c.dataset == "events", LEDGERS.c.name == "events")
-    with parts.store.reading() as connection:
-        before = connection.execute(select(LEDGERS).where(events[1])).mappings().one()
-    lost = ENTRIES.c.position > before["entries"]
-    assert fresh.answered("ann", path, body)["state"] == "answered"
-    parts.desk._beat()
-    noted = parts.settings.witness_file.read_text(encoding="utf-8")
-    for _ in range(2):  # what is allowed after the restore makes the chain longer again
-        with parts.store.writing() as connection:
-            connection.execute(delete(ENTRIES).where(events[0], lost))
-            connection.execute(update(LEDGERS).where(events[1]).values(dict(before)))
-        for epsilon in (3.0, 2.0, 1.0):
-            parts.ledger.allow("events", "ann", {"epsilon": epsilon})
-        with pytest.raises(LedgerError, match="has forgotten entries of data set 'events'"):
-            parts.desk._beat()
-        assert parts.settings.witness_file.read_text(encoding="utf-8") == noted
-    assert "has forgotten entries" in capsys.readouterr().err
-    assert fresh.call(None, "GET", "/api/health").status_code == 503
-    assert fresh.call("ann", "POST", path, body | {"k": 2}).status_code == 503
-    # Where the operator goes on all the same, without what was spent since.
-    parts.settings.witness_file.unlink()
-    parts.desk._beat()
-    assert fresh.call(None, "GET", "/api/health").status_code == 200
-    assert fresh.answered("ann", path, body | {"k": 2})["state"] == "answered"

@@ -146,7 +146,7 @@ def test_an_owner_answers_for_a_view_and_the_receipt_says_so(tmp_path: Path) -> 
         assert found["doubted"]["answer"] is None
         said = "each row of trusted depends on its own person alone: declared by trust_view, not"
         assert said in str(found["trusted"]["answer"])
-        assert not any(place in str(found["trusted"]) for place in (SHOP, "many"))
+        assert not any(place in str(found["trusted"]) for place in (SHOP, "many of"))
         # It is the owner's word: an analyst cannot give it, nor is it one about a file or SQL.
         asked = service.call(
             "ann", "POST", "/api/datasets/doubted/ask", question | {"trust_view": True}

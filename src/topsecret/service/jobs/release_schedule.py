@@ -3,10 +3,10 @@
 All ticks lie on one grid. A question is checked and reserved when it is asked, whatever the engines
 are doing: what it waits for until then is public computing. Counting begins at the first tick after
 that: who asks cannot choose how far from a tick it begins, neither by the time of asking nor by a
-question that is long to plan, and questions asked one after the other within a tick tell no finer
-times than one. It waits for an engine, is counted and drawn, frees the engine and waits for the
-next tick before the ledger is told. So everything that counting moves in a ledger, in what is left
-and in who is admitted moves at ticks.
+question that is long to plan, as long as an engine is free. It waits for an engine, is counted and
+drawn, frees the engine and waits for the next tick before the ledger is told. So everything that
+counting moves in a ledger, in what is left and in who is admitted moves at ticks. (Engines change
+hands between ticks: docs/service.md says what that tells where all of them are busy.)
 
 A cancel is heard at the next tick, too: what is done by then is answered, what has an engine by
 then stays charged, and what has none is given back. Whoever cancels chooses a tick and nothing
