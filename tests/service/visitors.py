@@ -92,7 +92,7 @@ def first_run(browser: Browser, server: Server) -> dict[str, Any]:
         shoot(page, "analysts-empty")
         for name in ("ann", "bob"):
             page.goto("/owner/analysts")
-            page.get_by_label("Name").fill(name)
+            page.get_by_role("textbox", name="Name").fill(name)
             page.get_by_role("button", name="Make the account").click()
             found[name] = page.locator(".secret").inner_text()
         shoot(page, "analysts")
@@ -143,7 +143,7 @@ def first_run(browser: Browser, server: Server) -> dict[str, Any]:
             page.get_by_role("button", name="Use this password").click()
             page.wait_for_url(f"{server.address}/")
             if name == "bob":
-                for path in ("answers", "saved"):
+                for path in ("answers", "saved", "account"):
                     page.goto(f"/{path}")
                     shoot(page, f"{path}-empty")
             sessions[name] = page.context.storage_state()
