@@ -16,7 +16,7 @@ from contract import SALT, choice_key, ranked
 from topsecret.counts.clip import Clip
 from topsecret.sources import CountQuery, GroupAssignment, Source, Sum, domain_of, measure_of
 from topsecret.sources.domains.counted_domain import counted_domains
-from topsecret.sources.domains.rises import SHIFT, counted_rises
+from topsecret.sources.domains.rises import SHIFT, counted_rises, leading_rises
 from topsecret.sources.domains.scores_by_bound import scores_by_bound
 from topsecret.sources.domains.weighted_labels import weighted_labels
 from topsecret.sources.measures import Measure
@@ -279,6 +279,15 @@ class Measured(ABC):
                 found.append({item: count - SHIFT for item, count in rises.leading(9)})
                 assert sum(items for _, items in rises.counts()) == 4
             assert found[-1] == by_hand_now
+            # Without a domain: what leads in either period, with its persons in both.
+            queries = [self.query(None, where=where) for where in (later, earlier)]
+            with leading_rises(source, queries) as (after, before):
+                own = [Counter({item: n for item, n, _ in rows}) for rows in (after, before)]
+                assert [(i, n) for i, n, _ in after] == ranked(own[0], 50)
+                assert [(i, n) for i, n, _ in before] == ranked(own[1], 50)
+                assert all(other == own[1][item] for item, _, other in after)
+                assert all(other == own[0][item] for item, _, other in before)
+                assert {i: own[0][i] - own[1][i] for i in by_hand_now} == by_hand_now
         moved = {item: found[1][item] - rise for item, rise in found[0].items()}
         assert moved == {"park": -1, "pier": 1, "zoo": 0, "mill": 0}
 
