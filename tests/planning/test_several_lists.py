@@ -35,14 +35,17 @@ def test_one_calibration_finds_the_budget_of_each(
     [
         ("auto", {"domain_size": 50, "delta": 1e-7}),
         ("auto", {"domain_size": 50, "delta": 0}),
-        ("weighted", {"delta": 1e-7}),
+        ("auto", {"k": "all", "delta": 1e-7}),
+        ("auto", {"k": "auto", "delta": 1e-7}),
+        ("auto", {"delta": 1e-7, "max_items": 2}),
+        ("tested", {"delta": 0.01}),
         ("limited-domain-laplace", {"delta": 1e-7, "max_items": 2}),
     ],
 )
 def test_whatever_the_mechanism_all_keep_to_the_budget(
     mechanism: str, more: dict[str, object]
 ) -> None:
-    found = plan(4, mechanism, k=2, epsilon=1.0, **more)
+    found = plan(4, mechanism, **{"k": 2, "epsilon": 1.0} | more)
     assert 0.9 <= found.epsilon <= 1.0
 
 

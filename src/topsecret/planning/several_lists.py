@@ -4,7 +4,7 @@ Each list is calibrated to (x, δ/n), and what all cost together is known only t
 would calibrate list after list; here rough prices stand in for calibrated ones, so that the first x
 is nearly always the last. For searching only: what is drawn is calibrated and added up by itself.
 
->>> from topsecret.calibration import Question
+>>> from topsecret.calibration import Question, refusal
 >>> 0.48 < epsilon_of_each("tested", Question.of(k=10, epsilon=1, delta=1e-7), 3) < 0.56
 True
 """
@@ -27,14 +27,16 @@ from topsecret.accounting.calibration import limited_domain_loss
 from topsecret.accounting.chosen import ChosenSteps
 from topsecret.accounting.classical import gaussian_epsilon
 from topsecret.accounting.tested import Branch, TestedSteps
-from topsecret.calibration import Question
+from topsecret.calibration import Question, refusal
 from topsecret.calibration.calibrated import calibrated
 from topsecret.calibration.counts import default_share
 from topsecret.calibration.prepared import Calibrated
+from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import down, exact
 from topsecret.mechanisms.tested_or_weighted import CHOICE_SHARE
 from topsecret.mechanisms.tested_prices import Target, rough_price_of
 from topsecret.mechanisms.tested_schedule import CONSTANTS, planned
+from topsecret.planning.rule import SHORTEST_TESTED, settled_name
 
 FEW = 12
 """Of the lengths of a tested list the short ones are the dearest to repeat."""
@@ -54,13 +56,26 @@ within half a percent (ε from .01 to 2.5, δ from 10⁻¹¹ to 10⁻⁶)."""
 Rough = Callable[[float], Loss]
 
 
-def calibrated_together(name: str, question: Question, lists: int) -> Calibrated | None:
+def likely_name(question: Question, mechanism: str) -> str:
+    """Which mechanism "auto" is likely to stand for, without comparing leads; or nothing."""
+    if mechanism != "auto" or question.two_periods:
+        return mechanism
+    known = settled_name(question)
+    if known or question.domain_size is not None or isinstance(question.k, str):
+        return known
+    return "tested" if question.k >= SHORTEST_TESTED else "limited-domain"
+
+
+def calibrated_together(mechanism: str, question: Question, lists: int) -> Calibrated | None:
     """One of several lists whose picks are all calibrated at once; None for other mechanisms.
 
     Few picks use δ up by themselves (their ε add up), and many lists of them would pay for that:
     ten lists of two picks are twenty picks.
     """
-    if name != "limited-domain" or question.bounds:
+    name = mechanism
+    if mechanism == "auto" and not question.two_periods:
+        name = settled_name(replace(question, delta=down(exact(question.delta) / lists)))
+    if name != "limited-domain" or question.bounds or refusal(name, question) is not None:
         return None
     k, cap, share = question.length, question.max_items, down(exact(question.delta) / lists)
     touched = None if cap is None else lists * cap
@@ -80,18 +95,27 @@ def epsilon_of_each(name: str, question: Question, lists: int, counts: bool = Fa
     aim, rough = question.epsilon * AIM.get(name, USUAL_AIM), _rough(name, question, share, counted)
     whole = calibrate_gaussian(aim, LEFT * delta)
     x = gaussian_epsilon(Fraction(whole / lists), LEFT * share) / 1.12
-    for _ in range(4 if rough is not None else 0):
-        assert rough is not None
-        factor = aim / (lists * rough(x)).epsilon(delta)
-        x *= factor  # what they cost is nearly in proportion
-        if abs(factor - 1) < CLOSE:
+    if rough is None or not x:
+        return x
+    for _ in range(4):
+        try:
+            spent = (lists * rough(x)).epsilon(delta)
+        except InvalidParameter:  # too little for a list of this kind: calibrating it will say so
+            break
+        if not 0 < spent < math.inf:
+            break
+        x *= aim / spent  # what they cost is nearly in proportion
+        if abs(aim / spent - 1) < CLOSE:
             break
     return x
 
 
 def _rough(name: str, question: Question, share: Fraction, counted: float) -> Rough | None:
     """About the loss of one list at an epsilon; None where nothing is known of it."""
-    few, fails = min(question.length, FEW), failure(share - LEFT * share)
+    if isinstance(question.k, str):
+        return None
+    k, fails = question.k, failure(share - LEFT * share)
+    few = min(k, FEW)
 
     def tested(x: float) -> Loss:
         behind = Fraction(counted * calibrate_gaussian(x, share))
@@ -112,10 +136,10 @@ def _rough(name: str, question: Question, share: Fraction, counted: float) -> Ro
         part = 2 * surprise / (math.log(question.k_bar) + 3 * surprise)
         left = share * (1 - Fraction(part))
         last = Fraction(counted * calibrate_gaussian(x, left))
-        unit = Branch(((question.length, Fraction(1)),))
-        if question.length in PRICES:
+        unit = Branch(((k, Fraction(1)),))
+        if k in PRICES:
             m = math.sqrt(last) / x
-            price = Fraction(x * sum(c * m**n for n, c in enumerate(PRICES[question.length])))
+            price = Fraction(x * sum(c * m**n for n, c in enumerate(PRICES[k])))
         else:
             price = rough_price_of(unit, Target(exact(x), left, Fraction(0), last))
         steps = TestedSteps(Fraction(0), (unit.scaled(price),), last)

@@ -168,13 +168,11 @@ def _planned(
     if at is not None or delta == 0 or not isinstance(mechanism, str):
         best = each_at(least, share)  # prices that others fixed, or that add up one by one
         return Plan(best, lists, _together(best, lists, delta), delta)
-    from topsecret.planning.several_lists import calibrated_together, epsilon_of_each
+    from topsecret.planning.several_lists import calibrated_together, epsilon_of_each, likely_name
 
-    # Beside a public domain leads decide at every epsilon; there no rough prices are known.
-    settled = mechanism != "auto" or numbers.domain_size is None
-    name = _named(mechanism, replace(numbers, epsilon=least, delta=share), at) if settled else ""
-    first = None if counts is not None else calibrated_together(str(name), numbers, lists)
-    x = 0.0 if first is not None else epsilon_of_each(str(name), numbers, lists, counts is not None)
+    name = likely_name(replace(numbers, epsilon=least, delta=share), mechanism)
+    first = None if counts is not None else calibrated_together(mechanism, numbers, lists)
+    x = 0.0 if first is not None else epsilon_of_each(name, numbers, lists, counts is not None)
     found: list[tuple[float, Calibrated]] = []
     for _ in range(TRIES):
         tried = first or each_at(min(max(x, least), epsilon), share)
@@ -184,7 +182,8 @@ def _planned(
             if first is not None or spent >= ENOUGH * epsilon:
                 break
         # What lists cost together is nearly in proportion to what one costs.
-        x, first = tried.question.epsilon * (1 + ENOUGH) / 2 * epsilon / spent, None
+        more = (1 + ENOUGH) / 2 * epsilon / max(spent, epsilon / 16)
+        x, first = tried.question.epsilon * more, None
     if not found:
         found = [(_together(best := each_at(least, share), lists, delta), best)]
     spent, best = max(found, key=lambda one: one[0])
