@@ -25,6 +25,10 @@ OUTSIDE = {
     "changelog.md": "CHANGELOG.md",
 }
 BY_NAME = {source: page for page, source in OUTSIDE.items()}
+OPTIONS = re.compile(
+    r"<table>(?=\s*<thead>\s*<tr>\s*<th>(?:parameter</th>|</th>\s*<th></th>\s*<th>default</th>))"
+)
+"""The tables of a command's options and of a function's parameters."""
 
 
 def on_files(files: Files, config: Any) -> Files:
@@ -57,7 +61,8 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 def on_page_content(html: str, **_: Any) -> str:
     """A short piece of code stays on one line; a long name breaks after a dot, slash or underscore.
 
-    An option in two is hard to read. A picture opens whole: on a phone it is too small.
+    An option in two is hard to read. A picture opens whole: on a phone it is too small. A table of
+    options or parameters is marked: on a phone its cells stand below each other.
 
     >>> on_page_content("<code>a/b</code>")
     '<code class="whole">a/b</code>'
@@ -65,7 +70,11 @@ def on_page_content(html: str, **_: Any) -> str:
     '<code>src/<wbr>topsecret/<wbr>results/<wbr>receipt.<wbr>py</code>'
     >>> on_page_content('<p><img alt="" src="a.svg" /></p>')
     '<p><a href="a.svg"><img alt="" src="a.svg" /></a></p>'
+    >>> on_page_content("<table><thead><tr><th>parameter</th>")
+    '<table data-stacked><thead><tr><th>parameter</th>'
     """
+    html = OPTIONS.sub("<table data-stacked>", html)
+    html = html.replace("<td>required</td>", "<td data-required>required</td>")
     html = re.sub(r"<code>([^<\s]{1,24})</code>", r'<code class="whole">\1</code>', html)
     html = re.sub(
         r"(?<=<code>)[^<\s]{25,}(?=</code>)",
