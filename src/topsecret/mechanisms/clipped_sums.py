@@ -167,6 +167,8 @@ class ClippedSums:
             cls(4, 2.0, 0.1, 3, 3, 2).binned(6),
             cls(4, 2.0, 0.3, 1, 2, 3).binned(5),
             cls(2, 2.0, 0.1, 3, 3, 3, "public").binned(0, 3),
+            cls(2, 2.0, 0.1, 2, 3, 3, "public").binned(0, 2),
+            cls(4, 1.0, 0.2, 3, 5, 3).binned(6, 12),
         )
 
 

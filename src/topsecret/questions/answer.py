@@ -17,6 +17,7 @@ from topsecret.calibration.calibrated import calibrated
 from topsecret.calibration.counts import CountsBudget
 from topsecret.calibration.prepared import Calibrated
 from topsecret.calibration.question import Question as Numbers
+from topsecret.calibration.rises import LEADING_RISES
 from topsecret.calibration.words import scaled_down
 from topsecret.counts.clip import Clip
 from topsecret.counts.histogram import Histogram
@@ -98,6 +99,8 @@ def checked_plan(
 ) -> Plan:
     """How so many lists of a question about a source are drawn, all refusals behind us."""
     _check_source(source, question)
+    if question.rise_from:
+        engine_of(source)
     numbers = _numbers(question, source)
     if not _can_weigh(question, source):
         numbers = numbers.choosing("public")
@@ -186,6 +189,8 @@ def _named(mechanism: str | Mechanism, numbers: Numbers, at: object) -> str | Me
         )
     if mechanism != "auto":
         return mechanism
+    if numbers.two_periods:
+        return LEADING_RISES
     if at is not None:
         return "limited-domain"
     from topsecret.planning.rule import recommended_name
