@@ -1,13 +1,10 @@
 """No number in a sentence goes stale: limits and defaults are the code's, results the tables'.
 
-Numbers that are worked out are in test_numbers.py. At the end a check that no page for readers has
-a number in a sentence that no test holds (``HOLDING``) and that nothing here explains.
+Numbers that are worked out are in test_numbers.py; that no other is left, in test_plain_words.py.
 """
 
-import ast
 import csv
 import inspect
-import re
 from fractions import Fraction
 from pathlib import Path
 from statistics import fmean
@@ -18,6 +15,7 @@ from topsecret import plan, top_k
 from topsecret.accounting import absorbed, gaussian, picks, weak_privacy
 from topsecret.calibration import counts, private_bound
 from topsecret.calibration.question import K_BAR_FACTOR
+from topsecret.calibration.rises import names_of_each
 from topsecret.counts import weights
 from topsecret.mechanisms import tested_or_weighted
 from topsecret.mechanisms.series_numbers import NAMING, SeriesNumbers
@@ -70,6 +68,7 @@ def test_limits_and_defaults() -> None:
     assert measures.FINEST == 6
     assert LARGEST_PIECE == 2**30
     assert 2 * 3**2 <= 5**2
+    assert [names_of_each(k) for k in (2, 10, 50, 300)] == [20, 50, 200, 300]
     assert round(constants.longest * constants.ratio**10) == 197
     per_page = inspect.signature(list_answers).parameters["limit"].default
     said = {
@@ -101,6 +100,7 @@ def test_limits_and_defaults() -> None:
             "1, 0.1, 0.01 and so on to 0.000001",
             "adds up to 5 to a single item, or 3 to each of two, stays below a `max_total` of 5",
             "`max_per_item` is at most 10⁹ units",
+            "each of up to 5·k items (20 at least; 200, or k, at most)",
         ],
         "docs/pate.md": [f"asks about all public rows up to {MOST_PUBLIC_ROWS:,}, since noise"],
         "docs/planning.md": [f"(`--events`, {Zipf(1.0, 10, 10).events} by default)"],
@@ -236,106 +236,3 @@ def test_what_fifty_two_lists_need() -> None:
     lead = plan(k=10, epsilon=one.epsilon, delta=one.delta)["tested"].needed_lead
     words = f"the last of ten items must be some {lead:,} people ahead of the rest"
     assert words in page("schedules")
-
-
-GIVEN = re.compile(
-    r"""
-    \$[^$\n]*\$ | `[^`\n]*` | \]\([^)\n]*\)                          # formulas, code, addresses
-    | (?<!\w)(?:[εδknmT]|k̄)\ [=<≤>≥]\ -?[\d.·⁻⁰¹²³⁴⁵⁶⁷⁸⁹/n]+           # at which setting
-    | (?:k|k̄)\ \+\ 1\b | 1/\(8s²\) | δ\ above\ 0 | j\^\(−exponent\)
-    | (?:&\ \w+|in|of)\ (?:19|20)\d\d\b | November\ 2026              # years
-    | (?:Python|Debian|PySpark|Java|PostgreSQL|version|step|Algorithm)\ \d[\d.]*
-    | \(3\.11\ or\ newer\) | Apache-2\.0 | UTF-\d+ | SHA-\d+ | 95%      # names
-    | \(409\) | a\ 503\b | U\+\d+
-    | ^\d\.\                                                            # the number of a step
-    """,
-    re.VERBOSE | re.MULTILINE,
-)
-"""Numbers that nothing could make stale."""
-
-EXAMPLES = {
-    "docs/choosing.md": (
-        "say 1 per quarter",
-        "keeps what surely has 1,000 persons",
-        "With a cap of 1 (",
-        "With a million persons 10⁻⁶ is the most",
-    ),
-    "docs/glossary.md": ("1 is a common choice", "For a count it is 1."),
-    "docs/guarantee.md": ("Values up to 1 are strong, a few are usual in practice, and beyond 5",),
-    "docs/measures.md": (
-        "at most 3 visits of a person count for a place, at most 200 minutes",
-        "a household buys for some 100 a month",
-        "A bound of 1 is a list by persons",
-        "A value below 0, NULL",
-        "counts as 0",
-        "the noise is for a move of 2",
-    ),
-    "docs/pate.md": ("if the last column says 0%",),
-    "docs/quick-start.md": ("at most 10 questions and 50 items in all",),
-    "docs/ranking.md": ("(0 if some never met)",),
-    "docs/series.md": ("more than about 1,200 persons", "are 4 to 10 standard deviations of its"),
-    "docs/service.md": ("keeps what surely has 100 persons",),
-    "docs/sources.md": (
-        "1.00 of PostgreSQL's `numeric` is 1, -0 of a float in DuckDB is 0",
-        "in SQLite (1 and 1.0 are one in the latter two)",
-        "not floats (0 and -0)",
-        "literal places from 0 on",
-        "outside the years 1 to 9999",
-        "the salt as 32 hexadecimal digits",
-        "changes at most Δ counts, by 1 each",
-        "by hand, 100,000 to 100 million rows",
-    ),
-    "docs/tested-top-k.md": ("half of the time and 98% of it",),
-    "docs/sql.md": ("multiples of the unit, 1 unless said",),
-}
-"""What the writer chose, what is so by definition, and rules of thumb."""
-
-HOLDING = (
-    "test_numbers.py",
-    "test_stated_numbers.py",
-    "test_demo.py",
-    "ranking/test_strength.py",
-)
-NUMBER = re.compile(r"(?<![\w.⁻₀-₉-])\.?\d[\d,.]*")
-
-
-def templates() -> list[re.Pattern[str]]:
-    """Every text that these files look for in a page; what is worked out stands for one word."""
-    found = []
-    for file in HOLDING:
-        for node in ast.walk(ast.parse((ROOT / "tests" / file).read_text("utf-8"))):
-            parts = node.values if isinstance(node, ast.JoinedStr) else [node]
-            texts = [getattr(part, "value", "") for part in parts]
-            words = [text if isinstance(text, str) else "" for text in texts]
-            if isinstance(node, ast.JoinedStr | ast.Constant) and len("".join(words)) > 12:
-                found.append(re.compile("".join(re.escape(word) or r"[^\s|]+?" for word in words)))
-    return found
-
-
-def unheld(name: str, held: list[re.Pattern[str]]) -> list[str]:
-    """The numbers in a page's sentences that no test holds, with what stands around them."""
-    text = re.sub(r"^```.*?^```$|^[#|].*?$|^  \|.*?$", "", PAGES[name], flags=re.M | re.S)
-    covered = [found.span() for found in GIVEN.finditer(text)]
-    covered += [found.span() for pattern in held for found in pattern.finditer(text)]
-    for example in EXAMPLES.get(name, ()):
-        assert example in text, f"{name} no longer says {example!r}"
-        covered += [found.span() for found in re.finditer(re.escape(example), text)]
-    return [
-        text[max(0, found.start() - 40) : found.end() + 30]
-        for found in NUMBER.finditer(text)
-        if not any(start <= found.start() < end for start, end in covered)
-    ]
-
-
-APART = {"commands", "errors", "bibliography"}
-"""Written by a program, or a list of titles."""
-FOR_READERS = sorted(
-    name
-    for name in PAGES
-    if name == "README.md" or (name.count("/") == 1 and Path(name).stem not in APART)
-)
-
-
-def test_every_number_in_a_sentence_is_held() -> None:
-    held = templates()
-    assert {name: found for name in FOR_READERS if (found := unheld(name, held))} == {}
