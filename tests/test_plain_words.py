@@ -133,6 +133,7 @@ EXAMPLES = {
         "by hand, 100,000 to 100 million rows",
     ),
     "docs/tested-top-k.md": ("half of the time and 98% of it",),
+    "docs/threats.md": ("a time of day outside 0 to 24 hours",),
     "docs/sql.md": ("multiples of the unit, 1 unless said",),
 }
 """What the writer chose, what is so by definition, and rules of thumb."""
