@@ -180,7 +180,7 @@ class Measured(ABC):
         for kind in self.kinds:
             values = [*self.hostile(kind), 4, 9, 2]
             eve = [("eve", f"place {n}", value) for n, value in enumerate(values)]
-            for unit, cap in ((1, None), (0.000001, 4)):
+            for unit, cap in self.units_and_caps(kind):
                 measure = measure_of(Sum("price", unit), 5)
                 assert measure is not None
                 clip = Clip(measure.most, 3, 2)
@@ -192,9 +192,10 @@ class Measured(ABC):
                     sums: Counter[Any] = Counter()
                     with weighted_labels(source, [query], clip) as [labels]:
                         scores = Counter(dict(labels.leading(50)))
-                        for total, many in labels.counts():
-                            places = [(total, place) for place in range(many)]
-                            sums.update({item: total for item in labels.items_at(places) if total})
+                        counts = [(total, many) for total, many in labels.counts() if total]
+                        places = [(total, place) for total, many in counts for place in range(many)]
+                        for (total, _), item in zip(places, labels.items_at(places), strict=True):
+                            sums[item] = total
                     kept = [(person, item, self.kept(value)) for person, item, value in rows]
                     assert scores == by_hand(kept, measure, cap)
                     assert sums == parts_by_hand(kept, measure, clip)
@@ -252,6 +253,10 @@ class Measured(ABC):
     def kept(self, value: Any) -> Any:
         """A value as the column holds it: what is no number counts as nothing."""
         return None if isinstance(value, str | bytes) else value
+
+    def units_and_caps(self, kind: str) -> list[tuple[float, int | None]]:
+        """A bound of a few units, and one of far more than a part has with a cap beside it."""
+        return [(1, None), (0.000001, 4)]
 
     def hostile(self, kind: str) -> list[Any]:
         if kind == "integer":
