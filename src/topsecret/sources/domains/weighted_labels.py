@@ -33,7 +33,7 @@ from topsecret.sources.sql.statements import (
     person_items,
     ranking,
 )
-from topsecret.sources.sql.weighted_sums import ONE_PASS, weighted_sums
+from topsecret.sources.sql.weighted_sums import ONE_STATEMENT, weighted_sums
 
 SOME, SOME_UPLOADED = 2_000, 50_000
 """How many places are asked for in one statement: where they are a part of its text, and where they
@@ -204,7 +204,7 @@ def _summed(session: Session, query: CountQuery, table: Sequence[int] | Clip) ->
     if not isinstance(table, Sequence):
         sums = scores_and_parts(session.keep(found), query, schema, session.dialect, table)
         return WeightedLabels(session, query, session.keep(sums), None)
-    pairs = found.subquery() if session.dialect in ONE_PASS else session.keep(found)
+    pairs = found.subquery() if session.dialect in ONE_STATEMENT else session.keep(found)
     weights = session.upload(list(enumerate(table, start=1)), ["items", "weight"])
     sums = weighted_sums(pairs, weights, len(table), query, schema, session.dialect)
     # PostgreSQL knows no least truth value.

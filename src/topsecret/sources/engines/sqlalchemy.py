@@ -2,7 +2,7 @@
 
 The statements run in one transaction that sees one moment of the data, where the database has such
 (PostgreSQL, MySQL: REPEATABLE READ; SQLite: any transaction). It is read-only, and nothing is
-written but a temporary table of counts for a public domain, which is gone when it ends.
+written but temporary tables of counts that several statements ask for, gone when it ends.
 
 A driver's error texts may quote rows and passwords. They end here: an error of ours is made from
 the kind of the failure and the moment when it happened.
@@ -168,15 +168,11 @@ class SqlSource:
 
     @contextmanager
     def _opened(self, query: CountQuery | None = None) -> Iterator[SqlSession]:
-        # The counts of a domain are kept, and what a trusted view gave, in tables that are made.
-        keeps = query is not None and (query.domain is not None or self._trusted)
         person = None if query is None or self._trusted else query.person
         connection: Connection | None = None
         try:
             connection = self._connected()
-            keeps = keeps and may_keep(connection, self._dialect)
-            if self._dialect == "postgres" and not keeps:
-                connection.exec_driver_sql("SET TRANSACTION READ ONLY")
+            keeps = query is not None and may_keep(connection, self._dialect)
             yield SqlSession(connection, self._dialect, self._parts, self.name, person, keeps)
         finally:
             if connection is not None:

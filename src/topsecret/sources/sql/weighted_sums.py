@@ -15,8 +15,10 @@ from sqlglot import exp
 from topsecret.sources.source import CountQuery, Schema
 from topsecret.sources.sql.statements import choice_order, column, derived, item_names, named
 
-ONE_PASS = {"postgres"}
-"""Engines that read the pairs once and count a person's items by a window."""
+SORTED = {"postgres"}
+"""Engines that sort the pairs by person and count a person's items by a window as they go."""
+ONE_STATEMENT = {"postgres", "duckdb"}
+"""Engines that are faster with the pairs named in the statement than with a table of them."""
 
 
 def weighted_sums(
@@ -36,8 +38,8 @@ def weighted_sums(
     sum was not observed, its persons were.
     """
     names = item_names(query)
-    if dialect in ONE_PASS:
-        return _summed(_one_pass(pairs, weights, longest, query, schema, dialect), names)
+    if dialect in SORTED:
+        return _by_sorting(pairs, weights, longest, query, schema, dialect)
     # A table is read where it is needed: engines would copy one that is given another name in WITH.
     kept_pairs = pairs if isinstance(pairs, exp.Table) else _named_before("pairs")
     everybody: Any = exp.alias_(kept_pairs.copy(), "pairs", table=True, quoted=True)
@@ -63,12 +65,14 @@ def weighted_sums(
         columns = [column(name, "kept_pairs") for name in (*names, "person")]
         source = exp.alias_(pairs.copy(), "kept_pairs", table=True, quoted=True)
         summed = summed.with_(
-            exp.to_identifier("pairs", quoted=True), as_=exp.select(*columns).from_(source)
+            exp.to_identifier("pairs", quoted=True),
+            as_=exp.select(*columns).from_(source),
+            materialized=True if dialect == "duckdb" else None,
         )
     return summed.with_(exp.to_identifier("sizes", quoted=True), as_=weighted)
 
 
-def _one_pass(
+def _by_sorting(
     pairs: exp.Expression,
     weights: exp.Expression,
     longest: int,
@@ -76,23 +80,39 @@ def _one_pass(
     schema: Schema,
     dialect: str,
 ) -> exp.Select:
-    """Every pair with its weight, read once: PostgreSQL sorts by person and counts as it goes."""
+    """Two sorts: by person, which finds distinct pairs and counts them, then by item.
+
+    PostgreSQL guesses few distinct pairs and few items, and would hash millions of them, which
+    took it twice as long.
+    """
     names = item_names(query)
-    person = column("person", "pairs")
-    size = exp.Window(this=exp.Count(this=exp.Star()), partition_by=[person])
+    by_person = pairs.copy()
+    for distinct in by_person.find_all(exp.Distinct):  # by place: first the person, then the item
+        places = [_number(place) for place in (len(names) + 1, *range(1, len(names) + 1))]
+        distinct.set("on", exp.Tuple(expressions=places))
+    size = exp.Window(this=exp.Count(this=exp.Star()), partition_by=[column("person", "pairs")])
     columns = [column(name, "pairs") for name in (*names, "person")]
     sized = exp.select(*columns, named(size, "items")).from_(
-        exp.alias_(pairs.copy(), "pairs", table=True, quoted=True)
+        exp.alias_(by_person, "pairs", table=True, quoted=True)
     )
-    first, *ties = choice_order(query, schema, dialect)
-    many = exp.GT(this=column("items", "pairs"), expression=_number(longest))
-    first.set("this", exp.case().when(many, first.this))
-    shown = [*(column(name, "pairs") for name in (*names, "items"))]
-    numbered = exp.select(*shown, named(_choice([first, *ties]), "choice")).from_(
-        derived(sized, "pairs")
+    items = [column(name, "pairs") for name in names]
+    source: Any = exp.alias_(_named_before("sized"), "pairs", table=True, quoted=True)
+    size_of_one = column("items", "pairs")
+    few = exp.LTE(this=size_of_one, expression=_number(longest))
+    light = exp.select(*items, column("weight", "weights")).from_(source).where(few)
+    many = exp.GT(this=size_of_one.copy(), expression=_number(longest))
+    choice = named(_choice(choice_order(query, schema, dialect)), "choice")
+    numbered = exp.select(*items, size_of_one, choice).from_(source).where(many)
+    heavy = _kept(numbered, column("weight", "weights"), longest, query)
+    parts: Any = exp.union(
+        _weighed(light, weights, size_of_one.copy(), longest),
+        _weighed(heavy, weights, column("items", "choices"), longest),
+        distinct=False,
     )
-    parts = _kept(numbered, column("weight", "weights"), longest, query)
-    return _weighed(parts, weights, column("items", "choices"), longest)
+    order = [exp.column(exp.to_identifier(name, quoted=True)) for name in names]
+    return _summed(parts.order_by(*order), names).with_(
+        exp.to_identifier("sized", quoted=True), as_=sized
+    )
 
 
 def _choice(order: list[exp.Ordered]) -> exp.Window:
