@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from sqlglot import exp
@@ -183,7 +184,7 @@ def weighted_labels(
     ``table`` has the weight of each item of a person with 1, 2, … items; its length is the cut.
     """
     found: list[WeightedLabels] = []
-    with engine.session(queries[0]) as session:
+    with engine.session(replace(queries[0], kept=True)) as session:
         if queries[0].measure is not None:
             check(session, *queries)
         for query in queries:

@@ -74,7 +74,6 @@ class SqlSession:
         self._analysed = person is not None
         self._keeps = keeps
         self._kept = 0
-        self._reads = False
         self._stored: dict[tuple[str, ...], Stored] = {}
         self._schemas: dict[tuple[str, ...], Schema] = {}
         self._paths = (path_of(connection), POSTGRES_PATH) if dialect == "postgres" else ("", "")
@@ -244,21 +243,12 @@ class SqlSession:
 
     def run(self, select: exp.Expression) -> Rows:
         """The rows."""
-        self._keeps_or_reads()
         sql = rendered(select, self.dialect)
         if self.dialect == "postgres" and LETTERS in sql and not self._knows_letters():
             raise DataIndependentFailure(
                 "LOWER and UPPER need PostgreSQL with ICU, and this one has none; leave them out"
             )
         return self._run(sql)
-
-    def _keeps_or_reads(self) -> None:
-        """Where no table was made before the first rows are read, nothing may be written."""
-        if self._kept > 0 or self._reads:
-            return
-        self._reads, self._keeps = True, False
-        if self.dialect == "postgres":
-            self._run("SET TRANSACTION READ ONLY")
 
     def _knows_letters(self) -> bool:
         """Whether PostgreSQL knows letters beyond A to Z."""

@@ -168,11 +168,15 @@ class SqlSource:
 
     @contextmanager
     def _opened(self, query: CountQuery | None = None) -> Iterator[SqlSession]:
+        # Counts that several statements ask for are kept, and what a trusted view gave.
+        keeps = query is not None and (query.kept or query.domain is not None or self._trusted)
         person = None if query is None or self._trusted else query.person
         connection: Connection | None = None
         try:
             connection = self._connected()
-            keeps = query is not None and may_keep(connection, self._dialect)
+            keeps = keeps and may_keep(connection, self._dialect)
+            if self._dialect == "postgres" and not keeps:
+                connection.exec_driver_sql("SET TRANSACTION READ ONLY")
             yield SqlSession(connection, self._dialect, self._parts, self.name, person, keeps)
         finally:
             if connection is not None:

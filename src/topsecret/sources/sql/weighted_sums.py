@@ -31,7 +31,8 @@ def weighted_sums(
 ) -> exp.Select:
     """Every item with its sum of weights and its number of persons: (item, …, weighted, persons).
 
-    ``pairs`` is a relation of the distinct pairs (item, …, person), ``weights`` one of
+    ``pairs`` is a relation of the distinct pairs (item, …, person), for ``ONE_STATEMENT`` the
+    select that ``person_items`` makes, as a sub-query; ``weights`` is one of
     (items, weight) for 1 to ``longest`` items. Persons are counted after the cut to
     ``query.max_items``, which is never below ``longest``, or before any cut without one. So an item
     may have persons and a sum of 0: none of its pairs is among the ``longest`` of its person. Its
@@ -86,14 +87,10 @@ def _by_sorting(
     took it twice as long.
     """
     names = item_names(query)
-    by_person = pairs.copy()
-    for distinct in by_person.find_all(exp.Distinct):  # by place: first the person, then the item
-        places = [_number(place) for place in (len(names) + 1, *range(1, len(names) + 1))]
-        distinct.set("on", exp.Tuple(expressions=places))
     size = exp.Window(this=exp.Count(this=exp.Star()), partition_by=[column("person", "pairs")])
     columns = [column(name, "pairs") for name in (*names, "person")]
     sized = exp.select(*columns, named(size, "items")).from_(
-        exp.alias_(by_person, "pairs", table=True, quoted=True)
+        exp.alias_(_told_apart(pairs, len(names)), "pairs", table=True, quoted=True)
     )
     items = [column(name, "pairs") for name in names]
     source: Any = exp.alias_(_named_before("sized"), "pairs", table=True, quoted=True)
@@ -113,6 +110,17 @@ def _by_sorting(
     return _summed(parts.order_by(*order), names).with_(
         exp.to_identifier("sized", quoted=True), as_=sized
     )
+
+
+def _told_apart(pairs: exp.Expression, columns: int) -> exp.Expression:
+    """The pairs, their DISTINCT by a sort: first by person, then by the columns of the item."""
+    pairs = pairs.copy()
+    select: Any = pairs.this
+    if select.args.get("distinct") is None:  # pairs of a public domain are chosen among them
+        select = select.find(exp.From).this.this
+    places = [_number(place) for place in (columns + 1, *range(1, columns + 1))]
+    select.args["distinct"].set("on", exp.Tuple(expressions=places))
+    return pairs
 
 
 def _choice(order: list[exp.Ordered]) -> exp.Window:
