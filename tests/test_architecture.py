@@ -18,7 +18,7 @@ MAY_USE: dict[str, set[str]] = {
     # Names of a histogram that an engine keeps are fetched; by whom is not known here.
     "counts": {"errors", "exact", "noise"},
     "mechanisms": {"errors", "exact", "noise", "accounting", "counts"},
-    "sources": {"errors"},
+    "sources": {"errors", "exact.equal_values"},  # by which text a person is known
     # Who is protected and what was charged are part of every receipt.
     "results": {
         "errors",

@@ -21,7 +21,7 @@ SIZE: dict[str, Any] = {"items": 3, "max_count": 2, "tall": 4}
 RELEASE = ClippedSums(4, 2.0, 0.1, 2, 3, 3)
 
 
-@pytest.mark.parametrize("case", ClippedSums.verification_cases(), ids=range(4))
+@pytest.mark.parametrize("case", ClippedSums.verification_cases(), ids=range(6))
 def test_it_keeps_its_claim(case: BinnedSums) -> None:
     check_privacy(case, **SIZE).require()
 

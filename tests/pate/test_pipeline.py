@@ -3,6 +3,10 @@
 import pickle
 import random
 import warnings
+from datetime import datetime, timedelta, timezone
+from decimal import Decimal
+from enum import StrEnum
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -159,6 +163,25 @@ def test_equal_numbers_are_one_group() -> None:
     groups = [1, True, 1.0, np.int64(1), np.float32(1)]
     parts = training.split_groups([*groups, 10**5000], 1000, ReplayableBits(b"g"))
     assert sorted(map(len, parts))[-1] == 5
+
+
+@pytest.mark.parametrize(
+    "equal",
+    [
+        [memoryview(b"ann"), memoryview(b"ann"), b"ann"],
+        [Decimal("1.0"), Decimal("1.00"), 1],
+        [(1,), (np.int64(1),), (Fraction(1),)],
+        ["ann", StrEnum("Name", {"ANN": "ann"})("ann"), np.str_("ann")],
+        [
+            datetime(2020, 1, 1, 12 + zone, tzinfo=timezone(timedelta(hours=zone)))
+            for zone in (0, 1)
+        ],
+        [object(), object()],  # no text of their own: all in one place, never one by one
+    ],
+)
+def test_equal_groups_are_one_whatever_their_types(equal: list[Any]) -> None:
+    parts = training.split_groups(equal, 1000, ReplayableBits(b"g"))
+    assert max(map(len, parts)) == len(equal)
 
 
 def test_probabilities_order_the_votes_of_a_cut_ballot() -> None:

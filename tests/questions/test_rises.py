@@ -13,7 +13,7 @@ import pytest
 
 from command import run
 from topsecret import Histogram, top_k, top_k_by
-from topsecret.errors import InvalidParameter, SourceError
+from topsecret.errors import DomainRequired, InvalidParameter, SourceError
 from topsecret.ledger import Flexible, Ledger, Metered
 from topsecret.mechanisms import (
     GumbelTopK,
@@ -119,6 +119,33 @@ def test_the_largest_rises_and_falls_are_named(events: Path) -> None:
     assert from_record(json.loads(json.dumps(to_record(release)))) == release
 
 
+def test_without_a_domain_what_leads_in_either_period_is_compared(
+    events: Path, tmp_path: Path
+) -> None:
+    """The lists of both periods name all three places, and their rises are told apart."""
+    asked = ASKED | {"domain": None, "epsilon": 8}
+    ledger = Ledger(tmp_path / "ledger.db")
+    ledger.open_budget("d", Flexible.of(epsilon=40, delta=1e-4), person="user")
+    found = [top_k(events, **asked, ledger=ledger, dataset="d") for _ in range(2)]
+    assert [one.charge.stored for one in found] == [False, True]  # type: ignore[union-attr]
+    ledger.close()
+    release = found[0]
+    assert release.items == ("pier",)
+    assert release.epsilon <= 8
+    assert (release.mechanism, release.parameters["names"]) == ("leading-rises", 20)
+    assert from_record(json.loads(json.dumps(to_record(release)))) == release
+    falls = top_k(events, **asked | {"k": 4}, order="least")
+    assert falls.items[0] == "zoo"
+    assert set(falls.items) == {"zoo", "park", "pier"}  # nobody names the mill
+    assert "named no more" in falls.told
+    nobody = top_k(events, **asked | {"epsilon": 0.01})
+    assert (nobody.items, nobody.complete) == ((), False)
+    with pytest.raises(DomainRequired, match="needs a delta above 0"):
+        top_k(events, **asked, delta=0)
+    with pytest.raises(InvalidParameter, match=r"must lie between 0.0001 and 10"):
+        top_k(events, **asked | {"epsilon": 11})
+
+
 def test_a_ledger_charges_it_once_and_knows_it_from_other_questions(
     events: Path, tmp_path: Path
 ) -> None:
@@ -144,8 +171,10 @@ def test_a_ledger_charges_it_once_and_knows_it_from_other_questions(
 @pytest.mark.parametrize(
     ("more", "says"),
     [
-        ({"domain": None}, "rise_from needs a public domain that is listed"),
-        ({"domain": range(9)}, "rise_from needs a public domain that is listed"),
+        ({"domain": range(9)}, "rise_from needs a public domain that is listed, or none"),
+        ({"domain": None, "mechanism": "tested"}, "rise_from has its own lists; leave the mech"),
+        ({"domain": None, "k_bar": 99}, "has no k_bar and no fill"),
+        ({"domain": None, "measure": "rows", "max_per_item": 2}, "rise_from ranks by persons"),
         ({"k": "auto"}, "with a number k"),
         ({"at_least": 3}, "without counts, at_least and groups"),
         ({"counts": True}, "without counts, at_least and groups"),

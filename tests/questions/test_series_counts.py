@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import create_engine, text
+from sqlalchemy import create_engine, event, text
 
 from topsecret import Series
 from topsecret.ledger import Flexible, Ledger
@@ -53,6 +53,13 @@ class SlowCount:
         self.seen: set[tuple[int, str, int]] = set()
         self.used: Counter[int] = Counter()
         self.times: dict[tuple[int, str], list[int]] = {}
+
+    def read(self, week: int) -> int:
+        """How many pairs are read for a week: those of it and of LATE before it, no older ones."""
+        window = self.numbers.kind == "window"  # which must know of which week a pair is
+        weeks = [((m.date() - START).days // 7 + 1, p, i) for m, p, i in self.table]
+        near = [(w * window, p, i) for w, p, i in weeks if week - LATE <= w <= week]
+        return len(set(near))
 
     def take(self, week: int, rows: list[Row]) -> dict[str, int]:
         """The sums after a week, 1 for the first."""
@@ -158,11 +165,23 @@ def test_the_counts_are_those_of_a_slow_count(
         dataset="visits",
     )
     slow = SlowCount(series)
+    statements: list[int] = []
+    assert table.ledger._store._engine is not None
+    event.listen(
+        table.ledger._store._engine, "before_cursor_execute", lambda *_: statements.append(week)
+    )
     for week, rows in enumerate(arriving(), 1):
         table.add(rows)
         expected = slow.take(week, rows)
-        assert series._counts.seal(week, week - 1, series._found(week - 1, week))
+        found = series._found(week - 1, week)
+        assert sum(map(len, found.values())) == slow.read(week)
+        assert series._counts.seal(week, week - 1, found)
         nonces, sums = series._counts.sums(week)
         assert sums == expected, week
         assert len(nonces) == week
     assert max(slow.used.values()) == limit  # the limit was met
+    # What a period costs does not grow with the periods before it: neither pairs nor statements.
+    asked = Counter(statements)
+    assert max(asked[one] for one in range(WEEKS - 9, WEEKS + 1)) <= max(
+        asked[one] for one in range(2, 12)
+    )

@@ -7,7 +7,9 @@ import pytest
 
 from topsecret.ledger.store import Store
 from topsecret.service import schema
+from topsecret.service.auth import credentials
 from topsecret.service.auth.accounts import SESSION_SECONDS, Accounts
+from topsecret.service.auth.identities import Identities
 from topsecret.service.jobs.release_schedule import Turns
 
 PASSWORD = "correct horse battery"
@@ -40,6 +42,15 @@ def test_the_key_of_a_removed_analyst_opens_nothing(accounts: Accounts) -> None:
     accounts.deactivate("ann")
     assert accounts.by_key(key) is None
     assert accounts.recognised.by("key", key) is None
+
+
+def test_an_account_without_a_password_has_not_the_one_that_unknown_names_are_compared_with(
+    accounts: Accounts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(credentials, "_NOBODY", credentials.hash_password(PASSWORD))
+    Identities(accounts._store).invite("frida", "owner")
+    for name in ("frida", "gerd"):  # the second is unknown
+        assert accounts.log_in(name, PASSWORD) is None
 
 
 @pytest.mark.parametrize("late", [0.0, 0.01, 0.4, 0.99, 1.01, 2.6])

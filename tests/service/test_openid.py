@@ -211,7 +211,8 @@ def liar() -> Iterator[Liar]:
 def lied_to(liar: Liar, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Here]:
     options = {"openid_issuer": liar.issuer, "openid_client": CLIENT, "openid_secret": SECRET}
     with here(tmp_path_factory.mktemp("liar"), **options) as service:
-        service.parts.identities.invite("hanna", "analyst")
+        for name in ("hanna", "mike"):
+            service.parts.identities.invite(name, "analyst")
         yield service
 
 
@@ -270,6 +271,9 @@ LIES: dict[str, dict[str, Any]] = {
     "a refusal": {"status": 400},
     "a name that nobody waits for": {"claims": {"sub": "99", "preferred_username": "nobody"}},
     "another subject of a name that is taken": {"claims": {"sub": "99"}},
+    "a name with the sign of kelvin for k": {
+        "claims": {"sub": "99", "preferred_username": "mi\N{KELVIN SIGN}e"},
+    },
     "a name that is no text": {"claims": {"sub": "99", "preferred_username": ["hanna"]}},
 }
 

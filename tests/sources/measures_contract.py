@@ -16,7 +16,7 @@ from contract import SALT, choice_key, ranked
 from topsecret.counts.clip import Clip
 from topsecret.sources import CountQuery, GroupAssignment, Source, Sum, domain_of, measure_of
 from topsecret.sources.domains.counted_domain import counted_domains
-from topsecret.sources.domains.rises import SHIFT, counted_rises
+from topsecret.sources.domains.rises import SHIFT, counted_rises, leading_rises
 from topsecret.sources.domains.scores_by_bound import scores_by_bound
 from topsecret.sources.domains.weighted_labels import weighted_labels
 from topsecret.sources.measures import Measure
@@ -180,7 +180,7 @@ class Measured(ABC):
         for kind in self.kinds:
             values = [*self.hostile(kind), 4, 9, 2]
             eve = [("eve", f"place {n}", value) for n, value in enumerate(values)]
-            for unit, cap in ((1, None), (0.000001, 4)):
+            for unit, cap in self.units_and_caps(kind):
                 measure = measure_of(Sum("price", unit), 5)
                 assert measure is not None
                 clip = Clip(measure.most, 3, 2)
@@ -192,9 +192,10 @@ class Measured(ABC):
                     sums: Counter[Any] = Counter()
                     with weighted_labels(source, [query], clip) as [labels]:
                         scores = Counter(dict(labels.leading(50)))
-                        for total, many in labels.counts():
-                            places = [(total, place) for place in range(many)]
-                            sums.update({item: total for item in labels.items_at(places) if total})
+                        counts = [(total, many) for total, many in labels.counts() if total]
+                        places = [(total, place) for total, many in counts for place in range(many)]
+                        for (total, _), item in zip(places, labels.items_at(places), strict=True):
+                            sums[item] = total
                     kept = [(person, item, self.kept(value)) for person, item, value in rows]
                     assert scores == by_hand(kept, measure, cap)
                     assert sums == parts_by_hand(kept, measure, clip)
@@ -253,6 +254,10 @@ class Measured(ABC):
         """A value as the column holds it: what is no number counts as nothing."""
         return None if isinstance(value, str | bytes) else value
 
+    def units_and_caps(self, kind: str) -> list[tuple[float, int | None]]:
+        """A bound of a few units, and one of far more than a part has with a cap beside it."""
+        return [(1, None), (0.000001, 4)]
+
     def hostile(self, kind: str) -> list[Any]:
         if kind == "integer":
             return [2**63 - 1, -(2**63), 2**62, 10**9, 3, None]
@@ -279,6 +284,15 @@ class Measured(ABC):
                 found.append({item: count - SHIFT for item, count in rises.leading(9)})
                 assert sum(items for _, items in rises.counts()) == 4
             assert found[-1] == by_hand_now
+            # Without a domain: what leads in either period, with its persons in both.
+            queries = [self.query(None, where=where) for where in (later, earlier)]
+            with leading_rises(source, queries) as (after, before):
+                own = [Counter({item: n for item, n, _ in rows}) for rows in (after, before)]
+                assert [(i, n) for i, n, _ in after] == ranked(own[0], 50)
+                assert [(i, n) for i, n, _ in before] == ranked(own[1], 50)
+                assert all(other == own[1][item] for item, _, other in after)
+                assert all(other == own[0][item] for item, _, other in before)
+                assert {i: own[0][i] - own[1][i] for i in by_hand_now} == by_hand_now
         moved = {item: found[1][item] - rise for item, rise in found[0].items()}
         assert moved == {"park": -1, "pier": 1, "zoo": 0, "mill": 0}
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
+from typing import Any
 
 import pytest
 from flint import arb
@@ -16,7 +17,15 @@ from tests.mechanisms.tested_variants import Variant, by_hand
 from topsecret import Histogram
 from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import precision
-from topsecret.mechanisms import GumbelTopK, LimitedDomain, Mechanism, PrunedTopK, TestedTopK
+from topsecret.mechanisms import (
+    GumbelTopK,
+    LimitedDomain,
+    Mechanism,
+    OneshotExponential,
+    PermuteAndFlip,
+    PrunedTopK,
+    TestedTopK,
+)
 from topsecret.mechanisms.nested_test import own_variances, spread_cost
 from topsecret.mechanisms.tested_schedule import Length
 from topsecret.verify import Neighbourhood, check_privacy
@@ -30,16 +39,25 @@ def with_unit(unit: int) -> list[Mechanism]:
     return [
         GumbelTopK(2, Fraction(10 * unit, 7), sensitivity=unit),
         PrunedTopK(2, 0.7, sensitivity=unit),
+        PermuteAndFlip(2, 2.0 * unit, unit),
+        OneshotExponential(2, 1.0, unit),
         LimitedDomain(2, 3, 0.7, 0.01, sensitivity=unit),
+        LimitedDomain(2, 2, 0.7, 0.01, max_items=1, strict=True, sensitivity=unit),
         TestedTopK(2, 2.0, 0.2, k_bar=3, sensitivity=unit),
+        TestedTopK(2, 2.0, 0.2, k_bar=3, lengths="fixed", sensitivity=unit),
     ]
 
 
+WHICH = range(len(with_unit(1)))
+PUBLIC = 4
+"""So many of them, the first ones, are for a public domain."""
+
+
 @pytest.mark.parametrize("unit", [2, 3])
-@pytest.mark.parametrize("which", range(4))
+@pytest.mark.parametrize("which", WHICH)
 def test_scores_in_units_have_the_law_of_counts(which: int, unit: int) -> None:
     """Counts that are all multiples of c have the law that counts of persons have."""
-    public = which < 2
+    public = which < PUBLIC
     one, many = with_unit(1)[which], with_unit(unit)[which]
     counts = {item: unit * count for item, count in COUNTS.items()}
     of = Histogram.of(COUNTS, DOMAIN) if public else Histogram.of(COUNTS)
@@ -68,40 +86,48 @@ def test_the_claim_is_kept(mechanism: Mechanism) -> None:
     assert report.neighbourhood.sensitivity == unit
 
 
-@pytest.mark.parametrize("which", range(4))
-def test_a_claim_for_less_than_a_person_moves_is_broken(which: int) -> None:
-    """The mechanism for c − 1 where a person moves c."""
-    mechanism = with_unit(2)[which]
-    report = check_privacy(
-        mechanism, items=3, max_count=6, tall=8, neighbourhood=Neighbourhood(sensitivity=3)
-    )
-    assert report.broken is not None
+@pytest.mark.parametrize("unit", [2, 3])
+@pytest.mark.parametrize("which", WHICH)
+def test_a_claim_for_less_than_a_person_moves_is_broken(which: int, unit: int) -> None:
+    """The mechanism for c − 1 where a person moves c: for 2 that is scores not in units at all."""
+    mechanism = with_unit(unit - 1)[which]
+    moves = Neighbourhood(max_items=getattr(mechanism, "max_items", None), sensitivity=unit)
+    size = {
+        "items": 2 if isinstance(mechanism, TestedTopK) else 3,
+        "max_count": 2 * unit,
+        "tall": 10,
+    }
+    assert check_privacy(mechanism, **size, neighbourhood=moves).broken is not None
 
 
-def test_a_threshold_of_plus_one_is_caught() -> None:
+@pytest.mark.parametrize("unit", [2, 3])
+@pytest.mark.parametrize("more", [{}, {"strict": True}, {"adjacency": "replace"}], ids=str)
+def test_a_threshold_of_plus_one_is_caught(more: dict[str, Any], unit: int) -> None:
     """t = h + 1 + … where it must be h + c + …, at the same claim."""
-    right = LimitedDomain(1, 2, 3.0, 0.01, sensitivity=2)
-    # ln(M/δ) less ε₀/2 is the threshold of a larger δ.
-    lower = LimitedDomain(1, 2, 3.0, 0.01 * math.exp(1.5), sensitivity=2)
+    right = LimitedDomain(1, 2, 3.0, 0.01, sensitivity=unit, **more)
+    # ln(M/δ) less ε₀·(1 − 1/c) is the threshold of a larger δ.
+    lower = replace(right, delta=0.01 * math.exp(3 - 3 / unit))
     wrong = Stated(lower.probabilities, right.loss)
-    size = {"items": 3, "max_count": 4, "tall": 8, "neighbourhood": Neighbourhood(sensitivity=2)}
+    moves = Neighbourhood(right.adjacency, sensitivity=unit)
+    size = {"items": 3, "max_count": 2 * unit - 1, "tall": 8, "neighbourhood": moves}
     assert check_privacy(right, **size).passed
     assert check_privacy(wrong, **size).broken is not None
 
 
-def test_an_edge_that_counts_for_one_is_caught() -> None:
+@pytest.mark.parametrize("unit", [2, 3])
+def test_an_edge_that_counts_for_one_is_caught(unit: int) -> None:
     """a = max(1, lead) and A − 1 where c belongs: what enters the list at the edge shows."""
     schedule = by_hand((1,), Fraction(1, 40), Fraction(1), Fraction(1, 100))
-    right = Variant(schedule, 2, sensitivity=3)
-    wrong = replace(right, index=minus_one_index, least=Fraction(1, 3))
-    size = {"items": 3, "max_count": 3, "tall": 4}
+    right = Variant(schedule, 2, sensitivity=unit)
+
+    def minus_one_index(length: Length, strengths: Sequence[Fraction]) -> Sequence[arb]:
+        """A − 1 in place of A − c, in units of c."""
+        return length.test.law([strength + 1 - Fraction(1, unit) for strength in strengths])
+
+    wrong = replace(right, index=minus_one_index, least=Fraction(1, unit))
+    size = {"items": 3, "max_count": unit, "tall": 4}
     assert check_privacy(right, **size).passed
     assert check_privacy(wrong, **size).broken is not None
-
-
-def minus_one_index(length: Length, strengths: Sequence[Fraction]) -> Sequence[arb]:
-    """A − 1 persons in place of A − 3."""
-    return length.test.law([strength + Fraction(2, 3) for strength in strengths])
 
 
 def test_moves_of_mixed_signs_within_one_unit_cost_no_more() -> None:
@@ -116,11 +142,11 @@ def test_moves_of_mixed_signs_within_one_unit_cost_no_more() -> None:
             assert square - linear**2 / (2 + sum(weights)) <= spread_cost(lists)
 
 
-@pytest.mark.parametrize("which", range(1, 4))
+@pytest.mark.parametrize("which", WHICH)
 def test_draws_follow_the_law(which: int) -> None:
     mechanism = with_unit(3)[which]
     counts = {"a": 20, "b": 14, "c": 14, "d": 7}
-    of = Histogram.of(counts, tuple(counts)) if which < 2 else Histogram.of(counts)
+    of = Histogram.of(counts, tuple(counts)) if which < PUBLIC else Histogram.of(counts)
     check_sampler(mechanism, of, 2_000).require()
 
 

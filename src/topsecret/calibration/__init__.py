@@ -20,6 +20,7 @@ from topsecret.calibration import (
     chosen,
     from_outside,
     public_domain,
+    rises,
     stability,
     unknown_domain,
     weighted,
@@ -164,7 +165,9 @@ def prepare(mechanism: str | Mechanism, question: Question) -> Prepared:
 
     *Guarantee.* ``mechanism.loss.epsilon(delta) <= epsilon``, compared without tolerance.
     """
-    if isinstance(mechanism, str):
+    if question.two_periods:
+        prepared = rises.leading_rises(question)
+    elif isinstance(mechanism, str):
         reason = refusal(mechanism, question)
         if reason is not None:
             raise reason

@@ -232,6 +232,19 @@ def list_chosen(question: Question, selection: Selection) -> str:
     return f"{ending} {CHOSEN} the one that tests the whole list."
 
 
+def list_of_rises(question: Question, selection: Selection) -> str:
+    """For rises among what the lists of two periods name."""
+    named, k = len(selection.items), question.length
+    if named == k:
+        return f"has all {_items(k)} asked for."
+    if named == 0:
+        return (
+            "is empty. No item of either period could be named safely at this budget: spend more "
+            "epsilon, or give a public list of all items (domain)."
+        )
+    return f"has {named} of {_items(k)}: the lists of both periods named no more."
+
+
 def set_ended(question: Question, selection: Selection) -> str:
     """For sets that may hold fewer than k items."""
     k, named = question.length, len(selection.items)

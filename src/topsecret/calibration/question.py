@@ -119,6 +119,8 @@ class Question:
     """What the items are ranked by; None for distinct persons."""
     least: bool = False
     """Whether the items with the least are asked for, of a public domain."""
+    two_periods: bool = False
+    """Whether items are ranked by their rise, of those that lead in one of two periods."""
 
     @classmethod
     def of(
@@ -186,6 +188,10 @@ class Question:
     def ranked_by(self, scores: Scores | None) -> Question:
         """The same question about other scores; None for distinct persons."""
         return self if scores == self.scores else replace(self, scores=scores)
+
+    def of_two_periods(self) -> Question:
+        """The same question about the rises of what leads in one of two periods."""
+        return replace(self, two_periods=True)
 
     @property
     def sensitivity(self) -> int:

@@ -30,6 +30,7 @@ from topsecret.counts.tables import (
     Table,
     as_array,
 )
+from topsecret.counts.two_periods import TwoPeriods
 from topsecret.counts.weights import Weights, weighted_sums
 from topsecret.errors import DomainRequired, InvalidParameter
 from topsecret.noise.bits import BitSource
@@ -141,6 +142,27 @@ class Histogram:
             scores.update({item: min(amount, clip.bound) for item, amount in mine.items()})
             sums.update(clip.parts(mine))
         return cls(NamedTable.of(scores, None), (clip, NamedTable.of(sums, None)))
+
+    @classmethod
+    def of_periods(cls, later: Mapping[Any, int], earlier: Mapping[Any, int]) -> Histogram:
+        """From the counts of persons in two periods, for a mechanism that ranks by rises.
+
+        >>> Histogram.of_periods({"tea": 9}, {"tea": 8, "jam": 2})
+        <Histogram: secret counts, unknown domain>
+        """
+        after, before = (
+            [(item, n, other.get(item, 0)) for item, n in cls.of(own).ranked(len(own))]
+            for own, other in ((later, earlier), (earlier, later))
+        )
+        return cls(TwoPeriods(after, before))
+
+    def periods(self) -> TwoPeriods:
+        """The leading items of two periods, and their rises. Secret."""
+        if not isinstance(self._table, TwoPeriods):
+            raise InvalidParameter(
+                "the histogram must have been counted for two periods; one has no rises"
+            )
+        return self._table
 
     @classmethod
     def by_bound(cls, scores: ScoresByBound) -> Histogram:

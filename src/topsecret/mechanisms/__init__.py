@@ -7,6 +7,7 @@ from topsecret.mechanisms.correlated_counts import CorrelatedCounts
 from topsecret.mechanisms.fixed_threshold import FixedThreshold
 from topsecret.mechanisms.gumbel import GumbelTopK
 from topsecret.mechanisms.laplace_ranking import LaplaceRanking
+from topsecret.mechanisms.leading_rises import LeadingRises
 from topsecret.mechanisms.limited_domain import LimitedDomain
 from topsecret.mechanisms.limited_domain_laplace import LimitedDomainLaplace
 from topsecret.mechanisms.mechanism import Mechanism
@@ -32,6 +33,7 @@ __all__ = [
     "FixedThreshold",
     "GumbelTopK",
     "LaplaceRanking",
+    "LeadingRises",
     "LimitedDomain",
     "LimitedDomainLaplace",
     "Mechanism",

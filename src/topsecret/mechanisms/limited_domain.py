@@ -170,4 +170,7 @@ class LimitedDomain:
             cls(2, 3, price, delta, max_items=2, sensitivity=2),
             cls(2, 3, 1.5, delta, sensitivity=3),
             cls(2, 2, price, delta, strict=True, sensitivity=2),
+            cls(2, 3, price, delta, max_items=1, strict=True, sensitivity=3),
+            cls(1, 2, price, delta, max_items=1, adjacency="replace", sensitivity=2),
+            cls(2, 3, price, delta, adjacency="replace", sensitivity=3),
         )

@@ -120,5 +120,6 @@ class OneshotExponential:
             cls(k=4, epsilon=28 / 3),
             cls(k=2, epsilon=3.0, smallest=True),
             cls(k=2, epsilon=1.0, sensitivity=2),
+            cls(k=2, epsilon=2.0, sensitivity=3),
             cls(k=2, epsilon=2.8, adjacency="replace"),
         )

@@ -167,5 +167,6 @@ class OneshotLaplace:
             cls(k=2, epsilon=3.0, smallest=True),
             cls(k=2, epsilon=0.2, delta=0.05),
             cls(k=2, epsilon=1.0, sensitivity=2),
+            cls(k=2, epsilon=2.0, sensitivity=3),
             cls(k=2, epsilon=2.8, adjacency="replace"),
         )

@@ -137,6 +137,7 @@ class PermuteAndFlip:
             cls(k=4, scale=3 / 7),
             cls(k=2, scale=2 / 3, smallest=True),
             cls(k=2, scale=4, sensitivity=2),
+            cls(k=2, scale=4, sensitivity=3),
             cls(k=2, scale=10 / 7, adjacency="replace"),
         )
 

@@ -131,4 +131,5 @@ class PrunedTopK:
     @classmethod
     def verification_cases(cls) -> tuple[PrunedTopK, ...]:
         """The parameters that ``topsecret verify`` checks."""
-        return (cls(1, 0.7), cls(2, 0.7), cls(3, 7 / 3), cls(4, 0.7), cls(2, 1.5, 2))
+        in_units = cls(2, 1.5, 2), cls(3, 1.0, 3)
+        return (cls(1, 0.7), cls(2, 0.7), cls(3, 7 / 3), cls(4, 0.7), *in_units)

@@ -265,4 +265,8 @@ class TestedTopK:
             cls(k=2, epsilon=2.0, delta=0.2, k_bar=4, lengths="fixed"),
             cls(k=2, epsilon=2.0, delta=0.2, k_bar=3, sensitivity=2),
             cls(k=1, epsilon=1.0, delta=0.1, k_bar=2, sensitivity=3),
+            cls(k=2, epsilon=2.0, delta=0.2, k_bar=3, sensitivity=3),
+            cls(k=3, epsilon=2.0, delta=0.4, k_bar=4, sensitivity=2),
+            cls(k=2, epsilon=2.0, delta=0.2, k_bar=4, lengths="fixed", sensitivity=2),
+            cls(k=2, epsilon=2.0, delta=0.2, k_bar=3, lengths="fixed", sensitivity=3),
         )

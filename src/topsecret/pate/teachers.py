@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from topsecret.exact.equal_values import equal_text
 from topsecret.noise.bits import BitSource
 from topsecret.noise.screening import draw_words
 from topsecret.pate.ballots import Ballots, surest
@@ -41,21 +42,18 @@ def split(rows: int, teachers: int, bits: BitSource) -> list[Rows]:
 
 
 def split_groups(groups: Sequence[Hashable], teachers: int, bits: BitSource) -> list[Rows]:
-    """All rows of a group in one part, which a keyed hash of the group alone names."""
+    """All rows of a group in one part, which a keyed hash of the group alone names.
+
+    Equal groups of two types are one. Those that no text distinguishes (objects that would show
+    their address) are one group together.
+    """
     key = bits.take(32)
     parts: list[list[int]] = [[] for _ in range(teachers)]
     for row, group in enumerate(groups):
-        digest = hashlib.blake2b(_shown(group).encode(), digest_size=16, key=key).digest()
+        known = (equal_text(group) or "").encode("utf-8", "surrogatepass")
+        digest = hashlib.blake2b(known, digest_size=16, key=key).digest()
         parts[int.from_bytes(digest, "big") % teachers].append(row)
     return [np.array(part, dtype=np.int64) for part in parts]
-
-
-def _shown(group: Hashable) -> str:
-    """A group's text; equal numbers of two types (1, 1.0, True) are one group."""
-    if isinstance(group, np.generic):
-        group = group.item()
-    whole = isinstance(group, int) or (isinstance(group, float) and group.is_integer())
-    return f"{int(group):x}" if whole else repr(group)  # type: ignore[call-overload]
 
 
 def rehearse(estimator: Any, features: Any, labels: int) -> None:

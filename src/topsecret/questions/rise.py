@@ -1,6 +1,8 @@
-"""Rises: the items of a public domain by how many persons more they have than in an earlier period.
+"""Rises: items by how many persons more they have than in an earlier period.
 
-What a person moves, and why it is private, is stated in ``sources.domains.rises``.
+Of a public domain all items are candidates; without one those that private lists of both periods
+name. What a person moves, and why it is private, is stated in ``sources.domains.rises`` and in
+``mechanisms.leading_rises``.
 """
 
 from __future__ import annotations
@@ -28,11 +30,10 @@ def rising(
     numbers: Numbers, counted: CountQuery, mechanism: str | Mechanism, alone: bool
 ) -> Numbers:
     """The numbers for rises: what one person moves up by 1, or down, costs as scores of 2 do."""
-    if counted.domain is None or isinstance(counted.domain, Interval):
+    if isinstance(counted.domain, Interval):
         raise InvalidParameter(
-            "rise_from needs a public domain that is listed: of items that were only seen in the "
-            "data, those of single persons rise; list them, or ask for the top lists of both "
-            "periods first and pass what they name as the domain"
+            "rise_from needs a public domain that is listed, or none: items of neither are named "
+            "by private lists of both periods; list the items, or leave the domain out"
         )
     number = not isinstance(numbers.k, str) and numbers.at_least is None
     if counted.measure is not None or not (number and alone):
@@ -40,11 +41,18 @@ def rising(
             "rise_from ranks by persons, with a number k, without counts, at_least and groups, and "
             "from a budget that is not metered; leave the rest out"
         )
-    if mechanism not in ("auto", *MECHANISMS):
+    known = () if counted.domain is None else MECHANISMS
+    if mechanism not in ("auto", *known):
+        choice = f"needs one of the mechanisms {', '.join(known)}" if known else "has its own lists"
+        raise InvalidParameter(f"rise_from {choice}; leave the mechanism out")
+    scored = numbers.ranked_by(Scores(2, 1, "people"))
+    if counted.domain is not None:
+        return scored
+    if numbers.fill or numbers.k_bar_given:
         raise InvalidParameter(
-            f"rise_from needs one of the mechanisms {', '.join(MECHANISMS)}; leave it out"
+            "rise_from without a public domain has no k_bar and no fill; leave them out"
         )
-    return numbers.ranked_by(Scores(2, 1, "people"))
+    return scored.of_two_periods()
 
 
 def described(earlier: Sequence[object]) -> str:

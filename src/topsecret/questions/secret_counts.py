@@ -47,6 +47,13 @@ def counted(
             kept = [ScoresKeptByEngine(one, measure.bounds, queries[0].rows) for one in found]
             yield [Histogram.by_bound(one) for one in kept], None
         return
+    if rises and queries[0].domain is None:
+        from topsecret.counts.two_periods import TwoPeriods
+        from topsecret.sources.domains.rises import leading_rises
+
+        with leading_rises(engine_of(source), queries) as (later, earlier):
+            yield [Histogram(TwoPeriods(later, earlier, queries[0].rows))], None
+        return
     total = measure is not None and measure.total > 0
     if queries[0].domain is not None or total:
         from topsecret.counts.engine_table import GroupedTable

@@ -111,4 +111,4 @@ def _matches(hasher: PasswordHasher, secret: str, stored: str | None, nobody: st
             hasher.verify(stored or nobody, secret)
         except (VerificationError, InvalidHashError):
             return False
-    return stored is not None
+    return bool(stored)  # an account without a password has an empty one

@@ -142,7 +142,9 @@ class OpenId:
         )
         if not good:
             raise refused()
-        return Identity(str(subject), name.lower() if isinstance(name, str) else "")
+        # Accounts' names are ASCII; among others' capitals is one of "k" (U+212A).
+        plain = isinstance(name, str) and name.isascii()
+        return Identity(str(subject), str(name).lower() if plain else "")
 
     def _place(self, name: str) -> str:
         """An address of the provider, from its own description."""

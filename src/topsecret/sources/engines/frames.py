@@ -10,16 +10,12 @@ whole numbers, for everybody. Frames that are loaded with declared dtypes have n
 
 from __future__ import annotations
 
-import datetime
-import math
 import sys
 from collections.abc import Sequence
-from datetime import UTC
-from decimal import Decimal
-from fractions import Fraction
 from typing import Any
 
 from topsecret.errors import DataIndependentFailure, SourceError
+from topsecret.exact.equal_values import equal_text
 from topsecret.sources.engines.arrow_columns import (
     LARGEST,
     MICROSECONDS,
@@ -30,11 +26,6 @@ from topsecret.sources.engines.arrow_columns import (
 from topsecret.sources.engines.sqlite import name_of
 from topsecret.sources.sql.dialects import MARK
 
-DEEPEST = 9
-"""How deep tuples within tuples are looked into: Python's own limit may be another elsewhere."""
-RESOLUTION = datetime.timedelta(microseconds=1)
-LONGEST = 400
-"""Digits of whole numbers that are compared with those of other types: no float has more."""
 INFERRED = "the dtypes of the data frame were declared, not inferred from its rows"
 """What the guarantee rests on, for a frame whose making nobody saw."""
 
@@ -150,7 +141,7 @@ def _text(value: Any, is_person: bool) -> str | None:
         if is_person and text.startswith(MARK):
             text = f"{MARK}text:{text}"
     elif is_person:
-        known = _person(value)
+        known = equal_text(value)
         if known is None:
             return None
         text = MARK + known
@@ -158,65 +149,6 @@ def _text(value: Any, is_person: bool) -> str | None:
         text = _shown(value) or type(value).__name__
     # Half of a surrogate pair is no character: DuckDB would fail on it, in whosever row it is.
     return name_of(text.encode("utf-8", "surrogatepass"))
-
-
-def _person(value: Any) -> str | None:
-    """How a person who is no text is known: equal numbers alike, and whoever has no text not.
-
-    A type that does not say what its text is may write an address: equal objects would be many.
-    """
-    try:
-        return _known(value)
-    except Exception:  # a signalling NaN, an object's own code
-        return None
-
-
-def _known(value: Any, depth: int = 0) -> str | None:
-    if isinstance(value, tuple):
-        if depth == DEEPEST:
-            return None
-        parts = [
-            f"text:{str.__str__(one)}" if isinstance(one, str) else _known(one, depth + 1)
-            for one in value
-        ]
-        known = [f"{len(one)},{one}" for one in parts if one is not None]
-        return f"tuple:{''.join(known)}" if len(known) == len(value) else None
-    if value is None:
-        return "none:"
-    if isinstance(value, bytes | bytearray | memoryview):
-        return f"bytes:{bytes(value).hex()}"
-    if isinstance(value, datetime.datetime):  # the same moment in two zones is equal
-        return f"datetime:{(value.astimezone(UTC) if value.tzinfo else value).isoformat()}"
-    if isinstance(value, datetime.timedelta):
-        return f"timedelta:{value // RESOLUTION},{getattr(value, 'nanoseconds', 0)}"
-    kind: Any = type(value)
-    number = _known_number(value)
-    if number is not None or kind.__str__ is object.__str__:
-        return number
-    return f"{kind.__name__}:{value!s}"
-
-
-def _known_number(value: Any) -> str | None:
-    """One text for equal numbers of whatever type; None for what is no number."""
-    numpy = sys.modules["numpy"]
-    if isinstance(value, numpy.number | numpy.bool_) and not isinstance(value, numpy.timedelta64):
-        value = value.item()
-    if not isinstance(value, int | float | Decimal | Fraction):
-        return None
-    if not value:
-        return "int:0"
-    finite = not isinstance(value, float | Decimal) or math.isfinite(value)
-    small = not isinstance(value, Decimal) or value.adjusted() < LONGEST
-    if finite and small and value == (whole := int(value)):
-        # Python writes no decimal digits of numbers beyond some thousand of them.
-        return f"int:{whole}" if abs(whole) < 10**LONGEST else f"int:{whole:x} (hexadecimal)"
-    if value == (close := float(value)):
-        return f"float:{close!r}"
-    if isinstance(value, Decimal):  # 0.1 and 0.10 are equal
-        sign, digits, exponent = value.as_tuple()
-        shown = "".join(map(str, digits)).rstrip("0")
-        return f"Decimal:{sign},{shown},{int(exponent) + len(digits) - len(shown)}"
-    return None
 
 
 def _shown(value: Any) -> str | None:
