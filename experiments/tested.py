@@ -58,6 +58,8 @@ FIRST_FORM = Constants(
 MEASURES = ("recall", "named", "empty")
 Key = tuple[str, str, int, float]
 """Data, mechanism, k, ε."""
+Misses = tuple[int, list[list[str]]]
+"""How many cells were looked at, and those that miss what was wanted, as rows of a table."""
 Cells = dict[Key, dict[str, float]]
 
 
@@ -230,29 +232,34 @@ def _wishes(cells: Cells, names: list[str], runs: int, kind: str) -> list[str]:
     """Four wishes, and the cells that miss them."""
     cells = {key: cell for key, cell in cells.items() if key[0] in names}
     return [
-        *_misses("Mean recall against the first form", _means(cells, kind)),
+        *_misses(
+            "Mean recall against the first form", ["k", "recall", "first form"], _means(cells, kind)
+        ),
         *_misses(
             "Empty answers: at most 2% where k = 1 is answered 99% of the time",
+            ["data", "k", "ε", "empty", "what was found"],
             _empty(cells, runs, kind),
         ),
         *_misses(
             "Asking for more never names clearly fewer (at most 5%)",
+            ["data", "k", "ε", "named", "what was found"],
             _falls(cells, names, runs, kind),
         ),
-        *_misses("Recall at most .03 below LimitedDomain", _below(cells, kind)),
+        *_misses(
+            "Recall at most .03 below LimitedDomain",
+            ["data", "k", "ε", "recall", "LimitedDomain"],
+            _below(cells, kind),
+        ),
     ]
 
 
-def _misses(what: str, found: list[tuple[int, str]]) -> list[str]:
-    total, misses = found[0][0], [text for _, text in found[1:]]
-    head = f"**{what}**: {total - len(misses)} of {total} cells keep to it"
-    return [
-        head + (":" if misses else "."),
-        *(["\n".join(f"- {t}" for t in misses)] if misses else []),
-    ]
+def _misses(what: str, head: list[str], found: Misses) -> list[str]:
+    total, misses = found
+    said = f"**{what}**: {total - len(misses)} of {total} cells keep to it"
+    return [f"{said}. The others:", markdown(head, misses)] if misses else [f"{said}."]
 
 
-def _empty(cells: Cells, runs: int, kind: str) -> list[tuple[int, str]]:
+def _empty(cells: Cells, runs: int, kind: str) -> Misses:
     looked, found = 0, []
     for (name, mechanism, k, epsilon), _ in sorted(cells.items()):
         one = cells.get((name, LIMITED, 1, epsilon))
@@ -260,9 +267,9 @@ def _empty(cells: Cells, runs: int, kind: str) -> list[tuple[int, str]]:
         if mechanism == LIMITED and one and cell and one["empty"] <= 0.01:
             looked += 1
             if cell["empty"] > 0.02:
-                where = f"{name}, k = {k}, ε = {epsilon:g}: {cell['empty']:.1%} empty; "
-                found.append((0, where + _why_empty(name, k, epsilon, runs, kind)))
-    return [(looked, ""), *found]
+                why = _why_empty(name, k, epsilon, runs, kind)
+                found.append([name, f"{k}", f"{epsilon:g}", f"{cell['empty']:.1%}", why])
+    return looked, found
 
 
 def _why_empty(name: str, k: int, epsilon: float, runs: int, kind: str) -> str:
@@ -307,7 +314,7 @@ def again(
     return seen, tested, np.zeros(runs, dtype=bool)
 
 
-def _means(cells: Cells, kind: str) -> list[tuple[int, str]]:
+def _means(cells: Cells, kind: str) -> Misses:
     """What is answered against the first form: at most .005 below, above for k ≤ 10, ≥ 200."""
     looked, found = 0, []
     for k in SIZES:
@@ -315,20 +322,21 @@ def _means(cells: Cells, kind: str) -> list[tuple[int, str]]:
         ours, first = (_mean(cells, mechanism, k, None, "recall") for mechanism in (asked, FIRST))
         looked += 1
         if ours < first - 0.005 or (not 10 < k < 200 and ours <= first):
-            found.append((0, f"k = {k}: {ours:.3f} against {first:.3f}"))
-    return [(looked, ""), *found]
+            found.append([f"{k}", f"{ours:.3f}", f"{first:.3f}"])
+    return looked, found
 
 
-def _falls(cells: Cells, names: list[str], runs: int, kind: str) -> list[tuple[int, str]]:
+def _falls(cells: Cells, names: list[str], runs: int, kind: str) -> Misses:
     looked, found = 0, []
     for name, epsilon in product(names, EPSILONS):
         row = [(k, cell["named"]) for k in SIZES if (cell := served(cells, name, k, epsilon, kind))]
         for (k, before), (more, named) in pairwise(row):
             looked += 1
             if named < 0.95 * before:
-                where = f"{name}, ε = {epsilon:g}, k = {k} to {more}: {before:.1f} to {named:.1f}; "
-                found.append((0, where + _why_fewer(name, k, more, epsilon, runs, kind)))
-    return [(looked, ""), *found]
+                why = _why_fewer(name, k, more, epsilon, runs, kind)
+                fall = f"{before:.1f} to {named:.1f}"
+                found.append([name, f"{k} to {more}", f"{epsilon:g}", fall, why])
+    return looked, found
 
 
 def _why_fewer(name: str, k: int, more: int, epsilon: float, runs: int, kind: str) -> str:
@@ -352,16 +360,16 @@ def _why_fewer(name: str, k: int, more: int, epsilon: float, runs: int, kind: st
     return ", ".join(reasons)
 
 
-def _below(cells: Cells, kind: str) -> list[tuple[int, str]]:
+def _below(cells: Cells, kind: str) -> Misses:
     looked, found = 0, []
     for (name, mechanism, k, epsilon), cell in sorted(cells.items()):
         ours = served(cells, name, k, epsilon, kind)
         if mechanism == LIMITED and ours:
             looked += 1
             if ours["recall"] < cell["recall"] - 0.03:
-                recalls = f"{ours['recall']:.3f} against {cell['recall']:.3f}"
-                found.append((0, f"{name}, k = {k}, ε = {epsilon:g}: {recalls}"))
-    return [(looked, ""), *found]
+                recalls = (f"{one['recall']:.3f}" for one in (ours, cell))
+                found.append([name, f"{k}", f"{epsilon:g}", *recalls])
+    return looked, found
 
 
 if __name__ == "__main__":

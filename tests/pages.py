@@ -8,6 +8,11 @@ PAGES = {
     str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
     for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 }
+UNLINKED = {
+    name: re.sub(r"\[([^]]*)\]\((?:docs/)?glossary\.md#[\w-]+\)", r"\1", text)
+    for name, text in PAGES.items()
+}
+"""Without the links to the glossary, which stand in the middle of sentences."""
 
 
 def blocks(language: str, page: str) -> list[str]:

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from pages import PAGES
 from topsecret import top_k
 from topsecret.errors import SourceError
 from topsecret.sources.demo_data import PERSONS, ROWS, write_checkins
 
-CAPPED, ALONE = 4, 2_938
-"""How many of the ten are left when 20 places of each person are kept, and how many places have one
-person only: the README and the changelog say so."""
+CAP, CAPPED, LOST, ALONE = 20, 4, "six", 2_938
+"""How many places of each person are kept, how many of the ten are left and lost then, and how many
+places have one person only: the README and the changelog say so."""
 
 
 def test_everyone_gets_the_same_file(tmp_path: Path) -> None:
@@ -33,13 +34,14 @@ def test_a_cap_loses_what_residents_like_and_many_places_have_one_person(
     for person, place in visits:
         of_person.setdefault(person, []).append(place)
     rng = random.Random(1)
-    kept = [rng.sample(places, min(20, len(places))) for places in of_person.values()]
+    kept = [rng.sample(places, min(CAP, len(places))) for places in of_person.values()]
     truth = Counter(place for _, place in visits)
     capped = Counter(itertools.chain(*kept))
     leading, left = truth.most_common(11), {place for place, _ in capped.most_common(10)}
     assert leading[9][1] > leading[10][1] + 100, "the ten stand out"
     best = {place for place, _ in leading[:10]}
     assert len(best & left) == CAPPED
+    assert f"With {CAP} per person, {LOST} of the true ten are lost" in PAGES["README.md"]
     assert "Canal Night Market" in best
     # Tests draw the same noise every time; other noise hardly ever names another ten.
     named = top_k(tmp_path / "checkins.csv", item="place", person="user", k=10, epsilon=1.0)

@@ -13,17 +13,14 @@ NOTEBOOKS = sorted((ROOT / "docs" / "tutorials").glob("*.ipynb"))
 FIRST = "import warnings; warnings.simplefilter('error')\n"
 WIDGETS = "import ipywidgets"
 NO_WIDGETS = "import sys; sys.modules['ipywidgets'] = None"
-RUNS = [pytest.param(path, WIDGETS, id=path.stem) for path in NOTEBOOKS]
-# DuckDB would show a bar with them; that it needs none is seen where a file is asked.
-ASKING = ROOT / "docs" / "tutorials" / "monthly-report.ipynb"
-RUNS.append(pytest.param(ASKING, NO_WIDGETS, id=f"{ASKING.stem}-no widgets"))
+WITHOUT = "monthly-report"
+"""DuckDB would show a bar with widgets; that it needs none is seen where files are asked."""
 
 
 @pytest.mark.filterwarnings("ignore")  # of the kernel's client; the notebook's are errors
-@pytest.mark.parametrize(("path", "widgets"), RUNS)
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs(
     path: Path,
-    widgets: str,
     tmp_path: Path,
     request: pytest.FixtureRequest,
     monkeypatch: pytest.MonkeyPatch,
@@ -31,6 +28,7 @@ def test_a_notebook_runs(
     if path.stem == "postgres-shop":
         monkeypatch.setenv("SHOP_URL", request.getfixturevalue("postgres_url"))
     notebook = nbformat.read(path, as_version=4)
+    widgets = NO_WIDGETS if path.stem == WITHOUT else WIDGETS
     notebook.cells.insert(0, nbformat.v4.new_code_cell(FIRST + widgets))
     place = {"metadata": {"path": str(tmp_path)}}
     patience = {"timeout": 600, "startup_timeout": 600}

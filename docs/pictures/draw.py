@@ -153,7 +153,7 @@ PICTURES = {
     .bars(named=(0, 1, 2))
     .noisy((1, 9, 3, 1, 8, 4, 1, 6, 2, 9), picked=(0, 1, 2))
     .text(250, 50, "a private step chose 3 of 5", GREY),
-    "pruned": Picture("picks beyond k, the late ones dearer; then the weakest are struck out")
+    "pruned": Picture("picks beyond k, the late ones more costly; then the weakest are struck out")
     .bars(named=(0, 1, 2, 4))
     .noisy((-6, 12, 4, -9, 11), picked=(1, 0, 2, 4))
     .cross(4),

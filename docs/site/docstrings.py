@@ -52,7 +52,7 @@ def parameters(obj: Any) -> str:
         return ""
     rows = [(name, *unwrapped(kind, words), default) for name, kind, default, words in rows]
     lines = [
-        f"| `{name}` | {' '.join(words.split())} | {cell(kind)} | {cell(default) or 'needed'} |"
+        f"| `{name}` | {' '.join(words.split())} | {cell(kind)} | {cell(default) or 'required'} |"
         for name, kind, words, default in rows
     ]
     head = "| parameter | meaning | type | default |\n| --- | --- | --- | --- |"

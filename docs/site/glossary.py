@@ -32,6 +32,9 @@ WORDS = {
 }
 """Each anchor of the glossary that pages must link to, and how the word is written."""
 
+EXACT = {"zcdp", "epsilon", "delta"}
+"""Symbols: Δ is another one than δ."""
+
 _SKIPPED = re.compile(
     r"^```.*?^```$|^#.*?$|^\|.*?$|^<!--.*?-->$|`[^`\n]+`|!?\[[^\]]*\]\([^)]*\)|<[^>\n]+>",
     re.M | re.S,
@@ -52,7 +55,7 @@ def unlinked(text: str) -> list[tuple[str, int, int]]:
     prose = _SKIPPED.sub(lambda skipped: "\0" * len(skipped[0]), text)
     missing = []
     for anchor, word in WORDS.items():
-        first = re.search(rf"(?<![\w^-]){word}(?![\w^-])", prose, re.I if anchor != "zcdp" else 0)
+        first = re.search(rf"(?<![\w^-]){word}(?![\w^-])", prose, 0 if anchor in EXACT else re.I)
         link = re.search(rf"glossary\.md#{anchor}\)", text)
         if first and not (link and link.start() < first.start()):
             missing.append((anchor, first.start(), first.end()))

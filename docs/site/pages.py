@@ -12,6 +12,7 @@ import os
 import re
 import tempfile
 from fnmatch import fnmatch
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,9 @@ OUTSIDE = {
     "changelog.md": "CHANGELOG.md",
 }
 BY_NAME = {source: page for page, source in OUTSIDE.items()}
+TABLE = re.compile(r"<table>.*?</table>", re.S)
+LONG_CELL = 50
+"""A table with a cell of more letters is one of sentences: on a phone its cells are stacked."""
 
 
 def on_files(files: Files, config: Any) -> Files:
@@ -57,7 +61,8 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 def on_page_content(html: str, **_: Any) -> str:
     """A short piece of code stays on one line; a long name breaks after a dot, slash or underscore.
 
-    An option in two is hard to read. A picture opens whole: on a phone it is too small.
+    An option in two is hard to read. A picture opens whole: on a phone it is too small. A table of
+    sentences is marked: on a phone its cells stand below each other.
 
     >>> on_page_content("<code>a/b</code>")
     '<code class="whole">a/b</code>'
@@ -66,6 +71,7 @@ def on_page_content(html: str, **_: Any) -> str:
     >>> on_page_content('<p><img alt="" src="a.svg" /></p>')
     '<p><a href="a.svg"><img alt="" src="a.svg" /></a></p>'
     """
+    html = TABLE.sub(stacked, html)
     html = re.sub(r"<code>([^<\s]{1,24})</code>", r'<code class="whole">\1</code>', html)
     html = re.sub(
         r"(?<=<code>)[^<\s]{25,}(?=</code>)",
@@ -73,6 +79,34 @@ def on_page_content(html: str, **_: Any) -> str:
         html,
     )
     return re.sub(r'(<p>)(<img [^>]*src="([^"]+)"[^>]*>)(?=</p>)', r'\1<a href="\3">\2</a>', html)
+
+
+def stacked(found: re.Match[str]) -> str:
+    """A table of three columns or more with sentences: each cell has its heading as a label.
+
+    >>> row = f"<tr>{('<td>' + 60 * 'x' + '</td>') * 2}</tr>"
+    >>> made = on_page_content(f"<table><th></th><th>a</th><th>b</th>{row}</table>")
+    >>> made.partition("<tr>")[2].replace("x", "")
+    '<td></td><td data-label="a"></td></tr></table>'
+    """
+    table = found[0]
+    cells = [re.sub("<[^>]*>", "", cell) for cell in re.findall("<td.*?</td>", table, re.S)]
+    heads = [re.sub("<[^>]*>", "", head) for head in re.findall("<th.*?</th>", table, re.S)]
+    if len(heads) < 3 or max(map(len, cells), default=0) <= LONG_CELL:
+        return table
+    labels = cycle(heads)
+    marked = re.sub(
+        "<td(?=[^>]*>(.*?)</td>)",
+        lambda cell: f"<td{label(next(labels), cell[1])}",
+        table,
+        flags=re.S,
+    )
+    return marked.replace("<table>", "<table data-stacked>", 1)
+
+
+def label(head: str, cell: str) -> str:
+    """The attribute with a cell's heading, where it says something."""
+    return f' data-label="{head}"' if head and cell and cell != "required" else ""
 
 
 def experiments() -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 import datetime
 import enum
+import uuid
 from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
@@ -20,6 +21,7 @@ from topsecret.sources.engines.duckdb_tables import FrameSource, OpenConnection
 
 pandas: Any = pytest.importorskip("pandas")
 pyarrow: Any = pytest.importorskip("pyarrow")
+pyarrow_parquet: Any = pytest.importorskip("pyarrow.parquet")
 
 QUERY = CountQuery("place", "user", rows=9)
 
@@ -60,11 +62,15 @@ def test_objects_are_read_one_by_one() -> None:
     zone = datetime.timezone(datetime.timedelta(hours=2))
     users += [noon, noon.astimezone(zone), pandas.Timestamp(noon), Decimal("0E+999999999"), 0, deep]
     users += [datetime.timedelta(1), pandas.Timedelta(days=1), enum.StrEnum("S", {"A": "1"}).A]  # type: ignore[attr-defined]
+    users += [frozenset({"a"}), numpy.longdouble(1.5), complex(1), pandas.Period("2024-05")]
+    users += [numpy.datetime64("2024-05-01", unit) for unit in ("D", "s", "ns")]
+    users += [datetime.datetime(2024, 5, 1), pandas.Timestamp("2024-05-01")]
+    users += [noon.timetz(), noon.astimezone(zone).timetz(), uuid.UUID(int=5), uuid.UUID(int=5)]
     frame = pandas.DataFrame({"user": pandas.Series(users, dtype=object)})
     frame["place"] = "park"
-    assert FrameSource(frame).leading_counts(QUERY) == [("park", 16)]
+    assert FrameSource(frame).leading_counts(QUERY) == [("park", 20)]
     capped = CountQuery("place", "user", rows=9, max_items=1, salt=bytes(16))
-    assert FrameSource(frame).leading_counts(capped) == [("park", 16)]
+    assert FrameSource(frame).leading_counts(capped) == [("park", 20)]
     places = ["tea", 1, "\udfff", Decimal("sNaN")]
     items = pandas.DataFrame({"user": list("abcd"), "place": places}, dtype=object)
     found = FrameSource(items).leading_counts(QUERY)
@@ -143,14 +149,18 @@ def kind_of(kind: Any) -> Any:
     return pyarrow.chunked_array([], kind)
 
 
-def test_times_without_a_text_fail_nobody() -> None:
-    """DuckDB fails on them, and the caller's database with it."""
+def test_times_without_a_text_fail_nobody(tmp_path: Path) -> None:
+    """DuckDB fails on them, and the caller's database with it; of a dictionary it casts all."""
     lowest = pyarrow.array([5, -(2**63) + 2]).view(pyarrow.timestamp("us"))
     frame = pyarrow.table({"user": ["ann", "bob"], "place": lowest})
+    pyarrow_parquet.write_table(frame, tmp_path / "times.parquet", use_dictionary=True)
     expected = [("1970-01-01 00:00:00.000005", 1), ("a time that has no text", 1)]
     text = CountQuery(Expression("CAST(place AS TEXT)"), "user", rows=9)
     for query in (QUERY, text):
-        assert FrameSource(frame).leading_counts(query) == expected
+        for source in (FrameSource(frame), FileSource(tmp_path / "times.parquet")):
+            assert source.leading_counts(query) == expected
+    by_time = CountQuery("user", "place", rows=9)
+    assert len(FileSource(tmp_path / "times.parquet").leading_counts(by_time)) == 2
     seconds = pyarrow.array([5, FAR, None, 2**63 - 1]).view(pyarrow.timestamp("s"))
     frame = pyarrow.table({"user": list("abcd"), "place": seconds})
     with duckdb.connect() as connection:

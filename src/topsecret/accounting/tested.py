@@ -144,7 +144,7 @@ def _rho(steps: TestedSteps) -> Fraction:
 
 
 def half_decade_of(delta: Number) -> int:
-    """Deltas are told apart by half a decade: similar ones share a grid."""
+    """Deltas differ by half a decade or count as one: similar ones share a grid."""
     return math.floor(2 * math.log10(float(exact(delta))))
 
 

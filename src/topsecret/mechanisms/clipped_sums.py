@@ -20,7 +20,7 @@ be named, there is no T, and it costs gaussian(C²/σ²).
 by a function of that person's rows alone; a label to which nobody adds anything is not observed.
 
 **Why each line matters.**
-- *Scaled, and not believed.* One person with a hundred items moves a hundred sums by c.
+- *Scaled in the query*: one person with a hundred items moves a hundred sums by c.
 - *Rounded down after scaling*: rounded to the nearest the vector may be longer than C.
 - *δ_t covers every vector*, not the flat ones alone: some amounts at c and the rest small are named
   more often.

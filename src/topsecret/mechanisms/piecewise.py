@@ -12,7 +12,7 @@ True
 
 **Places** are numbers ln(q) + r with rational q > 0 and r, kept as ``Log``. Two of them are equal
 only if both parts are: ln(q/q′) = r′ − r ≠ 0 would make e to a rational power rational, which it is
-not (Lindemann). So equal places are recognised, and different ones are told apart by balls.
+not (Lindemann). So equal places are recognised, and different ones are separated by balls.
 
 **Precision.** Coefficients such as e^(h/τ) are large and cancel later; a result is a ball, so lost
 digits show. ``guard_bits`` says how many more to work with.

@@ -40,9 +40,9 @@ the second score's move is the most that a vector within the bounds adds to n la
   rises by more than 1), the second by at most .9·max_n min(n, k)·w(n)/(k·T) (the k largest sums
   grow together by no more than the person adds to k labels). Their difference therefore moves by
   at most the larger of the two; with the smaller one, or the mean, it would be charged too little.
-- *h₍m₎, not its lead over rank k̄ + 1*: that could fall with a new person while the sums rise.
+- *h₍m₎, not its distance to rank k̄ + 1*: that could fall with a new person while the sums rise.
 - *Every sum, not only those of the labels that are named*: names are not known yet.
-- *The charge is that of the dearer branch, whichever is drawn*: a refund would tell which.
+- *The charge is that of the more expensive branch, whichever is drawn*: a refund would tell which.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ class TestedOrWeighted:
 
     @property
     def loss(self) -> Loss:
-        """The choice and the dearer branch, and the larger failure: the same for every answer."""
+        """The choice, the more expensive branch, the larger failure: the same for every answer."""
         return self.branches.loss
 
     def select(self, histogram: Histogram, bits: BitSource | None = None) -> Selection:
@@ -272,7 +272,7 @@ class Branches:
 
     @cached_property
     def loss(self) -> Loss:
-        """One pick, then the dearer of the two; the larger failure."""
+        """One pick, then the more expensive of the two; the larger failure."""
         by_weights = self.weighted.loss
         options = (
             self.tested.schedule.steps,

@@ -52,7 +52,7 @@ class Constants:
     test_failure: Fraction = Fraction(1, 5)
     """The part of delta that the test may fail with."""
     test_ease: Fraction = Fraction(2, 5)
-    """How many deviations below an even chance of passing a length may lie to be comfortable."""
+    """How many deviations below a chance of one half to pass a length may lie to be comfortable."""
     margin: Fraction = Fraction(3)
     """How many noise scales of the last pick a length keeps away from the threshold,"""
     margin_growth: Fraction = Fraction(2, 5)
@@ -96,8 +96,8 @@ class Length:
     def needed_lead(self) -> Fraction:
         """1 + σz + 4/e: the lead over T at which the whole list is named about every other time.
 
-        An item of this lead stands four noise scales of a pick above what the test asks for at
-        an even chance.
+        An item of this lead stands four noise scales of a pick above what the test asks for to
+        be passed half of the time.
         """
         return 1 + self.test.sigma * self.test.quantile + 4 / self.price
 

@@ -130,7 +130,7 @@ class Laplace:
         ln2 = 0.6931471805599453
         lower, upper = log_bounds(2.0 * lower, 2.0 * upper)
         near = (-upper, -lower)
-        with np.errstate(invalid="ignore"):  # an arrival at ∞ is told apart below
+        with np.errstate(invalid="ignore"):  # an arrival at ∞ is recognised below
             margin = 2.0**-50 * (1.0 + arrival)
             far = (ln2 - arrival - margin, np.where(arrival < np.inf, ln2 - arrival + margin, 0.0))
         before = arrival < ln2 - 2.0**-40

@@ -98,7 +98,7 @@ def likely_rates(told: Floats, deviation: float) -> Floats:
     >>> bool(np.ptp(likely_rates(np.array([-0.3, 0.1, 0.4]), 1.0)) < 0.05)
     True
     """
-    deviation = max(deviation, 1 / len(RATES))  # what the grid can tell apart
+    deviation = max(deviation, 1 / len(RATES))  # what the grid can resolve
     far = np.abs(told[:, None] - RATES)
     likelihood = np.exp((far.min(axis=1, keepdims=True) ** 2 - far**2) / (2 * deviation**2))
     evidence = np.maximum(likelihood @ _PRIORS.T, 1e-300)

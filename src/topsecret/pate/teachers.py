@@ -44,7 +44,7 @@ def split(rows: int, teachers: int, bits: BitSource) -> list[Rows]:
 def split_groups(groups: Sequence[Hashable], teachers: int, bits: BitSource) -> list[Rows]:
     """All rows of a group in one part, which a keyed hash of the group alone names.
 
-    Equal groups of two types are one. Those that no text tells apart (objects that would show
+    Equal groups of two types are one. Those that no text distinguishes (objects that would show
     their address) are one group together.
     """
     key = bits.take(32)

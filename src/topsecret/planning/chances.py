@@ -150,7 +150,7 @@ def _(mechanism: TestedTopK, lead: int, k: int, others: int) -> Chances:
 
 @of.register
 def _(mechanism: TestedOrWeighted, lead: int, k: int, others: int) -> Chances:
-    """Those of its picks: a lead over rank k̄ + 1 says nothing about weighted persons."""
+    """Those of its picks: being ahead of rank k̄ + 1 says nothing about weighted persons."""
     return of(mechanism.branches.tested, lead, k, others)
 
 

@@ -287,8 +287,8 @@ LEGEND = (
     "Lead: how many persons more than the rest the last item of the top k needs to be named with "
     f"{LIKELY:.0%} probability; of all: what k level items need to be named together; over: the "
     "rank it is ahead of, the first that cannot be named; the lower down it is, the fewer persons "
-    "it has. The rest are taken as tied, the hardest case for a lead. "
-    "Few data have a large lead over rank k + 1, so leads over different ranks do not compare. "
+    "it has. The rest are taken as tied, the hardest case for a lead. In few data the top k are "
+    "far ahead of rank k + 1, so leads over different ranks do not compare. "
     "Noise: its scale in persons. Over nobody: weighted persons, of which those with few items "
     "count in full; it wins where people hold few things, picks where they hold many."
 )

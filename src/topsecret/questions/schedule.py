@@ -177,7 +177,7 @@ class Schedule:
         self._books.store(self._publication, period, to_record(release))
 
     def _check_price(self) -> None:
-        """A later version may calibrate otherwise: never dearer than what was paid."""
+        """A later version may calibrate otherwise: never for more than was paid."""
         price = price_of_all(self.plan)
         worst = self._books.terms(self._publication).worst(price)
         if any(worst[name] > self._publication.cost.get(name, 0) for name in worst):

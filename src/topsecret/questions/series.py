@@ -270,7 +270,7 @@ class Series:
         )
 
     def _check_price(self) -> None:
-        """A later version may find κ otherwise: never dearer than what was paid."""
+        """A later version may find κ otherwise: never for more than was paid."""
         worst = self._books.terms(self._publication).worst(price_of_series(self.terms))
         if any(worst[name] > self._publication.cost.get(name, 0) for name in worst):
             raise InvalidParameter(

@@ -50,8 +50,8 @@ def sql(
 
     ``SELECT place, COUNT(DISTINCT user_id) AS n FROM checkins GROUP BY place ORDER BY n DESC
     LIMIT 10`` names ten places, with noisy counts because the query shows ``n``. Joins, WITH,
-    sub-queries and views are allowed as far as they keep persons apart; the refusal of anything
-    else names the clause and what to write instead.
+    sub-queries and views are allowed as long as each row stays one person's; the refusal of
+    anything else names the clause and what to write instead.
 
     ``source`` is a database's URL or engine, a DuckDB file or connection, or a file of rows, which
     is one table whatever the query calls it. ``privacy`` is a privacy file, which

@@ -21,7 +21,7 @@ _NORMAL = NormalDist()
 _ROUNDING = 1 / 12
 """The variance of rounding to an integer."""
 _NEARBY = 8
-"""How many gaps around two items tell how far apart counts are there."""
+"""From how many gaps around two items it is judged how close counts are there."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,7 +116,7 @@ DATASETS = Table(
 """What the owner registered; the budget itself is the ledger's. ``source`` is a file's path or,
 where there is a ``table``, the name of a database that the service was started with. Data sets
 without a ``delta_rate`` give each question the same ``delta``, as the first services did.
-``state`` is paused or retired, or empty; ``version`` tells a table's contents apart; ``sql`` is 1
+``state`` is paused or retired, or empty; ``version`` names a table's contents; ``sql`` is 1
 where analysts may ask in SQL, ``trust_view`` where the owner answers for a view; ``version_from``
 says where the version is read instead."""
 

@@ -1,6 +1,6 @@
 """A table's version that is read from a public table, so that a nightly report is a new question.
 
-With the same version a question finds its stored answer for nothing; with a new one it is counted
+With the same version a question finds its stored answer at no cost; with a new one it is counted
 and paid for. What is read must be public: a job that fills the events notes, in a table of its
 own, that it has done so.
 

@@ -196,7 +196,7 @@ def _per_item(measure: MeasureLike, max_per_item: BoundLike | None) -> Measure |
     if not isinstance(measure, Sum) and measure != "rows":
         raise InvalidParameter(
             f"measure={measure!r} must be 'persons', 'rows' or Sum('column'); an average has no "
-            "bounded change: rank by a sum, and ask for persons apart"
+            "bounded change: rank by a sum, and count persons in a question of its own"
         )
     if max_per_item is None:
         raise InvalidParameter(

@@ -60,7 +60,7 @@ SourceLike = (
 def open_source(source: Any, table: Table | None = None, *, trust_view: bool = False) -> Source:
     """The source for ``source``, with ``table`` where it is a database.
 
-    With ``trust_view`` a view is believed to keep persons apart, and not analysed.
+    With ``trust_view`` the caller answers for a view, and it is not analysed.
 
     Nothing but the schema is read. The engines' packages are imported only when they are needed.
     """

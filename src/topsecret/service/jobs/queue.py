@@ -164,7 +164,7 @@ class Jobs:
             return str(row["state"])
         if row["cancelled"] is not None:
             return self._unread(row, source)
-        turn = Turn(self._turns, row["user"], source)
+        turn = Turn(self._turns, row["user"], source, row["dataset"])
         self._under_way[identity] = turn
         try:
             with turn, turn.stop.here():

@@ -290,7 +290,7 @@ def domain_size(engine: Engine, query: CountQuery) -> int:
 
 
 def _texts(item: Item) -> tuple[str, ...]:
-    """A listed item as it is told apart: 1 and "1" are one where the column holds text."""
+    """A listed item as it is compared: 1 and "1" are one where the column holds text."""
     return tuple(map(str, item if isinstance(item, tuple) else (item,)))
 
 

@@ -32,7 +32,7 @@ class Listed:
     items: tuple[Any, ...]
 
     def __repr__(self) -> str:
-        """How many, and a digest that tells two lists apart."""
+        """How many, and a digest that two different lists do not share."""
         told_apart = hashlib.sha256(repr(self.items).encode()).hexdigest()[:32]
         return f"Listed({len(self.items)} items, {told_apart})"
 

@@ -90,7 +90,7 @@ def _sqlite(connection: Connection) -> str:
     if not are_apart(files):
         return TWO_NAMES
     sqlite.give_functions(raw(connection))
-    # LIKE tells cases apart, as on other engines.
+    # LIKE minds the case, as on other engines.
     connection.exec_driver_sql("PRAGMA case_sensitive_like = ON")
     connection.exec_driver_sql("BEGIN")  # Python's driver begins with writes only
     return ""

@@ -20,7 +20,7 @@ OTHER_KINDS: tuple[tuple[Any, Kind], ...] = (
 CANONICAL = (
     types.Integer,
     types.Boolean,
-    types.String,  # told apart by code point, whatever the collation
+    types.String,  # compared by code point, whatever the collation
     types.Enum,
     types.Uuid,
     types.Date,

@@ -24,7 +24,7 @@ PERSON = ("person",)
 """The tag of columns that hold the owner."""
 
 KEYS = {"text", "integer", "boolean", "date", "timestamp"}
-"""Kinds whose equal values are identical: these may group, sort and tell rows apart."""
+"""Kinds whose equal values are identical: these may group, sort and separate rows."""
 
 Tag = tuple[str, ...]
 

@@ -64,7 +64,7 @@ def totals_of_pairs(
 ) -> exp.Select:
     """The totals of each item among the pairs of persons: (…, item, …, persons).
 
-    ``more`` are columns that the person decides, which the totals are told apart by, too.
+    ``more`` are columns that the person decides, by which the totals are separate, too.
     """
     measure, names = query.measure, [*more, *item_names(query)]
     assert measure is not None

@@ -106,7 +106,8 @@ def time_text(
 ) -> exp.Expression:
     """The text of a time. DuckDB fails on those of its first day and beyond microseconds.
 
-    Those are ``without`` a text: items share one, persons must not.
+    Those are ``without`` a text: items share one, persons must not. What is cast is guarded, not
+    the text: DuckDB casts every entry of a dictionary, also where a CASE takes another way.
     """
     if dialect != "duckdb":
         return as_text(value, dialect)
@@ -115,8 +116,10 @@ def time_text(
     first = exp.LT(this=_call("YEAR", time), expression=lowest)
     beyond = exp.and_(_is_null(time), exp.not_(_is_null(value)))
     none = without or exp.Literal.string("a time that has no text")
-    text = exp.cast(value.copy(), exp.DataType.Type.TEXT)
-    either = exp.case().when(exp.or_(first, beyond), none).else_(text)
+    written = exp.case().when(exp.or_(first, beyond), exp.null()).else_(value.copy())
+    text = exp.cast(written, exp.DataType.Type.TEXT)
+    otherwise = exp.case().when(exp.not_(_is_null(value)), none)
+    either = exp.Coalesce(this=text, expressions=[otherwise])
     return _BY_CODE_POINT[dialect](either)
 
 

@@ -1,4 +1,4 @@
-"""Views are analysed, not believed: each of their rows must depend on one person's rows alone.
+"""Views are analysed, not trusted: each of their rows must depend on one person's rows alone.
 
 A view may count all rows, keep the latest, join, sample or cut: then one person more changes what
 the rows of others look like, and no count of it is bounded by one. So its definition is read from

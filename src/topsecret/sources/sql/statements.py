@@ -128,7 +128,7 @@ def counted_pairs(
 ) -> exp.Select:
     """The number of persons of each item among pairs that are distinct, cut down to the cap.
 
-    ``more`` are columns that the person decides, which the counts are told apart by, too.
+    ``more`` are columns that the person decides, by which the counts are separate, too.
     """
     names = [*more, *item_names(query)]
     measure = query.measure
@@ -199,7 +199,7 @@ def pairs(events: exp.Expression, query: CountQuery, schema: Schema, dialect: st
 
 
 def per_person(rows: exp.Select, query: CountQuery, more: Sequence[str] = ()) -> exp.Select:
-    """The distinct pairs of some rows, told apart by ``more``, too; each with its amount, if any.
+    """The distinct pairs of some rows, separate by ``more``, too; each with its amount, if any.
 
     A pair that amounts to nothing is left out: its item was not observed.
     """
