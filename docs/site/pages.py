@@ -28,7 +28,7 @@ OUTSIDE = {
 BY_NAME = {source: page for page, source in OUTSIDE.items()}
 TABLE = re.compile(r"<table>.*?</table>", re.S)
 LONG_CELL = 50
-"""A table with a cell of more letters is one of sentences: on a phone its cells are stacked."""
+"""A table with a longer cell, or of options, is stacked on a phone: each cell below the other."""
 
 
 def on_files(files: Files, config: Any) -> Files:
@@ -92,7 +92,8 @@ def stacked(found: re.Match[str]) -> str:
     table = found[0]
     cells = [re.sub("<[^>]*>", "", cell) for cell in re.findall("<td.*?</td>", table, re.S)]
     heads = [re.sub("<[^>]*>", "", head) for head in re.findall("<th.*?</th>", table, re.S)]
-    if len(heads) < 3 or max(map(len, cells), default=0) <= LONG_CELL:
+    short = max(map(len, cells), default=0) <= LONG_CELL and "default" not in heads
+    if len(heads) < 3 or short:
         return table
     labels = cycle(heads)
     marked = re.sub(
