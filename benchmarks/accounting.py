@@ -9,9 +9,10 @@ from fractions import Fraction
 from benchmarks.row import Row
 from topsecret.accounting import calibrate_limited_domain, calibrate_picks, picks
 from topsecret.calibration import Question
-from topsecret.calibration.counts import with_counts
+from topsecret.calibration.counts import CountsBudget, with_counts
 from topsecret.mechanisms.tested_schedule import schedule
-from topsecret.planning.summary import outlook
+from topsecret.planning.summary import Summary, outlook, outlook_of
+from topsecret.questions.answer import _planned
 
 CASES: list[tuple[str, float, Callable[[], object]]] = [
     ("100 picks of .1, limit 1 s", 1.0, lambda: picks(100, 0.1).epsilon(1e-6)),
@@ -32,6 +33,12 @@ CASES: list[tuple[str, float, Callable[[], object]]] = [
 
 def _public(k: int) -> Question:
     return Question.of(k=k, epsilon=1, domain_size=50_000)
+
+
+def _of_groups(k: int, lists: int, epsilon: float, counts: CountsBudget | None) -> Summary:
+    choose = "private" if counts is None else "public"
+    question = Question.of(k=k, epsilon=epsilon, delta=1e-7, choose=choose)
+    return outlook_of(_planned(question, "auto", counts, None, lists).each)
 
 
 COLD: list[tuple[str, float, Callable[[], object]]] = [
@@ -79,6 +86,21 @@ COLD: list[tuple[str, float, Callable[[], object]]] = [
         "preview with counts, k=100, limit .1 s (.27 s before)",
         0.1,
         lambda: outlook(100, 1.05, 1e-6, counts=True),
+    ),
+    (
+        "preview of 5 groups, k=100, limit .1 s (.6 s before)",
+        0.1,
+        lambda: _of_groups(100, 5, 1.06, None),
+    ),
+    (
+        "preview of 20 groups with counts, k=10, limit .1 s (.3 s before)",
+        0.1,
+        lambda: _of_groups(10, 20, 1.07, CountsBudget()),
+    ),
+    (
+        "preview of 10 groups, k=2, limit .1 s (.1 s before, for lists that need 1.7 times more)",
+        0.1,
+        lambda: _of_groups(2, 10, 1.08, None),
     ),
     (
         "LimitedDomain k=5,000, limit .1 s (k=1,000 took 13 s before)",

@@ -256,6 +256,21 @@ def test_a_key_never_meets_two_versions_of_a_period(
     assert not ledger.check().faults
 
 
+def test_of_two_programs_that_read_at_once_one_seals(tmp_path: Path, ledger: Ledger) -> None:
+    """The other one finds that it came too late, whatever rows it has read."""
+    write(tmp_path, FIRST)
+    here, there = series(tmp_path, ledger), series(tmp_path, ledger)
+    read = here._found(0, 1)
+    write(tmp_path, OTHERS["changed"])
+    changed = there._found(0, 2)
+    assert here._counts.seal(1, 0, read)
+    before = here._counts.sums(1)
+    assert not there._counts.seal(2, 0, changed)
+    assert not there._counts.seal(1, 0, changed)
+    assert here._counts.sums(1) == before
+    assert before[1] == {'"w0"': 400}
+
+
 def _killed() -> None:
     raise Killed
 

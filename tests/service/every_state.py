@@ -39,6 +39,9 @@ def in_every_state(server: Server) -> dict[str, str]:
     new = NewDataset("names", title, "names.csv", "user", columns, None, 9.0, 1e-5, filters=filters)
     parts.datasets.register(new)
     parts.datasets.allow("names", "ann", {"epsilon": 9.0})
+    fixed = NewDataset("fixed", title, "names.csv", "user", columns, None, 4.0, 1e-5, 5, 20)
+    parts.datasets.register(fixed)
+    parts.datasets.allow("fixed", "ann", {"queries": 5, "picks": 20})
     where = ((RIGHT_TO_LEFT, "is", "1"),)
     (living,) = (line["worker"] for line in server.lines() if line["event"] == "started")
     found = {}

@@ -8,18 +8,31 @@ phone, in light and in dark. ``TOPSECRET_SCREENSHOTS=1`` keeps a picture of each
 import shutil
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from every_state import ITEMS, RIGHT_TO_LEFT, in_every_state
-from page_looks import AXE, BARS, DESKTOP, PHONE, PICTURES, RULES, SCREENSHOTS, WIDER, shoot
-from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
+from page_looks import (
+    AXE,
+    BARS,
+    DESKTOP,
+    LOOKED_AT,
+    PHONE,
+    PICTURES,
+    RULES,
+    SCREENSHOTS,
+    WIDER,
+    shoot,
+)
+from playwright.sync_api import Browser, Route, expect, sync_playwright
 from serving import PASSWORD, PATIENCE, PLACES, SHOP, Server, write_events, write_table
+from visitors import first_run, log_in, visiting
 
 from topsecret.accounting import zcdp
 from topsecret.accounting.privacy_unit import PrivacyUnit
 from topsecret.ledger import Ledger, Price, Request
+from topsecret.service.app import ROUTERS
 
 expect.set_options(timeout=1000 * PATIENCE)
 FLAGS = [
@@ -50,142 +63,20 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     write_events(folder / "files" / "events.csv", PLACES)
     address = f"sqlite:///{folder / SHOP}"
     write_table(address, PLACES)
-    running = Server(folder, "--source", f"shop={address}")
+    provider = ("--openid-issuer", "https://login.example.org", "--openid-client", "topsecret")
+    running = Server(folder, "--source", f"shop={address}", *provider)
     yield running
     assert running.stop() == 0
 
 
-@contextmanager
-def visiting(browser: Browser, server: Server, *, allow: tuple[str, ...] = ()) -> Iterator[Page]:
-    """A visitor of their own, whose page must show no error in the console."""
-    with browser.new_context(viewport=DESKTOP, base_url=server.address) as context:
-        page = context.new_page()
-        page.set_default_timeout(1000 * PATIENCE)
-        complaints: list[str] = []
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on(
-            "console",
-            lambda message: (
-                complaints.append(message.text) if message.type in ("error", "warning") else None
-            ),
-        )
-        yield page
-        assert [one for one in complaints if not any(word in one for word in allow)] == []
-
-
-def log_in(page: Page, name: str, password: str) -> None:
-    page.goto("/login")
-    page.get_by_label("Name").fill(name)
-    page.get_by_label("Password").fill(password)
-    page.keyboard.press("Enter")
-
-
 @pytest.fixture(scope="module")
-def passwords(browser: Browser, server: Server) -> dict[str, str]:
-    """The first run, by the owner's hand: set-up, a data set, two analysts, their shares."""
-    found = {"olga": PASSWORD}
-    # Chromium reports the 400 of the form that is filled in wrongly.
-    with visiting(browser, server, allow=("400",)) as page:
-        page.goto("/")
-        page.wait_for_url("**/setup")
-        assert page.get_by_text("has no owner yet").is_visible()
-        shoot(page, "setup-without-link")
-        page.goto(server.set_up_link)
-        shoot(page, "setup")
-        page.get_by_label("Name").fill("olga")
-        page.get_by_label("Password", exact=True).fill(PASSWORD)
-        page.get_by_label("Password again").fill(PASSWORD)
-        page.get_by_role("button", name="Make the owner").click()
-        page.wait_for_url("**/owner")
-        shoot(page, "owner-empty")
-        page.get_by_role("link", name="Register the first one").click()
-        shoot(page, "register-file")
-        page.get_by_role("link", name="events.csv").click()
-        page.get_by_label("Title").fill("Events in the city")
-        page.locator("select[name=person_column]").select_option("user")
-        page.get_by_role("checkbox", name="place").check()
-        page.get_by_role("checkbox", name="colour").check()
-        page.get_by_role("checkbox", name="Analysts may ask in SQL").check()
-        shoot(page, "register")
-        page.get_by_label("Most items").fill("many")
-        page.get_by_role("button", name="Register and open").click()
-        assert "whole number" in page.get_by_role("alert").inner_text()
-        shoot(page, "register-wrong")
-        assert page.get_by_label("Title").input_value() == "Events in the city"
-        assert page.get_by_role("checkbox", name="colour").is_checked()
-        assert page.get_by_role("checkbox", name="Analysts may ask in SQL").is_checked()
-        page.get_by_label("Most items").fill("")
-        page.get_by_role("button", name="Register and open").click()
-        page.wait_for_url("**/owner/datasets/events")
-        page.goto("/owner/new")
-        page.get_by_role("link", name="shop").click()
-        shoot(page, "register-table")
-        page.get_by_role("link", name="visits").click()
-        page.get_by_label("Title").fill("Visits, from the shop’s database")
-        page.locator("select[name=person_column]").select_option("who")
-        page.get_by_role("checkbox", name="place").check()
-        page.get_by_role("button", name="Register and open").click()
-        page.wait_for_url("**/owner/datasets/visits")
-        assert page.get_by_text("visits of shop").is_visible()
-        page.goto("/owner/analysts")
-        shoot(page, "analysts-empty")
-        for name in ("ann", "bob"):
-            page.goto("/owner/analysts")
-            page.get_by_label("Name").fill(name)
-            page.get_by_role("button", name="Make the account").click()
-            found[name] = page.locator(".secret").inner_text()
-        shoot(page, "analysts")
-        for name, epsilon in (("ann", "3"), ("bob", "0.4")):
-            page.goto("/owner/datasets/events")
-            page.locator("select[name=analyst]").select_option(name)
-            page.get_by_label("Share").fill(epsilon)
-            page.get_by_role("button", name="Give this share").click()
-            page.get_by_role("listitem").filter(has_text=name).wait_for()
-        page.locator("select[name=name]").select_option("bob")
-        page.get_by_role("button", name="Give this role").click()
-        page.get_by_role("button", name="Take the role of bob away").wait_for()
-        shoot(page, "owner-dataset")
-        page.get_by_role("button", name="Take the role of bob away").click()
-        expect(page.get_by_role("button", name="Take the role of bob away")).to_have_count(0)
-        page.goto("/owner/datasets/visits/edit")
-        page.get_by_text("Read the version from a public table").click()
-        shoot(page, "owner-edit")
-        page.goto("/owner/datasets/events")
-        page.get_by_role("link", name="Edit").click()
-        page.get_by_label("Title for people").fill("Events in the city")
-        page.get_by_role("button", name="Save").click()
-        page.get_by_role("button", name="Pause").click()
-        page.get_by_text("Paused: nothing can be asked").wait_for()
-        shoot(page, "owner-paused")
-        page.get_by_role("button", name="Let it go on").click()
-        page.get_by_role("button", name="Pause").wait_for()
-        page.goto("/owner")
-        shoot(page, "owner")
-        page.goto("/owner/in-doubt")
-        shoot(page, "owner-in-doubt")
-        page.goto("/owner/audit")
-        page.get_by_text("give role").first.wait_for()
-        shoot(page, "audit")
-    for name in ("ann", "bob"):
-        with visiting(browser, server, allow=("400",)) as page:
-            log_in(page, name, found[name])
-            page.wait_for_url("**/account/password")
-            page.get_by_label("Password that you were given").fill(found[name])
-            page.get_by_label("New password").fill(found[name] if name == "ann" else PASSWORD)
-            if name == "ann":
-                page.get_by_role("button", name="Use this password").click()
-                assert "is the old one" in page.get_by_role("alert").inner_text()
-                shoot(page, "first-password")
-                page.get_by_label("Password that you were given").fill(found[name])
-                page.get_by_label("New password").fill(PASSWORD)
-            page.get_by_role("button", name="Use this password").click()
-            page.wait_for_url(f"{server.address}/")
-        found[name] = PASSWORD
-    return found
+def sessions(browser: Browser, server: Server) -> dict[str, Any]:
+    """The first run, by the owner's hand: everybody's session, and PASSWORD is their password."""
+    return first_run(browser, server)
 
 
 def test_the_set_up_link_works_once(
-    browser: Browser, server: Server, passwords: dict[str, str]
+    browser: Browser, server: Server, sessions: dict[str, Any]
 ) -> None:
     with visiting(browser, server) as page:
         page.goto(server.set_up_link)
@@ -193,7 +84,7 @@ def test_the_set_up_link_works_once(
 
 
 def test_a_wrong_password_is_refused_kindly(
-    browser: Browser, server: Server, passwords: dict[str, str]
+    browser: Browser, server: Server, sessions: dict[str, Any]
 ) -> None:
     # Chromium reports the 401 itself; a script could not keep it from doing so.
     with visiting(browser, server, allow=("401",)) as page:
@@ -206,12 +97,12 @@ def test_a_wrong_password_is_refused_kindly(
 
 
 def test_an_analyst_asks_with_the_keyboard_and_sees_the_answer(
-    browser: Browser, server: Server, passwords: dict[str, str]
+    browser: Browser, server: Server, sessions: dict[str, Any]
 ) -> None:
     with visiting(browser, server) as page:
         page.goto("/login")
         shoot(page, "login")
-        log_in(page, "ann", passwords["ann"])
+        log_in(page, "ann", PASSWORD)
         page.wait_for_url(f"{server.address}/")
         page.get_by_role("link", name="Events in the city").wait_for()
         shoot(page, "home")
@@ -281,11 +172,9 @@ def test_an_analyst_asks_with_the_keyboard_and_sees_the_answer(
 
 
 def test_the_data_may_decide_how_many(
-    browser: Browser, server: Server, passwords: dict[str, str]
+    browser: Browser, server: Server, sessions: dict[str, Any]
 ) -> None:
-    with visiting(browser, server) as page:
-        log_in(page, "ann", passwords["ann"])
-        page.wait_for_url(f"{server.address}/")
+    with visiting(browser, server, sessions["ann"]) as page:
         page.goto("/datasets/events")
         page.get_by_label("How long a list").select_option("auto")
         page.get_by_label("With noisy counts").check()
@@ -314,15 +203,13 @@ def test_the_data_may_decide_how_many(
 
 
 def test_a_query_is_previewed_and_its_refusal_names_the_clause(
-    browser: Browser, server: Server, passwords: dict[str, str]
+    browser: Browser, server: Server, sessions: dict[str, Any]
 ) -> None:
     query = (
         "SELECT colour, COUNT(DISTINCT user) AS n FROM t GROUP BY colour ORDER BY n DESC LIMIT 1"
     )
     # Chromium reports the 400 of the preview.
-    with visiting(browser, server, allow=("400",)) as page:
-        log_in(page, "ann", passwords["ann"])
-        page.wait_for_url(f"{server.address}/")
+    with visiting(browser, server, sessions["ann"], allow=("400",)) as page:
         page.goto("/datasets/events")
         page.get_by_text("In SQL instead").click()
         written, said = page.locator("textarea"), page.locator("[data-of=answer]")
@@ -340,11 +227,9 @@ def test_a_query_is_previewed_and_its_refusal_names_the_clause(
 
 
 def test_a_budget_that_is_used_up_says_so(
-    browser: Browser, server: Server, passwords: dict[str, str]
+    browser: Browser, server: Server, sessions: dict[str, Any]
 ) -> None:
-    with visiting(browser, server) as page:
-        log_in(page, "bob", passwords["bob"])
-        page.wait_for_url(f"{server.address}/")
+    with visiting(browser, server, sessions["bob"]) as page:
         page.goto("/datasets/events")
         page.get_by_label("How many").fill("2")
         expect(page.locator("[data-of=takes]")).to_contain_text("more than is left")
@@ -357,16 +242,14 @@ def test_a_budget_that_is_used_up_says_so(
 
 
 def test_what_is_in_doubt_is_written_off_after_a_second_look(
-    browser: Browser, server: Server, passwords: dict[str, str]
+    browser: Browser, server: Server, sessions: dict[str, Any]
 ) -> None:
     ledger = Ledger(server.folder / "service.db")
     question = {"asked by": "a program that was cut short"}
     unit = PrivacyUnit(person="user")
     ledger.reserve(Request("events", Price(zcdp(0.001)), question, unit, analyst="ann"))
     ledger.close()
-    with visiting(browser, server) as page:
-        log_in(page, "olga", passwords["olga"])
-        page.wait_for_url(f"{server.address}/")
+    with visiting(browser, server, sessions["olga"]) as page:
         page.goto("/owner")
         page.get_by_role("link", name="1 reservation without an end").click()
         shoot(page, "owner-in-doubt-one")
@@ -377,31 +260,30 @@ def test_what_is_in_doubt_is_written_off_after_a_second_look(
 
 
 def test_another_analysts_answer_is_not_shown(
-    browser: Browser, server: Server, passwords: dict[str, str]
+    browser: Browser, server: Server, sessions: dict[str, Any]
 ) -> None:
-    with visiting(browser, server) as page:
-        log_in(page, "ann", passwords["ann"])
-        page.wait_for_url(f"{server.address}/")
+    with visiting(browser, server, sessions["ann"]) as page:
         page.goto("/datasets/events")
         page.get_by_label("How many").fill("3")
         page.get_by_role("button", name="Ask").click()
         page.wait_for_url("**/answers/*")
         address = page.url
-    with visiting(browser, server, allow=("404",)) as page:
-        log_in(page, "bob", passwords["bob"])
-        page.wait_for_url(f"{server.address}/")
+    with visiting(browser, server, sessions["bob"], allow=("404",)) as page:
         page.goto(address)
         assert page.get_by_role("heading", name="Nothing here").is_visible()
         shoot(page, "problem")
 
 
 def test_every_state_and_the_longest_names_fit(
-    browser: Browser, server: Server, passwords: dict[str, str]
+    browser: Browser, server: Server, sessions: dict[str, Any]
 ) -> None:
     answers = in_every_state(server)
-    with visiting(browser, server) as page:
-        log_in(page, "ann", passwords["ann"])
-        page.wait_for_url(f"{server.address}/")
+    with visiting(browser, server, sessions["ann"]) as page:
+        page.goto("/datasets/fixed")
+        page.get_by_text("The owner fixed the price").wait_for()
+        expect(page.locator("[data-of=takes]")).not_to_have_text("–")
+        shoot(page, "ask-fixed")
+        page.goto("/")
         shoot(page, "names-home")
         page.goto("/datasets/names")
         page.get_by_text("One list for each group").click()
@@ -443,9 +325,7 @@ def test_every_state_and_the_longest_names_fit(
                 page.set_viewport_size(DESKTOP)  # type: ignore[arg-type]
         page.goto("/answers")
         shoot(page, "names-history")
-    with visiting(browser, server) as page:
-        log_in(page, "olga", passwords["olga"])
-        page.wait_for_url(f"{server.address}/")
+    with visiting(browser, server, sessions["olga"]) as page:
         page.goto(f"/answers/{answers['failed']}")
         page.get_by_text("Cause, for owners alone").wait_for()
         shoot(page, "names-cause")
@@ -476,11 +356,9 @@ def test_the_theme_can_be_switched_and_stays(browser: Browser, server: Server) -
 
 
 def test_an_account_has_keys_and_logs_out(
-    browser: Browser, server: Server, passwords: dict[str, str]
+    browser: Browser, server: Server, sessions: dict[str, Any]
 ) -> None:
-    with visiting(browser, server) as page:
-        log_in(page, "bob", passwords["bob"])
-        page.wait_for_url(f"{server.address}/")
+    with visiting(browser, server, sessions["bob"]) as page:
         page.goto("/account")
         page.get_by_label("Label").fill("nightly")
         page.get_by_role("button", name="Make a key").click()
@@ -491,3 +369,24 @@ def test_an_account_has_keys_and_logs_out(
         page.wait_for_url("**/login")
         page.goto("/answers")
         page.wait_for_url("**/login?to=/answers")
+
+
+def test_every_page_was_looked_at(request: pytest.FixtureRequest, sessions: dict[str, Any]) -> None:
+    if {one for one in globals() if one.startswith("test_")} - {
+        item.name for item in request.session.items
+    }:
+        pytest.skip("some of the tests that look at pages were not asked for")
+    paths = {
+        route.path: route.path_regex  # type: ignore[attr-defined]
+        for router in ROUTERS
+        for route in router.routes
+        if "GET" in route.methods  # type: ignore[attr-defined]
+    }
+    no_pages = ("/api", "/metrics", "/login/openid")
+    missed = [
+        path
+        for path, pattern in paths.items()
+        if not path.startswith(no_pages) and "/download." not in path
+        if not any(map(pattern.match, LOOKED_AT))
+    ]
+    assert missed == []

@@ -12,8 +12,9 @@ from serving import PATIENCE, PLACES, SHOP, Here, here, write_events, write_tabl
 from sqlalchemy import create_engine, select, text, update
 
 from topsecret.errors import Closing, LedgerError, SourceError
+from topsecret.service.data_files import DataFiles
 from topsecret.service.datasets import NewDataset
-from topsecret.service.jobs import worker
+from topsecret.service.jobs import release_schedule, worker
 from topsecret.service.jobs.fair_places import FairPlaces
 from topsecret.service.jobs.job import Asked
 from topsecret.service.jobs.release_schedule import Turn
@@ -86,6 +87,39 @@ def test_a_locked_table_stops_a_question_and_not_the_service(
             assert service.call("olga", "POST", path).status_code == 200  # an owner may
             ended = service.ended("ann", asked.json()["id"])
         assert (ended["state"], ended["error"]) == ("failed", "cancelled")
+
+
+def test_a_file_that_hangs_lends_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a network folder whose server is gone: nothing can interrupt who reads there."""
+    answers, real = threading.Event(), DataFiles.check
+
+    def check(files: DataFiles, source: str) -> None:
+        assert "hanging" not in source or answers.wait(PATIENCE)
+        real(files, source)
+
+    monkeypatch.setattr(DataFiles, "check", check)
+    monkeypatch.setattr(release_schedule, "STUCK", 0.0)
+    monkeypatch.setattr(worker, "GLANCE", 0.05)
+    with here(tmp_path, engines=1, limit=0.05) as service:
+        write_events(tmp_path / "files" / "hanging.csv", PLACES)
+        new = NewDataset("hanging", "H", "hanging.csv", "user", ("place",), None, 4.0, 1e-5)
+        service.parts.datasets.register(new)
+        service.parts.datasets.allow("hanging", "ann", {"epsilon": 4.0})
+        turns, under_way = service.parts.jobs._turns, service.parts.jobs._under_way
+        path = "/api/datasets/hanging/ask"
+        asked = [
+            service.call("ann", "POST", path, QUESTION | {"k": k}).json()["id"] for k in (1, 2)
+        ]
+        until(lambda: turns._stuck["hanging"])
+        turns.limit = PATIENCE
+        free = service.answered("bob", "/api/datasets/events/ask", QUESTION)
+        assert free["state"] == "answered"
+        # The other one about the same file waits, in nobody's way.
+        assert turns._stuck["hanging"] == 1
+        assert sum(turn._holds is not None for turn in list(under_way.values())) == 1
+        answers.set()
+        assert [service.ended("ann", one)["state"] for one in asked] == ["answered"] * 2
+        assert not turns._stuck["hanging"]
 
 
 def test_a_question_that_its_own_process_has_lost_is_found_again(service: Here) -> None:

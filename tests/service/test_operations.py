@@ -71,34 +71,41 @@ def numbers(service: Here) -> dict[str, float]:
 
 
 def test_metrics_tell_of_the_queue_and_of_budgets(below: Here) -> None:
-    before = numbers(below)
-    assert before['topsecret_budget_left_ratio{dataset="events"}'] == 1
-    assert before["topsecret_questions_under_way"] == 0
-    waiting = {"id": "waits", "user": "ann", "dataset": "events", "request": "w", "asked": 4e9}
-    waiting |= {"question": '["place", 1, 0.3]', "state": "working", "worker": "another"}
-    below.parts.jobs.take_over = lambda *_: []  # type: ignore[method-assign]  # it stays another's
-    with below.parts.store.writing() as connection:
-        connection.execute(JOBS.insert().values(waiting))
-    below.answered("ann", ASK, QUESTION)
-    after = numbers(below)
-    assert after['topsecret_budget_left_ratio{dataset="events"}'] < 1
-    assert after['topsecret_reservations_without_end{dataset="events"}'] == 0
-    assert after["topsecret_questions_under_way"] == 1
+    under_way, left = (f"topsecret_{name}" for name in ("questions_under_way", "budget_left_ratio"))
+    left += '{dataset="events"}'
     asked = 'topsecret_request_seconds_count{route="/api/v1/datasets/{dataset}/ask"}'
-    assert after[asked] == 1
+    before = numbers(below)
+    assert 0 < before[left] <= 1
+    without_end(below, "queued")
+    below.answered("ann", ASK, QUESTION | {"epsilon": 1.0, "request_id": "metrics"})
+    after = numbers(below)
+    assert after[left] < before[left]
+    assert after['topsecret_reservations_without_end{dataset="events"}'] == 0
+    assert after[under_way] == before[under_way] + 1
+    assert after[asked] == before.get(asked, 0) + 1
+
+
+def without_end(service: Here, name: str) -> None:
+    """A question that another worker has, and keeps."""
+    waiting = {"id": name, "user": "ann", "dataset": "events", "request": name, "asked": 4e9}
+    waiting |= {"question": '["place", 1, 0.3]', "state": "working", "worker": "another"}
+    service.parts.jobs.take_over = lambda *_: []  # type: ignore[method-assign]
+    with service.parts.store.writing() as connection:
+        connection.execute(JOBS.insert().values(waiting))
 
 
 def test_what_ended_long_ago_is_forgotten_and_stays_paid(below: Here) -> None:
+    without_end(below, "old")
     first = below.answered("ann", ASK, QUESTION)
     spent = below.parts.ledger.account("events").spent
     kept = below.answered("ann", ASK, QUESTION | {"request_id": "yesterday"})["id"]
     with below.parts.store.writing() as connection:
-        old = update(JOBS).where(JOBS.c.id.in_([first["id"], "waits"]))
+        old = update(JOBS).where(JOBS.c.id.in_([first["id"], "old"]))
         connection.execute(old.values(asked=1000.0))
     below.parts._forget()
     assert below.call("ann", "GET", f"/api/v1/answers/{first['id']}").status_code == 404
     assert below.call("ann", "GET", f"/api/v1/answers/{kept}").status_code == 200
-    assert below.parts.jobs.find("waits")  # it has no end yet
+    assert below.parts.jobs.find("old")  # it has no end yet
     again = below.answered("ann", ASK, QUESTION)
     assert again["answer"]["items"] == first["answer"]["items"]
     assert below.parts.ledger.account("events").spent == spent

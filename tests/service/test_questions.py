@@ -291,6 +291,7 @@ def test_groups_are_previewed_paid_for_and_answered(chosen: Here, more: dict[str
     assert list(lists) == ["red", "blue", "green"]
     assert [lists[group]["items"][:1] for group in lists] == [["Harbour"], ["Harbour"], []]
     assert "source" not in lists["red"]
+    assert {one["charge"]["groups"] for one in lists.values()} == {3}  # one charge, not three
     disjoint = bool(job["groups"]["disjoint"])
     assert job["answer"]["composition"] == ("parallel" if disjoint else "sequential")
     assert job["answer"]["epsilon"] <= 0.5
@@ -356,6 +357,7 @@ def test_the_page_shows_a_list_for_each_group(chosen: Here) -> None:
     page = chosen.call("ann", "GET", f"/answers/{job['id']}").text
     assert page.count("<h2><bdi>colour = ") == 3
     assert "All groups" in page
+    assert page.count("for all 3 groups together") == 4  # beside each list, and once for all
     assert GroupedBy("n", ("1", "2")).groups({"n": "number"}).values == (1, 2)
     for value in ("1.5", "x"):
         with pytest.raises(Problem):

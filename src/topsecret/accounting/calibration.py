@@ -87,8 +87,11 @@ def calibrate_limited_domain(
     max_items: int | None = None,
     strict: bool = False,
     adjacency: Adjacency = "add-remove",
+    tolerance: float = FINE,
 ) -> tuple[float, float]:
     """The price per pick and the threshold's share of delta that give the lowest threshold.
+
+    ``tolerance`` is the share of epsilon that may be left unspent, never overspent.
 
     The threshold lies s (1 + ln(M / threshold_delta) / epsilon_per_pick) over the next count,
     s = 1 for add-remove and 2 for replace (``mechanisms/limited_domain.py``), so only M decides
@@ -109,7 +112,7 @@ def calibrate_limited_domain(
     epsilon, delta = _target(epsilon, delta)
     if delta == 0:
         raise InvalidParameter("delta=0 leaves no threshold; choose a delta above 0")
-    return _limited_domain(k, affected, epsilon, delta)
+    return _limited_domain(k, affected, epsilon, delta, tolerance)
 
 
 def limited_domain_loss(k: int, epsilon_per_pick: Number, threshold_delta: Number) -> Loss:
@@ -169,7 +172,7 @@ def _zcdp(epsilon: Fraction, delta: Fraction) -> float:
 
 @lru_cache(maxsize=1024)
 def _limited_domain(
-    k: int, affected: int, epsilon: Fraction, delta: Fraction
+    k: int, affected: int, epsilon: Fraction, delta: Fraction, tolerance: float
 ) -> tuple[float, float]:
     def height(share: float) -> float:
         """About the threshold over the next count when this share of delta goes to it."""
@@ -190,11 +193,13 @@ def _limited_domain(
         if closed and is_closed(loss) and loss.keeps_to(epsilon, delta):
             return closed, threshold_delta
     start = _rough_pick(k, epsilon, delta * (1 - Fraction(share)))
+    if tolerance > FINE:  # the first try is to be the last
+        start *= 1 - tolerance / 2
 
     def spent(price: float) -> float:
         return limited_domain_loss(k, price, threshold_delta).epsilon(delta)
 
-    return _largest(spent, epsilon, start, FINE), threshold_delta
+    return _largest(spent, epsilon, start, tolerance), threshold_delta
 
 
 def _rough_pick(n: int, epsilon: Fraction, delta: Fraction) -> float:

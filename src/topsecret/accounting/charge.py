@@ -9,6 +9,8 @@
 3 items and 1 query of data set 'checkins' (entry 7)
 >>> print(Charge("checkins", 7, {"picks": Fraction(3)}, stored=True))
 nothing: this is the stored answer to the same question from data set 'checkins' (entry 7)
+>>> print(Charge("checkins", 7, {"picks": Fraction(6)}, groups=2))
+6 items of data set 'checkins' (entry 7), for all 2 groups together
 """
 
 from __future__ import annotations
@@ -36,6 +38,8 @@ class Charge:
     """Whether the answer had been paid for before: then it took nothing this time."""
     words: str = ""
     """As version 0.1 stored it: it kept no values."""
+    groups: int = 1
+    """How many lists it paid for together: each of them has the same charge, which is one."""
 
     def __str__(self) -> str:
         if self.words:
@@ -43,7 +47,8 @@ class Charge:
         budget = f"data set {self.dataset!r} (entry {self.entry})"
         if self.stored:
             return f"nothing: this is the stored answer to the same question from {budget}"
-        return f"{in_words(self.cost)} of {budget}"
+        together = f", for all {self.groups} groups together" if self.groups > 1 else ""
+        return f"{in_words(self.cost)} of {budget}{together}"
 
     def to_dict(self) -> dict[str, object]:
         """Plain values that JSON can hold; amounts are exact fractions as text."""
@@ -52,6 +57,7 @@ class Charge:
             "entry": self.entry,
             "cost": {name: str(amount) for name, amount in self.cost.items()},
             "stored": self.stored,
+            **({"groups": self.groups} if self.groups > 1 else {}),
         }
 
     @classmethod
@@ -60,7 +66,8 @@ class Charge:
         if isinstance(record, str):
             return cls("", 0, {}, stored=record.startswith("nothing"), words=record)
         cost = {name: Fraction(amount) for name, amount in record["cost"].items()}
-        return cls(record["dataset"], record["entry"], cost, record["stored"])
+        known = (record["dataset"], record["entry"], cost, record["stored"])
+        return cls(*known, groups=record.get("groups", 1))
 
 
 def in_words(amounts: Mapping[str, Fraction]) -> str:

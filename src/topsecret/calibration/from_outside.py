@@ -93,7 +93,7 @@ def _check_neighbours(mechanism: Any, question: Question) -> None:
     if said := getattr(mechanism, "precondition", ""):
         raise InvalidParameter(
             f"the loss of {type(mechanism).__name__} holds only where {said}; leave mechanism out "
-            "and pass max_total=…, which sees to it"
+            "and ask with max_total=… or rise_from=…, which see to it"
         )
     adjacency = getattr(mechanism, "adjacency", "add-remove")
     if adjacency != "add-remove":

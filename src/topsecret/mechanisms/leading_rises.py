@@ -40,7 +40,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from flint import arb
 
@@ -73,6 +73,9 @@ class LeadingRises:
     Guarantee: that of ``naming`` twice, and k picks of ``epsilon_per_pick``, under add-remove.
     ``smallest`` names the largest falls.
     """
+
+    precondition: ClassVar[str] = "the persons of two periods are counted apart"
+    """What the source must see to, beside adjacency, a cap and a sensitivity."""
 
     k: int
     naming: TestedTopK | LimitedDomain

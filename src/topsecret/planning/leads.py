@@ -7,11 +7,17 @@ these units everything but the weights of ``max_total`` is as with persons.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from topsecret.calibration import PUBLIC_DOMAIN, Prepared, Question, prepare
-from topsecret.mechanisms import ChosenBound, Mechanism, TestedOrWeighted, TestedTopK
+from topsecret.mechanisms import (
+    ChosenBound,
+    LimitedDomain,
+    Mechanism,
+    TestedOrWeighted,
+    TestedTopK,
+)
 from topsecret.planning import chances
 from topsecret.planning.tested import answer_chance, last_chance
 
@@ -65,6 +71,14 @@ def lead_of_one(prepared: Prepared) -> int | None:
         k = prepared.question.length
         return smallest(lambda lead: last_chance(mechanism.schedule, mechanism.slots, lead, k))
     return smallest(lambda lead: chance(prepared, lead).one)
+
+
+def in_bounds(prepared: Prepared) -> Prepared:
+    """What was calibrated already, in multiples of what one person adds at most."""
+    mechanism = prepared.mechanism
+    if isinstance(mechanism, LimitedDomain):  # the others' leads are in multiples anyway
+        mechanism = replace(mechanism, sensitivity=1)
+    return replace(prepared, question=_in_bounds(prepared.question), mechanism=mechanism)
 
 
 def _in_bounds(question: Question) -> Question:

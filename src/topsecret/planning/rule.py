@@ -118,10 +118,15 @@ def recommend(question: Question) -> Recommendation:
 @lru_cache(maxsize=256)
 def recommended_name(question: Question) -> str:
     """``recommend(question).name``, at once where nothing else competes: its lead is not needed."""
+    return settled_name(question) or recommend(question).name
+
+
+def settled_name(question: Question) -> str:
+    """The same where no lead is needed to know it, otherwise nothing."""
     if (settled := _without_leads(question)) is not None:
         return settled.name
     rivals = competing(question)
-    return rivals[0] if len(rivals) == 1 else recommend(question).name
+    return rivals[0] if len(rivals) == 1 else ""
 
 
 def _without_leads(question: Question) -> Recommendation | None:

@@ -16,7 +16,7 @@ from topsecret.calibration.calibrated import calibrated
 from topsecret.calibration.counts import CountsBudget
 from topsecret.calibration.prepared import Calibrated
 from topsecret.calibration.question import Measured, Scores
-from topsecret.planning.leads import lead_of_one, needed_by_one
+from topsecret.planning.leads import in_bounds, lead_of_one, needed_by_one
 from topsecret.planning.rule import recommended_name
 
 
@@ -62,10 +62,7 @@ def outlook(
 
 def outlook_of(each: Calibrated) -> Summary:
     """For a list that is calibrated already, of which noisy counts may take a part."""
-    selection = each.selection
-    if each.counts is not None:
-        return _outlook(selection, lead_of_one(selection), each.loss)
-    return _outlook(selection, needed_by_one(selection.name, selection.question))
+    return _outlook(each.selection, lead_of_one(in_bounds(each.selection)), each.loss)
 
 
 def outlook_at(

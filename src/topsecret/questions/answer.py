@@ -39,8 +39,8 @@ Answer = Release | Releases
 Draws = Callable[[], tuple[Answer, int]]
 """Reads and draws: the answer, and how many symbols were released."""
 
-STEPS = 6
-"""How often the price of one group is bisected."""
+TRIES, ENOUGH = 6, 0.97
+"""How often the budget of one of several lists is tried, and which part of all is spent enough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,16 +164,30 @@ def _planned(
     if lists == 1:
         best = each_at(epsilon, delta)
         return Plan(best, 1, best.epsilon, delta)
-    share, low, high = down(exact(delta) / lists), down(exact(epsilon) / lists), epsilon
-    best = each_at(low, share)
-    for _ in range(STEPS):
-        middle = (low * high) ** 0.5
-        tried = each_at(middle, share)
-        if _together(tried, lists, delta) <= epsilon:
-            best, low = tried, middle
-        else:
-            high = middle
-    return Plan(best, lists, _together(best, lists, delta), delta)
+    share, least = down(exact(delta) / lists), down(exact(epsilon) / lists)
+    if at is not None or delta == 0 or not isinstance(mechanism, str):
+        best = each_at(least, share)  # prices that others fixed, or that add up one by one
+        return Plan(best, lists, _together(best, lists, delta), delta)
+    from topsecret.planning.several_lists import calibrated_together, epsilon_of_each, likely_name
+
+    name = likely_name(replace(numbers, epsilon=least, delta=share), mechanism)
+    first = None if counts is not None else calibrated_together(mechanism, numbers, lists)
+    x = 0.0 if first is not None else epsilon_of_each(name, numbers, lists, counts is not None)
+    found: list[tuple[float, Calibrated]] = []
+    for _ in range(TRIES):
+        tried = first or each_at(min(max(x, least), epsilon), share)
+        spent = _together(tried, lists, delta)
+        if spent <= epsilon:
+            found.append((spent, tried))
+            if first is not None or spent >= ENOUGH * epsilon:
+                break
+        # What lists cost together is nearly in proportion to what one costs.
+        more = (1 + ENOUGH) / 2 * epsilon / max(spent, epsilon / 16)
+        x, first = tried.question.epsilon * more, None
+    if not found:
+        found = [(_together(best := each_at(least, share), lists, delta), best)]
+    spent, best = max(found, key=lambda one: one[0])
+    return Plan(best, lists, spent, delta)
 
 
 def _together(each: Calibrated, lists: int, delta: float) -> float:

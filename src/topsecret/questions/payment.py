@@ -105,6 +105,7 @@ def charged(answer: Answer, charge: Charge, time: datetime) -> Answer:
     """The answer with what it took from a budget, and when."""
     if isinstance(answer, Release):
         return replace(answer, charge=charge, time=time)
+    charge = replace(charge, groups=len(answer))
     lists = {group: replace(one, charge=charge, time=time) for group, one in answer.items()}
     return replace(answer, groups=lists)
 

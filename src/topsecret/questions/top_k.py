@@ -64,7 +64,8 @@ def top_k(
     each with a bound on what one person adds to one item, ``max_per_item``: a public number, or
     ``"private"`` for one that is chosen privately. ``max_total`` bounds all that one person adds.
     ``order="least"`` names the items of a public ``domain`` with the least. ``rise_from``, the
-    conditions of an earlier period, ranks them by how many persons more have them in ``where``.
+    conditions of an earlier period, ranks them by how many persons more have them in ``where``;
+    without a ``domain`` it ranks what private lists of both periods name.
     ``counts=True`` adds noisy counts with their intervals, for ``counts_part`` of the budget (0.15,
     or 0.2 below ten items); with ``count_persons=True`` the number of all persons comes along at no
     cost.

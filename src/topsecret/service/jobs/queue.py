@@ -162,7 +162,7 @@ class Jobs:
         if row["cancelled"] is not None:
             return self._unread(row, source)
         self._turns.begin(row["asked"])
-        turn = Turn(self._turns, row["asked"], row["user"], source)
+        turn = Turn(self._turns, row["asked"], row["user"], source, row["dataset"])
         self._under_way[identity] = turn
         try:
             with turn, turn.stop.here():

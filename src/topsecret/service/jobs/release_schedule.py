@@ -6,15 +6,19 @@ finer times than one. Then it is checked and reserved, whatever the engines are 
 for until then is public computing. It waits for an engine, is counted and drawn, frees the engine
 and waits for the next tick before the ledger is told. So everything that anybody can see of a
 ledger, of what is left and of who is admitted moves at ticks.
+
+A question that does not end though its time is up (a network folder that hangs cannot be
+interrupted) lends its place to others, and what else is asked of its data set waits until it ends.
 """
 
 from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Event
+from threading import Event, Lock
 from time import monotonic
 
 from topsecret.ledger import SettlementTime
@@ -25,6 +29,9 @@ TIME_LIMIT, CANCELLED = "time_limit", "cancelled"
 AT_ONCE = 200
 """How many questions about one source may wait for an engine or for their tick in one worker
 process; more wait to be reserved, and a place is free at ticks alone."""
+STUCK = 10.0
+"""Seconds beyond the time limit after which a question that holds a place is stuck."""
+_GLANCE = 1.0
 
 
 class Lane:
@@ -44,10 +51,21 @@ class Turns:
         self.preparing, self.counting = self._lanes[""].preparing, self._lanes[""].counting
         # Many may have the same tick: few at a time go to the store, and none is turned away.
         self.settling = FairPlaces(engines, Event())
+        self._stuck, self._lock = Counter[str](), Lock()
 
     def lane(self, source: str = "") -> Lane:
         """Where questions about a source wait; files have an empty name."""
         return self._lanes.setdefault(source, Lane(self._engines, self.closing))
+
+    def stuck(self, dataset: str, change: int) -> None:
+        """One question more, or less, about the data set is stuck."""
+        with self._lock:
+            self._stuck[dataset] += change
+
+    def until_it_answers(self, dataset: str, stopped: Event) -> None:
+        """Wait while questions about the data set are stuck: this one would be, too."""
+        while self._stuck[dataset] and not (self.closing.is_set() or stopped.is_set()):
+            stopped.wait(_GLANCE)
 
     def start(self, asked: float) -> float:
         """The first tick at which a question may begin."""
@@ -66,12 +84,15 @@ class Turns:
 class Turn(SettlementTime):
     """One question on its way through: prepared, reserved, counted, held until its tick."""
 
-    def __init__(self, turns: Turns, asked: float, who: str = "", source: str = "") -> None:
+    def __init__(
+        self, turns: Turns, asked: float, who: str = "", source: str = "", dataset: str = ""
+    ) -> None:
         self._turns, self._lane = turns, turns.lane(source)
-        self.asked, self._who = asked, who
+        self.asked, self._who, self._dataset = asked, who, dataset
         self.stop = Stop()
         self._counted_since: float | None = None
         self._holds: FairPlaces | None = None
+        self._held_since, self._lent, self._lock = math.inf, False, Lock()
         self.longer = turns.tick
         self.shown: float | None = None
         """The tick at which the ledger heard of the end, once it is known."""
@@ -113,6 +134,12 @@ class Turn(SettlementTime):
             self.stop.now(TIME_LIMIT)
         elif self.stop.asked.is_set():
             self.stop.now(self.stop.why)
+        with self._lock:
+            if monotonic() - self._held_since > limit + STUCK and not self._lent:
+                assert self._holds is not None
+                self._lent = True
+                self._turns.stuck(self._dataset, 1)
+                self._holds.leave()
 
     def cancel(self) -> None:
         """Somebody no longer wants the answer."""
@@ -134,10 +161,15 @@ class Turn(SettlementTime):
         self._holds = self._turns.settling
 
     def _take(self, places: FairPlaces) -> None:
+        self._turns.until_it_answers(self._dataset, self.stop.asked)
         places.take(self._who, self.stop.asked)
-        self._holds = places
+        with self._lock:
+            self._holds, self._held_since = places, monotonic()
 
     def _leave(self) -> None:
-        if self._holds is not None:
-            self._holds.leave()
-            self._holds = None
+        with self._lock:
+            if self._lent:
+                self._turns.stuck(self._dataset, -1)
+            elif self._holds is not None:
+                self._holds.leave()
+            self._holds, self._held_since, self._lent = None, math.inf, False
