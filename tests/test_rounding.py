@@ -29,6 +29,12 @@ def test_balls_round_outwards(value, bits):
     assert down(enclosure) <= value <= up(enclosure)
 
 
+def test_what_is_not_known_is_anything():
+    """A NaN would be less than nothing: max(0.0, nan) is 0."""
+    unknown = arb("nan")
+    assert (up(unknown), down(unknown)) == (math.inf, -math.inf)
+
+
 def test_ends_of_the_float_range():
     assert up(arb(2) ** 2000) == math.inf
     assert up(arb(2) ** -2000) == 5e-324

@@ -14,7 +14,7 @@ from topsecret.sources.engines.spark import SparkSource
 
 pytestmark = pytest.mark.spark
 
-FEW = settings(RELAXED, max_examples=4)  # a query takes a third of a second
+FEW = settings(RELAXED, max_examples=2)  # a query takes a third of a second
 
 
 class TestSpark(Contract):

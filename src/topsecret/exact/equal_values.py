@@ -46,10 +46,7 @@ WRITTEN_ALIKE = (
 
 
 def equal_text(value: Any) -> str | None:
-    """The text that a value shares with its equals; None for what has no known text.
-
-    Values that are not equal may share one, too (a day, and the moment at which it begins).
-    """
+    """The text that a value shares with its equals alone; None for what has no known text."""
     try:
         return _known(value)
     except Exception:  # a signalling NaN, a moment beyond what is counted, an object's own code
@@ -85,9 +82,9 @@ def _known_parts(value: Any, depth: int) -> str | None:
     known = [f"{len(one)},{one}" for one in parts if one is not None]
     if len(known) < len(value):
         return None
-    if isinstance(value, tuple | list):
-        return f"list:{''.join(known)}"
-    return f"set:{''.join(sorted(known))}"
+    if isinstance(value, frozenset | set):
+        return f"set:{''.join(sorted(known))}"
+    return f"{'tuple' if isinstance(value, tuple) else 'list'}:{''.join(known)}"
 
 
 def _known_time(value: Any) -> str | None:
@@ -98,7 +95,7 @@ def _known_time(value: Any) -> str | None:
         since = value.replace(tzinfo=None) - EPOCH - (offset or datetime.timedelta())
         return f"{kind}:{since // MICROSECOND},{getattr(value, 'nanosecond', 0)}"
     if isinstance(value, datetime.date):
-        return f"datetime:{(value - EPOCH.date()) // MICROSECOND},0"
+        return f"date:{value.isoformat()}"
     if isinstance(value, datetime.timedelta):
         return f"timedelta:{value // MICROSECOND},{getattr(value, 'nanoseconds', 0)}"
     if isinstance(value, datetime.time):
@@ -140,7 +137,7 @@ def _known_number(value: Any) -> str | None:
     if isinstance(value, Fraction) and abs(value) > 10**300:
         return None  # no float is equal; beyond its range there is none to compare with
     close = float(value)
-    if value == close or isinstance(value, np.floating):
+    if value == close:
         return f"float:{close!r}"
     if isinstance(value, Decimal):  # 0.1 and 0.10 are equal
         sign, digits, exponent = value.as_tuple()

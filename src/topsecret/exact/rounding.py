@@ -97,13 +97,13 @@ def ball(value: Number) -> arb:
 
 
 def up(value: arb | Fraction) -> float:
-    """The smallest float, or nearly, that is at least every number of the ball."""
+    """The smallest float, or nearly, that is at least every number of the ball; inf if unknown."""
     if isinstance(value, Fraction):
         nearest = _nearest(value)
         return nearest if _at_least(nearest, value) else math.nextafter(nearest, math.inf)
     bound = value.upper()
     if not bound.is_finite():
-        return math.nan if bound.is_nan() else float(bound)
+        return math.inf if bound.is_nan() else float(bound)  # max(0.0, nan) would be 0
     result = max(float(bound), -sys.float_info.max)
     while math.isfinite(result) and not arb(result) >= bound:
         result = math.nextafter(result, math.inf)
