@@ -12,6 +12,7 @@ import os
 import re
 import tempfile
 from fnmatch import fnmatch
+from html import escape, unescape
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -90,10 +91,12 @@ def stacked(found: re.Match[str]) -> str:
     '<td></td><td data-label="a"></td></tr></table>'
     """
     table = found[0]
-    cells = [re.sub("<[^>]*>", "", cell) for cell in re.findall("<td.*?</td>", table, re.S)]
-    heads = [re.sub("<[^>]*>", "", head) for head in re.findall("<th.*?</th>", table, re.S)]
-    short = max(map(len, cells), default=0) <= LONG_CELL and "default" not in heads
-    if len(heads) < 3 or short:
+    cells, heads = (
+        [unescape(re.sub("<[^>]*>", "", cell)) for cell in re.findall(f"<{tag}.*?</{tag}>", table)]
+        for tag in ("td", "th")
+    )
+    options = heads[:2] == ["", ""]
+    if len(heads) < 3 or (max(map(len, cells), default=0) <= LONG_CELL and not options):
         return table
     labels = cycle(heads)
     marked = re.sub(
@@ -107,7 +110,7 @@ def stacked(found: re.Match[str]) -> str:
 
 def label(head: str, cell: str) -> str:
     """The attribute with a cell's heading, where it says something."""
-    return f' data-label="{head}"' if head and cell and cell != "required" else ""
+    return f' data-label="{escape(head)}"' if head and cell and cell != "required" else ""
 
 
 def experiments() -> dict[str, str]:
