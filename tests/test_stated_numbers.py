@@ -234,5 +234,5 @@ def test_what_fifty_two_lists_need() -> None:
     asked = Question.of(item="i", person="p", k=10, epsilon=1.0, delta=1e-6, choose="public")
     one = planned(asked.numbers, asked, None, 52).each.question
     lead = plan(k=10, epsilon=one.epsilon, delta=one.delta)["tested"].needed_lead
-    words = f"the last of ten items must be some {lead:,} people ahead of the rest"
+    words = f"the last of ten items must be some {round(lead, -2):,} people ahead of the rest"
     assert words in page("schedules")
