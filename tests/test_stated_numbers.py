@@ -93,7 +93,7 @@ def test_limits_and_defaults() -> None:
             "Above ε = 10 or δ = 10⁻³ topsecret says so",
             f"From δ = {weak_privacy.VOID_DELTA} on it refuses",
         ],
-        "docs/interoperability.md": [f"keep at most {weights.MOST_ITEMS} items of a person"],
+        "docs/interoperability.md": [f"at most {weights.MOST_ITEMS} items of a person"],
         "docs/measures.md": [
             f"1, 2, 5, 10, 20 and so on, to {measures.MOST_ROWS:,} rows, or for sums to 10⁹ units",
             f"At most {measures.MOST_ITEMS} items of a person count, or `max_items`",
