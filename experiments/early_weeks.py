@@ -166,7 +166,7 @@ TEXT = """
 The prototype's table says *cumulative, simulated weeks, mean of six weeks, 2 to 4 runs, lists at
 ε = .149, by the accountant .123*, and not which six weeks. [E12](over-time.md) takes six that are
 evenly spread (9, 18, 26, 35, 44, 52), and finds more: by week 9 a sixth of all rows has come, and
-most items of the top 10 can be told apart. What a list finds grows so fast in the first weeks that
+most items of the top 10 can be named. What a list finds grows so fast in the first weeks that
 the choice of weeks decides.
 
 Thirteen choices of six weeks were tried with four runs, and five of them with twenty, before this
