@@ -21,6 +21,7 @@ MODULES = [
     "weighted",
     "pasted_sql",
     "ledger",
+    "series",
     "applications",
     "service",
     "service_load",

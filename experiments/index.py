@@ -11,6 +11,7 @@ OTHERS = {
     "tested-top-k": "recall of `TestedTopK` beside the others",
     "tested-constants": "how the constants of `TestedTopK` were chosen",
     "count-intervals": "how often the intervals of noisy counts hold",
+    "weighted-sums": "processor time of weighted persons inside DuckDB and PostgreSQL",
     "k-bar": "recall of `LimitedDomain` for other multiples of k than k̄ = 20k",
 }
 """Pages that are no table or figure of a paper."""

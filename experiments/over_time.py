@@ -265,6 +265,6 @@ people come and go. ×10: each person copied tenfold. Cumulative lists, (1, 10�
 the product's accountant; recall of the true top k so far, mean of six periods evenly spread, ± half
 the width of its 95% interval over runs.
 
-*Earlier*: a prototype's numbers, of 2 to 4 runs and of six weeks that were not written down, so
-that they compare in order and not in size.
+*Earlier*: a prototype's numbers, of 2 to 4 runs and of six weeks that were not written down.
+[Read at early weeks](early-weeks.md), those of series are found again within .01.
 """

@@ -55,6 +55,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     "E10": Experiment("sets and lists without a delta", "e10_pure", "e10-pure", True),
     "E11": Experiment("picks or weights", "geometries", "e11-geometries", True),
     "E12": Experiment("lists over time", "over_time", "over-time", True),
+    "E12b": Experiment("lists over time at early weeks", "early_weeks", "early-weeks", True),
     "E13": Experiment("the bound on one person", "private_bound", "private-bound", True),
     "E13b": Experiment(
         "picks or bounded sums", "measured_geometries", "e13b-measured-geometries", True

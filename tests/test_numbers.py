@@ -87,7 +87,7 @@ def test_who_wins_by_the_rule() -> None:
 
 def test_how_certain_somebody_can_become() -> None:
     for epsilon in (0.1, 0.5, 1, 2, 5):
-        certain = math.exp(epsilon) / (1 + math.exp(epsilon))
+        certain = math.ceil(1000 * math.exp(epsilon) / (1 + math.exp(epsilon))) / 1000
         assert f"| {epsilon} | {certain:.1%} |" in PAGES["docs/guarantee.md"]
 
 

@@ -78,13 +78,13 @@ def _ball(x):
 @pytest.mark.parametrize("noise", NOISES, ids=repr)
 def test_a_group_is_its_items(noise):
     """The law of groups equals the law of the same items as single runners, summed up."""
-    single = frequencies(ScoreGroups(np.array([3, 2, 2, 0, 0, 0])), noise, Fraction(2), 3, 6_000)
+    single = frequencies(ScoreGroups(np.array([3, 2, 2, 0, 0, 0])), noise, Fraction(2), 3, 3_000)
     members = [0, 1, 1, 2, 2, 2]
     summed = Counter()
     for cell, count in single.items():
         summed[tuple(members[i] for i in cell)] += count
     grouped = frequencies(
-        ScoreGroups(np.array([3, 2, 0]), np.array([1, 2, 3])), noise, Fraction(2), 3, 6_000
+        ScoreGroups(np.array([3, 2, 0]), np.array([1, 2, 3])), noise, Fraction(2), 3, 3_000
     )
     for cell in set(summed) | set(grouped):
         spread = math.sqrt(summed[cell] + grouped[cell])
@@ -141,7 +141,7 @@ def test_races_in_turn_together_have_the_law_of_races_one_by_one(monkeypatch):
     turns = [(1, Fraction(2)), (1, Fraction(1))]
 
     def draws():
-        return Counter(tuple(races_in_turn(field, turns, SystemBits())) for _ in range(6_000))
+        return Counter(tuple(races_in_turn(field, turns, SystemBits())) for _ in range(3_000))
 
     together = draws()
     monkeypatch.setattr(race_module, "_TOGETHER", range(0))
@@ -185,9 +185,9 @@ def test_the_head_and_the_late_comers_draw_one_law(noise, monkeypatch):
     field = ScoreGroups(
         np.array([2, 2, 1, 1, 0, 0, 0, 0, 0, 0]), np.array([1, 1, 1, 1, 1, 1, 1, 2, 2, 2])
     )
-    screened = frequencies(field, noise, Fraction(1), 1, 4000)
+    screened = frequencies(field, noise, Fraction(1), 1, 2500)
     use_balls(monkeypatch)
-    exact = frequencies(field, noise, Fraction(1), 1, 4000)
+    exact = frequencies(field, noise, Fraction(1), 1, 2500)
     for cell in set(screened) | set(exact):
         spread = math.sqrt(screened[cell] + exact[cell])
         assert abs(screened[cell] - exact[cell]) < 5 * spread + 6, cell

@@ -79,7 +79,7 @@ def changing(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]
 
 @pytest.mark.parametrize("domain", [False, True])
 def test_one_person_is_in_one_list(changing: Engine, domain: bool) -> None:
-    assert {lists_with_somebody(changing, domain) for _ in range(12)} <= {0, 1}
+    assert {lists_with_somebody(changing, domain) for _ in range(6)} <= {0, 1}
 
 
 def test_a_file_that_grows_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,7 +115,7 @@ def groups_with_somebody(source: Any, domain: bool) -> int:
 def test_one_person_is_in_one_list_and_its_number_of_persons(
     changing: Engine, domain: bool
 ) -> None:
-    assert {groups_with_somebody(changing, domain) for _ in range(12)} <= {0, 1}
+    assert {groups_with_somebody(changing, domain) for _ in range(6)} <= {0, 1}
 
 
 @pytest.mark.parametrize("domain", [False, True])

@@ -15,7 +15,8 @@ from topsecret.sources import CountQuery, Expression
 from topsecret.sources.engines.duckdb import FileSource
 from topsecret.sources.source import Schema
 from topsecret.sources.sql.dialects import DIALECTS
-from topsecret.sources.sql.statements import leading_counts, table
+from topsecret.sources.sql.statements import leading_counts, person_items, table
+from topsecret.sources.sql.weighted_sums import weighted_sums
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 SALT = bytes(range(16))
@@ -106,3 +107,16 @@ def test_a_name_is_a_name_and_a_value_is_a_value(dialect: str) -> None:
     assert NASTY in literals
     assert NASTY in {node.name for node in parsed[0].find_all(sqlglot.exp.Column)}
     assert NASTY in {node.name for node in parsed[0].find_all(sqlglot.exp.Table)}
+
+
+@pytest.mark.parametrize("inside", [False, True], ids=["unknown", "public domain"])
+def test_postgresql_sorts_by_our_own_distinct_alone(inside: bool) -> None:
+    """A pasted query's DISTINCT stays as it is, in the events and in a domain made of one."""
+    pasted = sqlglot.parse_one('SELECT DISTINCT "user", place FROM visits').subquery()
+    query = CountQuery("place", "user", rows=3, salt=bytes(16))
+    schema: Schema = {"place": "integer", "user": "integer"}
+    members = sqlglot.parse_one("SELECT DISTINCT item FROM venues").subquery() if inside else None
+    pairs = person_items(pasted, query, schema, "postgres", members).subquery()
+    sql = weighted_sums(pairs, table("weights"), 2, query, schema, "postgres").sql("postgres")
+    assert sql.count("DISTINCT ON (2, 1)") == 1
+    assert sql.count("SELECT DISTINCT") == 2 + inside

@@ -98,7 +98,7 @@ def test_what_is_not_even_a_law_is_exit_code_one(
 
 def test_an_unknown_name_is_exit_code_two(capsys: pytest.CaptureFixture[str]) -> None:
     assert command(["Nope"]) == 2
-    assert "GumbelTopK, LaplaceRanking, LimitedDomain" in capsys.readouterr().err
+    assert "GumbelTopK, LaplaceRanking, LeadingRises" in capsys.readouterr().err
 
 
 def test_a_size_that_would_not_finish_is_exit_code_two(capsys: pytest.CaptureFixture[str]) -> None:

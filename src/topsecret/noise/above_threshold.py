@@ -26,10 +26,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from flint import arb
 
 from topsecret.exact.rounding import ball, down, precision, up
 from topsecret.noise.bits import BitSource, Uniform
-from topsecret.noise.coins import exact_fraction
 from topsecret.noise.distributions import Noise
 from topsecret.noise.race import HeadStart, Leg, Runner
 from topsecret.noise.reals import FIRST_BITS, Rational
@@ -59,12 +59,13 @@ def above(
     place = None if level is None else Rational((level - reference) / scale)
     runners = _starters(field, noise, scale, reference, place, count, bits)
     heapq.heapify(runners)
+    nearest = _Nearest(reference, scale)
     passed: list[NoisyScore] = []
     while runners and (count is None or len(passed) < count):
         best = runners[0]
         if place is not None and not _exceeds(best, place):
             break
-        passed.append(NoisyScore(best.group, _rounded(best, reference, scale)))
+        passed.append(NoisyScore(best.group, nearest.of(best)))
         if best.left > 1:
             heapq.heapreplace(runners, best.next(bits))
         else:
@@ -129,14 +130,24 @@ def _exceeds(runner: Runner, place: Rational) -> bool:
         bits *= 2
 
 
-def _rounded(runner: Runner, reference: Fraction, scale: Fraction) -> int:
-    """The noisy score as the nearest whole number, from as many bits as that takes."""
-    bits = FIRST_BITS
-    while True:
-        with precision(bits + 64):
-            value = ball(reference) + ball(scale) * runner.ball(bits)
-            if value.is_finite():
-                low, high = exact_fraction(value.lower()), exact_fraction(value.upper())
-                if round(low) == round(high):
-                    return round(low)
-        bits *= 2
+class _Nearest:
+    """Noisy scores as the nearest whole numbers, each from as many bits as that takes."""
+
+    def __init__(self, reference: Fraction, scale: Fraction) -> None:
+        self._reference = reference
+        self._scale = scale
+        self._balls: dict[int, tuple[arb, arb]] = {}
+
+    def of(self, runner: Runner) -> int:
+        bits = FIRST_BITS
+        while True:
+            with precision(bits + 64):
+                if bits not in self._balls:
+                    half_more = ball(self._reference + Fraction(1, 2))
+                    self._balls[bits] = half_more, ball(self._scale)
+                start, factor = self._balls[bits]
+                # The floor of half more; a score that lies in the middle has probability 0.
+                found = (start + factor * runner.ball(bits)).floor().unique_fmpz()
+            if found is not None:
+                return int(found)
+            bits *= 2

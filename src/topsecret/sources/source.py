@@ -110,7 +110,8 @@ class CountQuery:
     ``measure`` ranks by clipped rows or sums; None by distinct persons.
     ``max_items`` keeps that many items of each
     person, chosen by a hash of ``salt``, person and item; the salt is fresh from the operating
-    system unless given.
+    system unless given. ``kept`` says that several statements will ask for the counts: an engine
+    that reads alone otherwise may keep them in a temporary table.
 
     *Guarantee.* Neighbours stay neighbours whatever the salt, since each person's choice depends
     on nobody else. That it is secret and not drawn from the data keeps the choice fair: nobody
@@ -126,6 +127,7 @@ class CountQuery:
     home: GroupAssignment | None = None
     salt: bytes = field(default=b"", repr=False, compare=False)
     measure: Measure | None = None
+    kept: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
         if isinstance(self.item, list):

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from sqlglot import exp
@@ -33,7 +34,7 @@ from topsecret.sources.sql.statements import (
     person_items,
     ranking,
 )
-from topsecret.sources.sql.weighted_sums import ONE_PASS, weighted_sums
+from topsecret.sources.sql.weighted_sums import ONE_STATEMENT, weighted_sums
 
 SOME, SOME_UPLOADED = 2_000, 50_000
 """How many places are asked for in one statement: where they are a part of its text, and where they
@@ -183,7 +184,7 @@ def weighted_labels(
     ``table`` has the weight of each item of a person with 1, 2, … items; its length is the cut.
     """
     found: list[WeightedLabels] = []
-    with engine.session(queries[0]) as session:
+    with engine.session(replace(queries[0], kept=True)) as session:
         if queries[0].measure is not None:
             check(session, *queries)
         for query in queries:
@@ -204,7 +205,7 @@ def _summed(session: Session, query: CountQuery, table: Sequence[int] | Clip) ->
     if not isinstance(table, Sequence):
         sums = scores_and_parts(session.keep(found), query, schema, session.dialect, table)
         return WeightedLabels(session, query, session.keep(sums), None)
-    pairs = found.subquery() if session.dialect in ONE_PASS else session.keep(found)
+    pairs = found.subquery() if session.dialect in ONE_STATEMENT else session.keep(found)
     weights = session.upload(list(enumerate(table, start=1)), ["items", "weight"])
     sums = weighted_sums(pairs, weights, len(table), query, schema, session.dialect)
     # PostgreSQL knows no least truth value.

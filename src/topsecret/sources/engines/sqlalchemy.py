@@ -2,7 +2,7 @@
 
 The statements run in one transaction that sees one moment of the data, where the database has such
 (PostgreSQL, MySQL: REPEATABLE READ; SQLite: any transaction). It is read-only, and nothing is
-written but a temporary table of counts for a public domain, which is gone when it ends.
+written but temporary tables of counts that several statements ask for, gone when it ends.
 
 A driver's error texts may quote rows and passwords. They end here: an error of ours is made from
 the kind of the failure and the moment when it happened.
@@ -168,8 +168,8 @@ class SqlSource:
 
     @contextmanager
     def _opened(self, query: CountQuery | None = None) -> Iterator[SqlSession]:
-        # The counts of a domain are kept, and what a trusted view gave, in tables that are made.
-        keeps = query is not None and (query.domain is not None or self._trusted)
+        # Counts that several statements ask for are kept, and what a trusted view gave.
+        keeps = query is not None and (query.kept or query.domain is not None or self._trusted)
         person = None if query is None or self._trusted else query.person
         connection: Connection | None = None
         try:

@@ -15,8 +15,10 @@ from sqlglot import exp
 from topsecret.sources.source import CountQuery, Schema
 from topsecret.sources.sql.statements import choice_order, column, derived, item_names, named
 
-ONE_PASS = {"postgres"}
-"""Engines that read the pairs once and count a person's items by a window."""
+SORTED = {"postgres"}
+"""Engines that sort the pairs by person and count a person's items by a window as they go."""
+ONE_STATEMENT = {"postgres", "duckdb"}
+"""Engines that are faster with the pairs named in the statement than with a table of them."""
 
 
 def weighted_sums(
@@ -29,15 +31,16 @@ def weighted_sums(
 ) -> exp.Select:
     """Every item with its sum of weights and its number of persons: (item, …, weighted, persons).
 
-    ``pairs`` is a relation of the distinct pairs (item, …, person), ``weights`` one of
+    ``pairs`` is a relation of the distinct pairs (item, …, person), for ``ONE_STATEMENT`` the
+    select that ``person_items`` makes, as a sub-query; ``weights`` is one of
     (items, weight) for 1 to ``longest`` items. Persons are counted after the cut to
     ``query.max_items``, which is never below ``longest``, or before any cut without one. So an item
     may have persons and a sum of 0: none of its pairs is among the ``longest`` of its person. Its
     sum was not observed, its persons were.
     """
     names = item_names(query)
-    if dialect in ONE_PASS:
-        return _summed(_one_pass(pairs, weights, longest, query, schema, dialect), names)
+    if dialect in SORTED:
+        return _by_sorting(pairs, weights, longest, query, schema, dialect)
     # A table is read where it is needed: engines would copy one that is given another name in WITH.
     kept_pairs = pairs if isinstance(pairs, exp.Table) else _named_before("pairs")
     everybody: Any = exp.alias_(kept_pairs.copy(), "pairs", table=True, quoted=True)
@@ -63,12 +66,14 @@ def weighted_sums(
         columns = [column(name, "kept_pairs") for name in (*names, "person")]
         source = exp.alias_(pairs.copy(), "kept_pairs", table=True, quoted=True)
         summed = summed.with_(
-            exp.to_identifier("pairs", quoted=True), as_=exp.select(*columns).from_(source)
+            exp.to_identifier("pairs", quoted=True),
+            as_=exp.select(*columns).from_(source),
+            materialized=True if dialect == "duckdb" else None,
         )
     return summed.with_(exp.to_identifier("sizes", quoted=True), as_=weighted)
 
 
-def _one_pass(
+def _by_sorting(
     pairs: exp.Expression,
     weights: exp.Expression,
     longest: int,
@@ -76,23 +81,46 @@ def _one_pass(
     schema: Schema,
     dialect: str,
 ) -> exp.Select:
-    """Every pair with its weight, read once: PostgreSQL sorts by person and counts as it goes."""
+    """Two sorts: by person, which finds distinct pairs and counts them, then by item.
+
+    PostgreSQL guesses few distinct pairs and few items, and would hash millions of them, which
+    took it twice as long.
+    """
     names = item_names(query)
-    person = column("person", "pairs")
-    size = exp.Window(this=exp.Count(this=exp.Star()), partition_by=[person])
+    size = exp.Window(this=exp.Count(this=exp.Star()), partition_by=[column("person", "pairs")])
     columns = [column(name, "pairs") for name in (*names, "person")]
     sized = exp.select(*columns, named(size, "items")).from_(
-        exp.alias_(pairs.copy(), "pairs", table=True, quoted=True)
+        exp.alias_(_told_apart(pairs, len(names)), "pairs", table=True, quoted=True)
     )
-    first, *ties = choice_order(query, schema, dialect)
-    many = exp.GT(this=column("items", "pairs"), expression=_number(longest))
-    first.set("this", exp.case().when(many, first.this))
-    shown = [*(column(name, "pairs") for name in (*names, "items"))]
-    numbered = exp.select(*shown, named(_choice([first, *ties]), "choice")).from_(
-        derived(sized, "pairs")
+    items = [column(name, "pairs") for name in names]
+    source: Any = exp.alias_(_named_before("sized"), "pairs", table=True, quoted=True)
+    size_of_one = column("items", "pairs")
+    few = exp.LTE(this=size_of_one, expression=_number(longest))
+    light = exp.select(*items, column("weight", "weights")).from_(source).where(few)
+    many = exp.GT(this=size_of_one.copy(), expression=_number(longest))
+    choice = named(_choice(choice_order(query, schema, dialect)), "choice")
+    numbered = exp.select(*items, size_of_one, choice).from_(source).where(many)
+    heavy = _kept(numbered, column("weight", "weights"), longest, query)
+    parts: Any = exp.union(
+        _weighed(light, weights, size_of_one.copy(), longest),
+        _weighed(heavy, weights, column("items", "choices"), longest),
+        distinct=False,
     )
-    parts = _kept(numbered, column("weight", "weights"), longest, query)
-    return _weighed(parts, weights, column("items", "choices"), longest)
+    order = [exp.column(exp.to_identifier(name, quoted=True)) for name in names]
+    return _summed(parts.order_by(*order), names).with_(
+        exp.to_identifier("sized", quoted=True), as_=sized
+    )
+
+
+def _told_apart(pairs: exp.Expression, columns: int) -> exp.Expression:
+    """The pairs, their DISTINCT by a sort: first by person, then by the columns of the item."""
+    pairs = pairs.copy()
+    select: Any = pairs.this
+    if select.args.get("distinct") is None:  # pairs of a public domain are chosen among them
+        select = select.find(exp.From).this.this
+    places = [_number(place) for place in (columns + 1, *range(1, columns + 1))]
+    select.args["distinct"].set("on", exp.Tuple(expressions=places))
+    return pairs
 
 
 def _choice(order: list[exp.Ordered]) -> exp.Window:
