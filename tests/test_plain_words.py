@@ -53,7 +53,7 @@ PRIVATE = (
     r"(?:repeats?|answer,?|question,?|refused) for nothing",
     r"not believed",
     r"even chance",
-    r"dearer",
+    r"dear(?:er|est)",
     r"lead over rank",
     r"apart by spaces",
     r"costs the symbols",

@@ -93,7 +93,7 @@ def test_limits_and_defaults() -> None:
             "Above ε = 10 or δ = 10⁻³ topsecret says so",
             f"From δ = {weak_privacy.VOID_DELTA} on it refuses",
         ],
-        "docs/interoperability.md": [f"keep at most {weights.MOST_ITEMS} items of a person"],
+        "docs/interoperability.md": [f"at most {weights.MOST_ITEMS} items of a person"],
         "docs/measures.md": [
             f"1, 2, 5, 10, 20 and so on, to {measures.MOST_ROWS:,} rows, or for sums to 10⁹ units",
             f"At most {measures.MOST_ITEMS} items of a person count, or `max_items`",
@@ -234,5 +234,5 @@ def test_what_fifty_two_lists_need() -> None:
     asked = Question.of(item="i", person="p", k=10, epsilon=1.0, delta=1e-6, choose="public")
     one = planned(asked.numbers, asked, None, 52).each.question
     lead = plan(k=10, epsilon=one.epsilon, delta=one.delta)["tested"].needed_lead
-    words = f"the last of ten items must be some {lead:,} people ahead of the rest"
+    words = f"the last of ten items must be some {round(lead, -2):,} people ahead of the rest"
     assert words in page("schedules")

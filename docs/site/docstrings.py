@@ -115,7 +115,7 @@ def markdown(text: str) -> str:
     'See `B` and `c`.'
     """
     text = re.sub(r":\w+:`~?([\w.]+)`", lambda found: f"`{found[1].split('.')[-1]}`", text)
-    text = re.sub(r"``(.+?)``", r"`\1`", text)
+    text = re.sub(r"``([^`]+)``", r"`\1`", text)
     text = re.sub(r"^(=+ +=+)\n(?:.+\n)+?\1\n(?:.+\n)+?\1$\n?", table, text, flags=re.MULTILINE)
     text = re.sub(r"^::\n\n((?:(?: {4}.*)?\n)+)", literal, text, flags=re.MULTILINE)
     text = re.sub(

@@ -12,6 +12,7 @@ import os
 import re
 import tempfile
 from fnmatch import fnmatch
+from html import escape, unescape
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ OUTSIDE = {
 BY_NAME = {source: page for page, source in OUTSIDE.items()}
 TABLE = re.compile(r"<table>.*?</table>", re.S)
 LONG_CELL = 50
-"""A table with a cell of more letters is one of sentences: on a phone its cells are stacked."""
+"""A table with a longer cell, or of options, is stacked on a phone: each cell below the other."""
 
 
 def on_files(files: Files, config: Any) -> Files:
@@ -90,9 +91,12 @@ def stacked(found: re.Match[str]) -> str:
     '<td></td><td data-label="a"></td></tr></table>'
     """
     table = found[0]
-    cells = [re.sub("<[^>]*>", "", cell) for cell in re.findall("<td.*?</td>", table, re.S)]
-    heads = [re.sub("<[^>]*>", "", head) for head in re.findall("<th.*?</th>", table, re.S)]
-    if len(heads) < 3 or max(map(len, cells), default=0) <= LONG_CELL:
+    cells, heads = (
+        [unescape(re.sub("<[^>]*>", "", cell)) for cell in re.findall(f"<{tag}.*?</{tag}>", table)]
+        for tag in ("td", "th")
+    )
+    options = heads[:2] == ["", ""]
+    if len(heads) < 3 or (max(map(len, cells), default=0) <= LONG_CELL and not options):
         return table
     labels = cycle(heads)
     marked = re.sub(
@@ -106,7 +110,7 @@ def stacked(found: re.Match[str]) -> str:
 
 def label(head: str, cell: str) -> str:
     """The attribute with a cell's heading, where it says something."""
-    return f' data-label="{head}"' if head and cell and cell != "required" else ""
+    return f' data-label="{escape(head)}"' if head and cell and cell != "required" else ""
 
 
 def experiments() -> dict[str, str]:

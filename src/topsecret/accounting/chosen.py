@@ -1,4 +1,4 @@
-"""The cost of a private choice among public options: one pick, and then the dearest option.
+"""The cost of a private choice among public options: one pick, and then the costliest option.
 
 The option is published, so that what follows may be charged by its own steps. Whatever a pair of
 neighbours, the whole is one bounded-range step in front of the largest of the options' profiles

@@ -7,7 +7,7 @@
 Which mechanism, which bound on one person, which threshold: where public numbers do not tell what
 is best, a small part of the budget may ask the data. Every option has a *score*, a number that one
 person moves by little, and an option is drawn ∝ e^(λ·score). The option is published: what follows
-may depend on it, and the whole is charged as the pick and then the dearest of the options
+may depend on it, and the whole is charged as the pick and then the costliest of the options
 (docs/proofs/weighted-histogram.md).
 
 **Statement.** With λ = ε/``spread`` the draw is one ε-bounded-range step.

@@ -39,7 +39,7 @@ from topsecret.mechanisms.tested_schedule import CONSTANTS, planned
 from topsecret.planning.rule import SHORTEST_TESTED, settled_name
 
 FEW = 12
-"""Of the lengths of a tested list the short ones are the dearest to repeat."""
+"""Of the lengths of a tested list the short ones are the costliest to repeat."""
 LEFT = 1 - CONSTANTS.test_failure
 """The part of delta that is not the test's failure."""
 AIM = {"tested": 1.005, "tested-or-weighted": 1.007}

@@ -150,7 +150,7 @@ def _planned(
     at: tuple[float, float] | None,
     lists: int,
 ) -> Plan:
-    """The dearest lists, or nearly, that the budget can afford together.
+    """The costliest lists, or nearly, that the budget can afford together.
 
     δ is divided evenly. ε/lists is always affordable (basic composition); the sum of all losses
     is usually far smaller than the sum of their epsilons, so that more is tried.

@@ -22,7 +22,7 @@ class Releases(Mapping[Group, Release]):
     """The release of each group, by the group's value, in the order that was asked for.
 
     *Guarantee.* All releases together are (epsilon, delta)-differentially private. ``composition``
-    says why: *parallel*, because each person was kept in one group alone, so that the dearest
+    says why: *parallel*, because each person was kept in one group alone, so that the costliest
     group is the price of all; *sequential*, because a person may be in several, so that the
     prices add up.
     """
