@@ -24,8 +24,10 @@ WITH_PYTHON = [
 ]
 WITH_COMMANDS = [name for name, page in PAGES.items() if commands(page) and name not in ELSEWHERE]
 
-WITHOUT = {"TOPSECRET_SITE_SOURCE": "false", "TOPSECRET_SITE_OUTPUTS": "false"}
-"""What takes long in the site: the source of every module, and the notebooks' outputs."""
+WITHOUT = dict.fromkeys(
+    ("TOPSECRET_SITE_SOURCE", "TOPSECRET_SITE_OUTPUTS", "TOPSECRET_SITE_SEARCH"), "false"
+)
+"""What takes long in the site: source and signatures, notebooks' outputs, the search's index."""
 
 
 @pytest.fixture(scope="module")

@@ -139,6 +139,10 @@ class Asker:
         if number % 4 == 3:  # no longer wanted: while it waits, is counted, or has ended
             time.sleep(number % 5 / 10)
             self.call("POST", f"/api/answers/{job['id']}/cancel")
+        return self.ended(job)
+
+    def ended(self, job: dict[str, Any]) -> dict[str, Any]:
+        """The job once it has ended."""
         deadline = time.monotonic() + PATIENCE
         while job["state"] == "working" and time.monotonic() < deadline:
             time.sleep(0.1)
@@ -268,9 +272,9 @@ def test_a_graceful_stop_finishes_what_runs_and_keeps_what_waits(
     outside = {"TOPSECRET_SERVE_DATABASE": postgres_url}
     server = Server(tmp_path, "--tick", "0.1", environment=outside)
     asker = Asker(server, key)
+    asked = [{"column": c, "k": 2, "request_id": c} for c in COLUMNS[:8]]
     with asker.client:
-        for number in range(8):
-            body = {"column": COLUMNS[number], "k": 2, "request_id": f"q{number}"}
+        for body in asked:
             assert asker.call("POST", "/api/datasets/wide/ask", json=body)["state"] == "working"
         assert server.stop() == 0
     ledger = Ledger(postgres_url)
@@ -281,7 +285,8 @@ def test_a_graceful_stop_finishes_what_runs_and_keeps_what_waits(
     asker = Asker(restarted, key)
     try:
         with asker.client:
-            jobs = [asker.ask(number) for number in range(8)]
+            again = [asker.call("POST", "/api/datasets/wide/ask", json=body) for body in asked]
+            jobs = [asker.ended(job) for job in again]
     finally:
         restarted.stop()
     assert {job["state"] for job in jobs} == {"answered"}

@@ -15,6 +15,7 @@ from topsecret.errors import DataIndependentFailure, SourceError
 from topsecret.sources import CountQuery
 from topsecret.sources.domains.counted_domain import counted_domains
 from topsecret.sources.domains.domain import domain_of
+from topsecret.sources.domains.weighted_labels import weighted_labels
 from topsecret.sources.engines.duckdb import FileSource
 from topsecret.sources.engines.duckdb_tables import OpenConnection
 from topsecret.sources.engines.settings import DUCKDB, POSTGRES
@@ -22,6 +23,8 @@ from topsecret.sources.engines.sqlalchemy import SqlSource
 
 QUERY = CountQuery("place", "user", rows=9)
 CAPPED = CountQuery("place", "user", rows=9, max_items=1, salt=bytes(16))
+
+CAPPED_LATE = CountQuery("place", "user", rows=9, max_items=3, salt=bytes(16))
 
 
 class Settled:
@@ -88,6 +91,18 @@ def test_a_character_that_the_client_lacks_does_not_fail_the_query(settled: Sett
     settled.run("INSERT INTO visits VALUES ('zoe', 'café €')")
     for query in ({"client_encoding": "latin1"}, {"options": "-c client_encoding=latin1"}):
         assert ("café €", 1) in settled.source(**query).leading_counts(QUERY)
+
+
+def test_sums_are_the_same_where_no_table_can_keep_them(settled: Settled) -> None:
+    settled.run("INSERT INTO visits SELECT 'zoe', 'place ' || i FROM generate_series(1, 9) AS i")
+    found = []
+    for query in ({}, {"options": "-c default_transaction_read_only=on"}):
+        with weighted_labels(settled.source(**query), [CAPPED_LATE], [1024, 724]) as [labels]:
+            groups = labels.counts()
+            places = [(total, place) for total, items in groups for place in range(items)]
+            found.append((labels.items_at(places), labels.leading(9), labels._kept.key))
+    assert found[0][:2] == found[1][:2]
+    assert (found[0][2], found[1][2]) == ("table", "subquery")
 
 
 def test_the_search_path_of_the_caller_finds_the_table(settled: Settled) -> None:

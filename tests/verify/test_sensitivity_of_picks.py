@@ -28,6 +28,7 @@ from topsecret.mechanisms import (
 )
 from topsecret.mechanisms.nested_test import own_variances, spread_cost
 from topsecret.mechanisms.tested_schedule import Length
+from topsecret.noise.bits import ReplayableBits
 from topsecret.verify import Neighbourhood, check_privacy
 from topsecret.verify.sampler import check_sampler
 
@@ -148,6 +149,15 @@ def test_draws_follow_the_law(which: int) -> None:
     counts = {"a": 20, "b": 14, "c": 14, "d": 7}
     of = Histogram.of(counts, tuple(counts)) if which < PUBLIC else Histogram.of(counts)
     check_sampler(mechanism, of, 2_000).require()
+
+
+def test_leads_within_one_unit_are_pruned_alike() -> None:
+    """At a price that leaves no doubt: of leads of 9, 2 and 1 either of the small ones goes."""
+    [length] = by_hand((2,), Fraction(1000), Fraction(1), Fraction(1, 100)).lengths
+    mechanism = TestedTopK(2, 2.0, 0.2, k_bar=3, sensitivity=3)
+    slots, bits = mechanism._slots(Histogram.of({"a": 9, "b": 2, "c": 1})), ReplayableBits(b"prune")
+    drawn = [mechanism._nested_lists(slots, [0, 1, 2], length, bits) for _ in range(40)]
+    assert {tuple(lists[0]) for lists in drawn} == {(0, 1), (0, 2)}
 
 
 @pytest.mark.parametrize("kind", [PrunedTopK, LimitedDomain, TestedTopK])
