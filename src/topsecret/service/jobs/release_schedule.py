@@ -68,9 +68,13 @@ class Turns:
         with self._lock:
             self._stuck[dataset] += change
 
+    def hangs(self, dataset: str) -> bool:
+        """Whether questions about the data set are stuck."""
+        return self._stuck[dataset] > 0
+
     def until_it_answers(self, dataset: str, stopped: Event) -> None:
         """Wait while questions about the data set are stuck: this one would be, too."""
-        while self._stuck[dataset] and not (self.closing.is_set() or stopped.is_set()):
+        while self.hangs(dataset) and not (self.closing.is_set() or stopped.is_set()):
             stopped.wait(_GLANCE)
 
     def start(self, reserved: float) -> float:
@@ -179,6 +183,10 @@ class Turn(SettlementTime):
     def _take(self, places: FairPlaces) -> None:
         self._turns.until_it_answers(self._dataset, self.stop.asked)
         places.take(self._who, self.stop.asked)
+        while self._turns.hangs(self._dataset):  # since: the place may be one that was lent
+            places.leave()
+            self._turns.until_it_answers(self._dataset, self.stop.asked)
+            places.take(self._who, self.stop.asked)
         with self._lock:
             self._holds, self._held_since = places, monotonic()
         if time.time() >= self._unwanted_from:  # though nobody has looked at the clock since
