@@ -188,3 +188,9 @@ def test_every_number_in_a_sentence_is_held() -> None:
     """Where it fails, let test_stated_numbers.py look for the sentence with the code's number."""
     held = templates()
     assert {name: found for name in FOR_READERS if (found := unheld(name, held))} == {}
+
+
+def test_a_number_that_nobody_holds_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(UNLINKED, "a new page", "At ε = 1 it takes 17 seconds, `k=3`.")
+    [found] = unheld("a new page", templates())
+    assert "takes 17 seconds" in found
