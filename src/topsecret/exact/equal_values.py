@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import datetime
 import ipaddress
-import math
 import uuid
 from decimal import Decimal
 from enum import Enum
@@ -27,8 +26,8 @@ import numpy as np
 
 DEEPEST = 9
 """How deep tuples within tuples are looked into: Python's own limit may be another elsewhere."""
-LONGEST = 400
-"""Digits of whole numbers that are compared with those of other types: no float has more."""
+LONGEST = 10_000
+"""Digits, before and behind the point, of numbers that are compared: no float has so many."""
 MICROSECOND = datetime.timedelta(microseconds=1)
 EPOCH = datetime.datetime(1970, 1, 1)
 BELOW_MICROSECONDS = ("ns", "ps", "fs", "as")
@@ -40,13 +39,17 @@ WRITTEN_ALIKE = (
     ipaddress.IPv6Address,
     ipaddress.IPv6Interface,
     ipaddress.IPv6Network,
-    Fraction,
 )
-"""Types whose equals are written alike. Of a type that nobody looked at, this is not known."""
+"""Types whose equals, those of types made from them included, are written alike."""
 
 
 def equal_text(value: Any) -> str | None:
-    """The text that a value shares with its equals alone; None for what has no known text."""
+    """The text that a value shares with its equals; None for what has no text of its own.
+
+    What equals one value equals the others, too: a day is the moment at which it begins, because
+    NumPy's days equal both. Of a type that is not known here its own text (``__str__``) is taken,
+    which must be the same for equals.
+    """
     try:
         return _known(value)
     except Exception:  # a signalling NaN, a moment beyond what is counted, an object's own code
@@ -69,12 +72,15 @@ def _known(value: Any, depth: int = 0) -> str | None:
     number = _known_number(value)
     if number is not None:
         return number
-    kind = type(value)
-    if kind in WRITTEN_ALIKE:
-        return f"{kind.__name__}:{value}"
+    for known in WRITTEN_ALIKE:
+        if isinstance(value, known):
+            return f"{known.__name__}:{known.__str__(value)}"
+    kind: Any = type(value)
     if isinstance(value, Enum):
         return f"enumeration:{kind.__module__}.{kind.__qualname__}.{value.name}"
-    return None
+    if kind.__str__ is object.__str__ or kind.__module__ in ("builtins", "numpy"):
+        return None  # it may write an address, or equal dictionaries in two orders
+    return f"{kind.__module__}.{kind.__qualname__}:{value!s}"
 
 
 def _known_parts(value: Any, depth: int) -> str | None:
@@ -90,12 +96,12 @@ def _known_parts(value: Any, depth: int) -> str | None:
 def _known_time(value: Any) -> str | None:
     """One text for equal moments, durations and times of a day of whatever type and zone."""
     if isinstance(value, datetime.datetime):
-        offset = value.utcoffset()
+        offset = value.replace(fold=0).utcoffset()  # equal in one zone, whatever the fold
         kind = "datetime" if offset is None else "moment"
         since = value.replace(tzinfo=None) - EPOCH - (offset or datetime.timedelta())
         return f"{kind}:{since // MICROSECOND},{getattr(value, 'nanosecond', 0)}"
     if isinstance(value, datetime.date):
-        return f"date:{value.isoformat()}"
+        return f"datetime:{(value - EPOCH.date()) // MICROSECOND},0"
     if isinstance(value, datetime.timedelta):
         return f"timedelta:{value // MICROSECOND},{getattr(value, 'nanoseconds', 0)}"
     if isinstance(value, datetime.time):
@@ -106,6 +112,8 @@ def _known_time(value: Any) -> str | None:
     if isinstance(value, np.datetime64 | np.timedelta64):
         unit, _ = np.datetime_data(value.dtype)
         kind = "datetime" if isinstance(value, np.datetime64) else "timedelta"
+        if kind == "timedelta" and unit == "generic":
+            return _known_number(value.astype("i8"))
         if kind == "timedelta" and unit in ("Y", "M"):
             return f"months:{value.astype('m8[M]').astype('i8')}"
         if unit in BELOW_MICROSECONDS:
@@ -122,25 +130,18 @@ def _known_number(value: Any) -> str | None:
         value = value.item()
     if isinstance(value, complex | np.complexfloating):
         real, imaginary = _known_number(value.real), _known_number(value.imag)
-        return real if imaginary == "int:0" else f"complex:{real} {imaginary}"
+        return real if imaginary == "number:0/1" else f"complex:{real} {imaginary}"
     if not isinstance(value, int | float | Decimal | Fraction | np.floating):
         return None
-    if not value:
-        return "int:0"
-    finite = isinstance(value, int | Fraction) or math.isfinite(value)
-    if not finite and math.isnan(value):
-        return "float:nan"
-    small = not isinstance(value, Decimal) or value.adjusted() < LONGEST
-    if finite and small and value == (whole := int(value)):
-        # Python writes no decimal digits of numbers beyond some thousand of them.
-        return f"int:{whole}" if abs(whole) < 10**LONGEST else f"int:{whole:x} (hexadecimal)"
-    if isinstance(value, Fraction) and abs(value) > 10**300:
-        return None  # no float is equal; beyond its range there is none to compare with
-    close = float(value)
-    if value == close:
-        return f"float:{close!r}"
-    if isinstance(value, Decimal):  # 0.1 and 0.10 are equal
-        sign, digits, exponent = value.as_tuple()
-        shown = "".join(map(str, digits)).rstrip("0")
-        return f"Decimal:{sign},{shown},{int(exponent) + len(digits) - len(shown)}"
-    return None
+    if isinstance(value, Decimal):
+        finite = value.is_finite()
+    else:
+        finite = not isinstance(value, float | np.floating) or bool(np.isfinite(value))
+    if not finite:
+        return f"float:{float(value)!r}"
+    if isinstance(value, Decimal) and value and not -LONGEST < value.adjusted() < LONGEST:
+        return None
+    numerator, denominator = value.as_integer_ratio()
+    if max(abs(numerator), denominator) >= 10**LONGEST:
+        return None
+    return f"number:{numerator:x}/{denominator:x}"

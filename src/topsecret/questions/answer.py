@@ -39,6 +39,8 @@ Answer = Release | Releases
 Draws = Callable[[], tuple[Answer, int]]
 """Reads and draws: the answer, and how many symbols were released."""
 
+STEPS = 6
+"""How often the price of one of several lists over time is bisected."""
 TRIES, ENOUGH = 6, 0.97
 """How often the budget of one of several lists is tried, and which part of all is spent enough."""
 
@@ -134,12 +136,13 @@ def planned(
     ``lists`` are drawn of one question at different times; groups have one each.
     """
     groups = question.groups
+    over_time = lists > 1
     if groups is not None and not groups.disjoint:
         lists *= len(groups.values)
     at = None
     if terms is not None and terms.kind == "metered":
         at = down(terms.price), down(terms.query_delta)
-    return _planned(numbers, question.mechanism, question.counts, at, lists)
+    return _planned(numbers, question.mechanism, question.counts, at, lists, over_time)
 
 
 @lru_cache(maxsize=256)
@@ -149,6 +152,7 @@ def _planned(
     counts: CountsBudget | None,
     at: tuple[float, float] | None,
     lists: int,
+    over_time: bool,
 ) -> Plan:
     """The costliest lists, or nearly, that the budget can afford together.
 
@@ -165,6 +169,9 @@ def _planned(
         best = each_at(epsilon, delta)
         return Plan(best, 1, best.epsilon, delta)
     share, least = down(exact(delta) / lists), down(exact(epsilon) / lists)
+    if over_time:
+        best = _bisected(each_at, least, epsilon, share, lambda one: _together(one, lists, delta))
+        return Plan(best, lists, _together(best, lists, delta), delta)
     if at is not None or delta == 0 or not isinstance(mechanism, str):
         best = each_at(least, share)  # prices that others fixed, or that add up one by one
         return Plan(best, lists, _together(best, lists, delta), delta)
@@ -188,6 +195,25 @@ def _planned(
         found = [(_together(best := each_at(least, share), lists, delta), best)]
     spent, best = max(found, key=lambda one: one[0])
     return Plan(best, lists, spent, delta)
+
+
+def _bisected(
+    each_at: Callable[[float, float], Calibrated],
+    low: float,
+    high: float,
+    share: float,
+    together: Callable[[Calibrated], float],
+) -> Calibrated:
+    """As lists over time are priced: their plan is made anew for each, and must not change."""
+    best, epsilon = each_at(low, share), high
+    for _ in range(STEPS):
+        middle = (low * high) ** 0.5
+        tried = each_at(middle, share)
+        if together(tried) <= epsilon:
+            best, low = tried, middle
+        else:
+            high = middle
+    return best
 
 
 def _together(each: Calibrated, lists: int, delta: float) -> float:

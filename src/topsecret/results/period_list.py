@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from topsecret.accounting.weak_privacy import weak_sentence
+from topsecret.exact.rounding import rounded_up
 from topsecret.results.release import Release
 
 
@@ -74,15 +75,17 @@ class PeriodList:
     def together(self) -> str:
         """What all lists cost together, in words."""
         weak = weak_sentence(self.epsilon, self.delta)
+        spent = f"({rounded_up(self.epsilon)}, {rounded_up(self.delta)})"
+        private = f"{spent}-differentially private"
         if self.publication == "series":
             rows = "; ".join(("The lists were paid for at once, before the first", *self.caveats))
             return (
                 f"All lists of this series, {self.lists} at most, are together "
-                f"({self.epsilon:.6g}, {self.delta:g})-differentially private. {rows}.{weak}"
+                f"{private}. {rows}.{weak}"
             )
         return (
             f"The {self.lists} lists of this schedule, and their repetitions, are together "
-            f"({self.epsilon:.6g}, {self.delta:g})-differentially private, for rows that may "
+            f"{private}, for rows that may "
             "depend on lists that were shown before. They were paid for at once, before the "
             f"first.{weak}"
         )

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from sqlglot import exp
@@ -66,7 +67,7 @@ def leading_rises(
     As many of each as the queries ask for. Both are counted before either is read, in one session.
     """
     counts: list[exp.Expression] = []
-    with engine.session(queries[0]) as session:
+    with engine.session(replace(queries[0], kept=True)) as session:
         check(session, *queries)
         session.events(list(dict.fromkeys(one for query in queries for one in query.columns)))
         for query in queries:
