@@ -78,13 +78,13 @@ def test_what_is_given_back_unread_is_held_again(ledger: Ledger, held: list[str]
     assert isinstance(second, Reservation)
     ledger.settle(second, ANSWER, symbols=3)
     assert left(ledger) == (3, 1)
-    # A question that had nothing held leaves nothing held.
-    found = ledger.paying_from(None, lambda _, name: told.append(name)).reserve(
-        request(3, "other", analyst="ann")
-    )
-    assert isinstance(found, Reservation)
-    ledger.release(found)
-    assert (left(ledger), len(told)) == ((3, 1), 1)
+    # A question that had nothing held, or no longer, leaves nothing held.
+    for nothing in (None, held[0]):
+        paying = ledger.paying_from(nothing, lambda _, name: told.append(name))
+        found = paying.reserve(request(3, "other", analyst="ann"))
+        assert isinstance(found, Reservation)
+        paying.release(found)
+        assert (left(ledger), len(told)) == ((3, 1), 1)
 
 
 def test_a_question_that_needs_more_takes_the_rest_from_what_is_left(

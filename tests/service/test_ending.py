@@ -135,7 +135,10 @@ def test_a_question_that_its_own_process_has_lost_is_found_again(service: Here) 
     assert service.ended("bob", lost.id)["state"] == "answered"
 
 
-def test_what_was_not_read_is_cancelled_for_nothing(tmp_path: Path) -> None:
+def test_what_was_not_read_is_cancelled_for_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "GLANCE", 0.05)
     with here(tmp_path, engines=1) as service:
         turns, ledger = service.parts.jobs._turns, service.parts.ledger
         turns.counting.take()  # somebody else's question

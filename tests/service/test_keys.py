@@ -46,6 +46,11 @@ def test_a_scope_bounds_a_key(service: Here) -> None:
         "/api/keys", headers={"authorization": f"Bearer {made['read']['key']}"}
     )
     assert (refused.status_code, refused.json()["error"]) == (403, "scope")
+    # An owner's key for asking ends nobody else's question.
+    job = service.call("ann", "POST", ASK, QUESTION).json()["id"]
+    for scope, may in (("ask", 403), ("all", 200)):
+        key = service.parts.accounts.new_key("olga", scope, scope)
+        assert status(service, key, f"/api/answers/{job}/cancel", "POST") == may
 
 
 def test_metrics_need_no_full_key(service: Here) -> None:

@@ -4,8 +4,10 @@ import os
 import shutil
 import signal
 import socket
+import sqlite3
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -14,13 +16,14 @@ from serving import PASSWORD, PATIENCE, PLACES, Clock, Here, Server, populate, s
 from serving import write_events as write
 from test_coming_in import form_token
 
-from topsecret.errors import DataIndependentFailure, InvalidParameter
+from topsecret.errors import DataIndependentFailure, InvalidParameter, LedgerError
 from topsecret.results.export import csv_text
 from topsecret.service import connections
 from topsecret.service.databases import Databases
 from topsecret.service.datasets import Datasets
 from topsecret.service.demo import trial
 from topsecret.service.jobs import release_schedule
+from topsecret.service.jobs.job import Asked
 from topsecret.service.jobs.release_schedule import Turns
 from topsecret.service.serve import container_limits, prepare
 from topsecret.service.state import Parts
@@ -193,6 +196,37 @@ def test_an_old_copy_of_the_database_is_noticed(tmp_path: Path) -> None:
     shutil.copy(tmp_path / "latest.db", made.place)
     prepare(made, "http://x", said.append)
     assert said == []
+
+
+def test_a_ledger_that_goes_back_while_the_service_runs_is_not_spent_from(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An old copy is restored behind the pool of connections: new entries must not hide it."""
+    parts = Parts(settings(tmp_path))
+    populate(parts, tmp_path)
+    ask = partial(parts.jobs.ask, "ann", "events", Asked("place", 1, 0.1), None, parts.desk.worker)
+    with (
+        closing(sqlite3.connect(parts.settings.place)) as live,
+        closing(sqlite3.connect(":memory:")) as copy,
+    ):
+        live.backup(copy)
+        parts.datasets.allow("events", "ann", {"epsilon": 1.0})
+        parts.desk._beat()
+        noted = parts.settings.witness_file.read_text(encoding="utf-8")
+        copy.backup(live)
+    for epsilon in (3.0, 2.0, 1.5):
+        for attempt in (parts.desk._beat, parts.health.check, ask):
+            with pytest.raises(LedgerError, match="has forgotten entries of data set 'events'"):
+                attempt()
+        parts.datasets.allow("events", "ann", {"epsilon": epsilon})
+    assert parts.settings.witness_file.read_text(encoding="utf-8") == noted
+    assert "has forgotten entries" in capsys.readouterr().err
+    # Where the operator goes on all the same.
+    parts.settings.witness_file.unlink()
+    parts.desk._beat()
+    parts.health.check()
+    assert ask()[1]
+    assert parts.close()
 
 
 def test_the_demo_deletes_nothing(tmp_path: Path) -> None:

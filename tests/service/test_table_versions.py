@@ -72,7 +72,7 @@ def test_two_databases_are_one_unless_they_are_seen_not_to_be(
 
 
 def test_the_time_limit_runs_while_a_version_is_read() -> None:
-    turn = Turn(Turns(1, 0.01, limit=-1.0), 0.0)
+    turn = Turn(Turns(1, 0.01, limit=-1.0))
     with turn:
         turn.look_at_the_clock()
         assert not turn.stop.asked.is_set()

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
@@ -12,8 +13,9 @@ from topsecret.errors import DataIndependentFailure, SourceError
 from topsecret.service.datasets import NewDataset
 from topsecret.service.jobs import queue, release_schedule
 from topsecret.service.jobs.job import Asked
-from topsecret.service.jobs.release_schedule import Turn
+from topsecret.service.jobs.release_schedule import Turn, Turns
 from topsecret.service.problems import Problem
+from topsecret.sources.source import CountQuery, LeadingCounts
 
 TICK = 2.0
 
@@ -62,6 +64,7 @@ def test_what_misses_a_tick_waits_for_the_next(tmp_path: Path, clock: Clock) -> 
         with pytest.MonkeyPatch.context() as patch:
             drawn = watched(patch)
             asked = service.call("ann", "POST", "/api/datasets/events/ask", body).json()
+            until(lambda: bool(turns.counting._queues))
             clock.advance(1.5 * TICK)
             turns.counting.leave()
             assert drawn.wait(PATIENCE)
@@ -69,6 +72,25 @@ def test_what_misses_a_tick_waits_for_the_next(tmp_path: Path, clock: Clock) -> 
         assert service.ended("ann", asked["id"])["state"] == "answered"
         row = _row(service, asked["id"])
         assert row["shown"] - row["asked"] == pytest.approx(2 * TICK, abs=1e-6)
+
+
+def test_how_long_a_question_is_planned_does_not_say_how_far_from_a_tick_it_is_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Who asks could compare the time of counting with any part of a tick."""
+    clock = Clock()
+    monkeypatch.setattr(clock, "sleep", clock.advance)
+    monkeypatch.setattr(release_schedule, "time", clock)
+    turns = Turns(engines=1, tick=TICK)
+    for planned in (0.0, 0.5, 1.0, 1.75, 2.25):
+        clock.advance(turns.start(clock.time()) - clock.time())
+        asked = clock.time()
+        with Turn(turns) as turn:
+            clock.advance(planned)
+            turn.reading()
+            clock.advance(0.75 * TICK)
+            turn.drawn()
+            assert turn.shown == turns.start(asked + planned) + TICK
 
 
 def test_nothing_moves_before_the_tick(
@@ -121,6 +143,61 @@ def test_a_failure_waits_for_the_tick(tmp_path: Path, clock: Clock, error: Sourc
         clock.advance(TICK)
         assert service.ended("bob", asked["id"], clock=clock)["state"] == "failed"
         assert ledger.history("metered")[-1].event in ("failed", "released")
+
+
+def test_a_cancel_is_heard_at_ticks_alone(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It must be no stop-watch: what became of a question tells its tick, and nothing finer."""
+    from topsecret.sources.engines.duckdb import FileSource
+
+    counting, counted, real = threading.Event(), threading.Event(), FileSource.leading_counts
+
+    def slow(source: FileSource, query: CountQuery) -> LeadingCounts:
+        counting.set()
+        assert counted.wait(PATIENCE)
+        return real(source, query)
+
+    monkeypatch.setattr(FileSource, "leading_counts", slow)
+    with here(tmp_path, tick=TICK, engines=1) as service:
+        jobs, ledger = service.parts.jobs, service.parts.ledger
+
+        def cancelled(k: int, begun: Callable[[], bool]) -> str:
+            body = {"column": "place", "k": k, "epsilon": 0.1}
+            asked = service.call("ann", "POST", "/api/datasets/events/ask", body).json()
+            until(begun)
+            clock.advance(0.25 * TICK)
+            service.call("ann", "POST", f"/api/answers/{asked['id']}/cancel")
+            jobs.watch()
+            return str(asked["id"])
+
+        for k, late, became in ((1, 0.0, ("answered", None)), (2, TICK, ("failed", "cancelled"))):
+            counting.clear(), counted.clear()
+            asked = cancelled(k, counting.is_set)
+            clock.advance(late)
+            with pytest.MonkeyPatch.context() as patch:
+                drawn = watched(patch)
+                counted.set()
+                assert drawn.wait(PATIENCE)
+            assert ledger.history("events")[-1].event == "reserved"
+            clock.advance(0.75 * TICK)
+            job = service.ended("ann", asked)
+            assert (job["state"], job["error"]) == became
+            assert (_row(service, asked)["shown"] - _row(service, asked)["asked"]) == TICK + late
+        # One that waits for an engine is given back at a tick, too.
+        jobs._turns.counting.take()
+        asked = cancelled(3, lambda: bool(jobs._turns.counting._queues))
+        assert not any(turn.stop.asked.is_set() for turn in jobs._under_way.values())
+        with pytest.MonkeyPatch.context() as patch:
+            ending = watched(patch)
+            clock.advance(TICK)
+            jobs.watch()
+            assert ending.wait(PATIENCE)
+        assert ledger.history("events")[-1].event == "reserved"
+        clock.advance(0.75 * TICK)
+        job = service.ended("ann", asked)
+        assert (job["state"], job["error"]) == ("refused", "cancelled")
+        assert ledger.history("events")[-1].event == "released"
 
 
 def test_questions_that_wait_for_their_tick_keep_no_engine_and_no_reservation_waits(
@@ -184,6 +261,13 @@ class Source:
 
     def leading_counts(self, query: object) -> list[tuple[str, int]]:
         return [("Harbour", 10**6)]
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def watched(patch: pytest.MonkeyPatch) -> threading.Event:

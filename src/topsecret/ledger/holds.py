@@ -92,12 +92,14 @@ def held(row: DatasetRow, analyst: str, cost: Amounts) -> str:
     return spent(row, rows.HELD, {"analyst": analyst, "request": None, "question": ""}, cost, {})
 
 
-def given_back(row: DatasetRow, held: str) -> None:
+def given_back(row: DatasetRow, held: str) -> bool:
     """Give a held amount of this data set back, unless it was used or given back before."""
     found: RowMapping | None = (
         row.connection.execute(statements.ONE_RESERVATION, {"the_id": held})
         .mappings()
         .one_or_none()
     )
-    if found is not None and (found["state"], found["dataset"]) == (rows.HELD, row.name):
-        row.end(found, "released", {})
+    if found is None or (found["state"], found["dataset"]) != (rows.HELD, row.name):
+        return False
+    row.end(found, "released", {})
+    return True

@@ -220,8 +220,8 @@ class Ledger:
         raise exceeded(request, row.budget, worst, left)
 
     def _use_what_is_held(self, row: DatasetRow) -> None:
-        if self._held is not None:
-            given_back(row, self._held)
+        if self._held is not None and not given_back(row, self._held):
+            self._held = None  # nobody waits for as much to be held again
 
     def _young(self, row: RowMapping) -> bool:
         age = datetime.now(UTC) - datetime.fromisoformat(row["time"])

@@ -32,6 +32,7 @@ def paid(ledger: Ledger, request: Request, read_and_draw: Callable[[], Drawn]) -
     try:
         ledger.pace.reading()
         answer, symbols = read_and_draw()
+        ledger.pace.drawn()
     except DataIndependentFailure:
         # Without the ledger it stays in doubt; the caller must hear of the first failure.
         with suppress(LedgerError):

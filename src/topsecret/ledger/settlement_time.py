@@ -29,5 +29,8 @@ class SettlementTime:
         A ``DataIndependentFailure`` raised here gives the reservation back.
         """
 
+    def drawn(self) -> None:
+        """The answer is drawn, and nobody has it yet. What is raised here fails the query."""
+
     def ending(self) -> None:
         """The query has its end, good or bad, and the ledger is not told yet."""

@@ -243,7 +243,7 @@ async def found(request: Request, person: User, answer: str) -> Job:
 async def cancelled(request: Request, person: User, answer: str) -> Job:
     """A job that is ended by its analyst or by an owner of its data set."""
     job = await found(request, person, answer)
-    if job.user != person.name and not person.manages(job.dataset):
+    if not person.may_end(job.user, job.dataset):
         raise Problem(403, "owner_only", "Only its analyst and the owners may end a question.")
     await noted(request, person)
     return await blocking(partial(parts(request).jobs.cancel, job.id))

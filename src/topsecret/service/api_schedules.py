@@ -134,7 +134,7 @@ async def ended(request: Request, person: User, schedule: str) -> Schedule:
     """End a schedule of the account's, or of a data set that it decides about."""
     service = parts(request)
     found = await blocking(partial(service.schedules.get, schedule))
-    if found.user != person.name and not person.manages(found.dataset):
+    if not person.may_end(found.user, found.dataset):
         raise no_such_schedule()
     await blocking(partial(service.schedules.end, schedule))
     return found

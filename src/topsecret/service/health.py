@@ -6,6 +6,7 @@ The route is open to all, so what was found is believed for a moment.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from threading import Lock
 
 from topsecret.ledger.store import Store
@@ -18,11 +19,13 @@ _NAME = "health"
 class Health:
     """The last look at the store."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, trust: Callable[[], None]) -> None:
         self._store, self._lock, self._good_until = store, Lock(), 0.0
+        self._trust = trust
 
     def check(self) -> None:
-        """Write something; a ``LedgerError`` says that it cannot be done."""
+        """Write something; a ``LedgerError`` says that it cannot be done, or must not."""
+        self._trust()
         with self._lock:
             if time.monotonic() < self._good_until:
                 return

@@ -6,12 +6,13 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple, TypeVar
 
 from anyio import CapacityLimiter, to_thread
 from starlette.requests import Request
 
-from topsecret.errors import InvalidParameter
+from topsecret.errors import InvalidParameter, TopSecretError
 from topsecret.ledger import Ledger
 from topsecret.ledger.store import Store
 from topsecret.service import schema
@@ -94,7 +95,9 @@ class Parts:
         self.jobs = Jobs(self.store, self.ledger, self.datasets, turns)
         self.jobs.failed = lambda **what: log("question failed", **what)
         self.saved = SavedQuestions(self.store)
-        self.health = Health(self.store)
+        witness = Witness(settings.witness_file)
+        self.jobs.trust = witness.trust
+        self.health = Health(self.store, witness.trust)
         self.metrics = Metrics()
         self.remembered = Remembered()
         self.limits = Limits(
@@ -107,7 +110,6 @@ class Parts:
                 "name": 5 * settings.tries_per_minute,
             }
         )
-        witness = Witness(settings.witness_file)
         self.desk = Desk(
             self.store,
             self.jobs,
@@ -115,7 +117,7 @@ class Parts:
             sources=len(databases.names),
             ended=self.metrics.question,
             broke=lambda kind: log("failure", kind=kind, where="desk"),
-            note=lambda: witness.note(self.ledger, self.audit),
+            note=partial(self._note, witness),
             sweep=self._forget,
             tend=lambda: self.schedules.tend(self.desk.worker),
         )
@@ -138,6 +140,14 @@ class Parts:
         if all(one.name != user for one in self.accounts.users()):
             raise InvalidParameter("The account was deleted.")
         may_be_asked(self.datasets, user, dataset, asked)
+
+    def _note(self, witness: Witness) -> None:
+        """Note how far the ledger is; the operator is told why that cannot be done."""
+        try:
+            witness.note(self.ledger, self.audit)
+        except TopSecretError as error:
+            log("witness", message=str(error))
+            raise
 
     def _forget(self) -> None:
         """Delete what the operator does not want to keep."""

@@ -1,18 +1,17 @@
 """A witness against rollback: what the ledger has reached, noted in a file of its own.
 
 Who restores an old copy of the database, or loses it, forgets what was spent since. The file holds
-the length and the end of each data set's chain of entries, and the service does not start on a
-ledger that has not got them. Keep it away from the database and its backups (``--witness``).
+the length and the end of each data set's chain of entries, and the service neither starts nor goes
+on with a ledger that has not got them. Keep it away from the database and its backups
+(``--witness``).
 """
 
 from __future__ import annotations
 
 import json
 import os
-from contextlib import suppress
 from pathlib import Path
 from threading import Lock
-from typing import Any
 
 from topsecret.errors import InvalidParameter, LedgerError
 from topsecret.ledger import Ledger
@@ -30,7 +29,7 @@ class Witness:
 
     def __init__(self, path: Path) -> None:
         self._path, self._lock = path, Lock()
-        self._noted: Reached = {}
+        self._forgotten: str | None = None
 
     def read(self) -> Reached:
         """What was noted; nothing where there is no file yet."""
@@ -40,40 +39,56 @@ class Witness:
             return {}
         except (OSError, UnicodeDecodeError):
             text = ""
-        found: Any = None
-        with suppress(ValueError):
-            found = json.loads(text)
-        if not isinstance(found, dict):
-            raise InvalidParameter(f"the witness {self._path} cannot be read; restore it")
-        return {str(name): (int(entries), str(head)) for name, (entries, head) in found.items()}
+        try:
+            found = json.loads(text).items()
+            return {str(name): (int(entries), str(head)) for name, (entries, head) in found}
+        except (ValueError, TypeError, AttributeError):
+            raise InvalidParameter(f"the witness {self._path} cannot be read; restore it") from None
 
     def check(self, ledger: Ledger, trail: Trail) -> None:
         """Refuse a ledger that has forgotten what the witness saw, or an audit trail."""
-        known, noted = ledger.reached(), self.read()
-        if not trail.passed(*noted.pop(AUDIT, (0, ""))):
-            raise InvalidParameter(
-                f"the audit trail has forgotten entries that {self._path} has witnessed: an old "
-                "copy was restored. Restore the latest copy. To go on all the same, move the file "
-                "away"
-            )
+        forgotten = self._missed(ledger, trail, self.read(), ledger.reached())
+        if forgotten is not None:
+            raise InvalidParameter(forgotten)
+
+    def trust(self) -> None:
+        """Refuse to spend from a ledger that had forgotten something when it was last looked at."""
+        if self._forgotten is not None:
+            raise LedgerError(self._forgotten)
+
+    def _missed(self, ledger: Ledger, trail: Trail, noted: Reached, reached: Reached) -> str | None:
+        """What was noted and is not there any more, in words."""
         for name, (entries, head) in noted.items():
-            if name not in known or not ledger.passed(name, entries, head):
-                raise InvalidParameter(
+            if reached.get(name) == (entries, head):
+                continue
+            if name == AUDIT:
+                if not trail.passed(entries, head):
+                    return (
+                        f"the audit trail has forgotten entries that {self._path} has witnessed: "
+                        "an old copy was restored. Restore the latest copy. To go on all the same, "
+                        "move the file away"
+                    )
+            elif name not in reached or not ledger.passed(name, entries, head):
+                return (
                     f"the ledger has forgotten entries of data set {name!r} that {self._path} has "
                     "witnessed: an old copy was restored, or the database was lost. Restore the "
                     "latest copy. To go on without what was spent since, move the file away"
                 )
+        return None
 
     def note(self, ledger: Ledger, trail: Trail) -> None:
-        """Note how far the ledger and the audit trail are, where they have moved."""
-        reached = ledger.reached() | {AUDIT: trail.reached()}
+        """Note how far the ledger and the audit trail are, unless they went back."""
         with self._lock:
-            if reached == self._noted:
-                return
             older = self.read()
+            # Read after the file: whatever another process has noted there is in the store.
+            reached = ledger.reached() | {AUDIT: trail.reached()}
+            self._forgotten = self._missed(ledger, trail, older, reached)
+            self.trust()
             newest = older | {
                 name: now for name, now in reached.items() if now[0] >= older.get(name, (0, ""))[0]
             }
+            if newest == older:
+                return
             beside = self._path.with_name(f"{self._path.name}.{os.getpid()}")
             try:
                 beside.write_text(json.dumps(newest, indent=1), encoding="utf-8")
@@ -83,4 +98,3 @@ class Witness:
                 raise LedgerError(
                     "the witness cannot be written; check its folder's permissions and free space"
                 ) from None
-            self._noted = reached

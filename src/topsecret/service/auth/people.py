@@ -59,6 +59,10 @@ class User:
         """Whether this person decides about a data set."""
         return self.owns or dataset in self.owned
 
+    def may_end(self, user: str, dataset: str) -> bool:
+        """Whether a question of somebody's may be ended: another's by an owner's full key alone."""
+        return self.name == user or (self.scope == "all" and self.manages(dataset))
+
     def sees(self, dataset: str) -> bool:
         """Whether this person may see everybody's answers about a data set."""
         return self.owns or any(name == dataset for name, _ in self.roles)

@@ -72,4 +72,5 @@ def _shown(release: Release, asked: float, dataset: str) -> Release:
     if release.charge is not None and release.charge.stored:
         time = release.time.replace(second=0, microsecond=0)
     # Where the events are is the ledger's and the owner's business, not the answer's.
-    return replace(release, time=time, source=dataset)
+    assumes = tuple(one.replace(release.source, dataset) for one in release.assumes)
+    return replace(release, time=time, source=dataset, assumes=assumes)

@@ -5,7 +5,7 @@ id, so that a job taken over from a dead process finds the answer that was settl
 its reservation is in doubt, or pays for the first time: never twice, never with other noise.
 
 *Time.* How long an engine counts depends on the data. The end of a job, good or bad, reaches the
-ledger and is shown only a whole number of ticks after the question (``release_schedule``),
+ledger and is shown only a whole number of ticks after counting began (``release_schedule``),
 and there is nothing in between to watch: no refund, no room for another question, no message.
 """
 
@@ -72,6 +72,8 @@ class Jobs:
         self._under_way: dict[str, Turn] = {}
         self.failed: Callable[..., None] = lambda **_: None
         """Told of a question whose data could not be read: public words alone."""
+        self.trust: Callable[[], None] = lambda: None
+        """Raises a ``LedgerError`` where the ledger has forgotten what was spent."""
 
     def ask(
         self,
@@ -83,6 +85,7 @@ class Jobs:
         held: str | None = None,
     ) -> tuple[Job, bool]:
         """The job for a question, perhaps paid from what is held, and whether it is new."""
+        self.trust()
         request = request or secrets.token_hex(12)
         question = asked.to_text()
         values = {
@@ -161,8 +164,7 @@ class Jobs:
             return str(row["state"])
         if row["cancelled"] is not None:
             return self._unread(row, source)
-        self._turns.begin(row["asked"])
-        turn = Turn(self._turns, row["asked"], row["user"], source, row["dataset"])
+        turn = Turn(self._turns, row["user"], source, row["dataset"])
         self._under_way[identity] = turn
         try:
             with turn, turn.stop.here():
@@ -170,26 +172,30 @@ class Jobs:
         except Closing:
             if not turn.stop.asked.is_set():
                 raise
-            return self._unread(row, source)
+            return self._unread(row, source, turn.shown)
         finally:
             self._under_way.pop(identity, None)
 
-    def _unread(self, row: RowMapping, source: str) -> str:
+    def _unread(self, row: RowMapping, source: str, shown: float | None = None) -> str:
         """A question that was ended before its data were read, unless an earlier try had begun."""
         if self._ledger.requested(row["dataset"], row["user"], row["request"]):
             wanted = update(JOBS).where(JOBS.c.id == row["id"]).values(cancelled=None)
             with self._store.writing() as connection:
                 connection.execute(wanted)
             return self.run(row["id"], source)  # finds whatever the ledger has of it
-        shown = self._turns.next_tick(row["asked"])
+        shown = shown or self._turns.next_tick(time.time())
         return self._store_end(row, UNREAD | {"shown": shown})
 
-    def watch(self, cancelled: Collection[str] = ()) -> None:
+    def watch(self) -> None:
         """End what has taken too long or is no longer wanted."""
-        for identity, turn in list(self._under_way.items()):
-            if identity in cancelled:
-                turn.cancel()
+        for turn in list(self._under_way.values()):
             turn.look_at_the_clock()
+
+    def hear(self, cancelled: Collection[str]) -> None:
+        """Questions that are no longer wanted: they end at the next tick."""
+        for identity in cancelled:
+            if turn := self._under_way.get(identity):
+                turn.cancel()
 
     def cancelled(self, worker: str) -> set[str]:
         """The questions of a worker that somebody has ended."""
@@ -198,7 +204,7 @@ class Jobs:
             return set(connection.execute(select(JOBS.c.id).where(*mine)).scalars())
 
     def cancel(self, identity: str) -> Job:
-        """End a question that is under way; one that has ended stays as it is."""
+        """End a question at the next tick; one that has ended by then stays as it is."""
         found = self.find(identity)
         with self._store.writing() as connection:
             connection.execute(
@@ -206,7 +212,7 @@ class Jobs:
                 .where(JOBS.c.id == identity, JOBS.c.state == WORKING)
                 .values(cancelled=time.time())
             )
-        self.watch({identity})
+        self.hear({identity})
         return found
 
     def under_way(self) -> int:
@@ -229,13 +235,15 @@ class Jobs:
         with self._store.writing() as connection:
             ended = set(connection.execute(select(JOBS.c.id).where(*mine)).scalars())
             connection.execute(update(JOBS).where(*mine).values(cancelled=time.time()))
-        self.watch(ended)
+        self.hear(ended)
 
     def _run(self, row: RowMapping, turn: Turn) -> str:
+        self.trust()
         again = partial(self._held_again, row["held"])
         ledger = self._ledger.paced(turn).paying_from(row["held"], again)
         ended = self._ended(row, ledger, turn)
-        ended |= {"shown": turn.shown or self._turns.next_tick(row["asked"])}
+        # What needs no counting is shown when it would be if it were counted quickly.
+        ended |= {"shown": turn.shown or self._turns.next_tick(time.time())}
         return self._store_end(row, ended)
 
     def _held_again(self, before: str, connection: Connection, now: str) -> None:

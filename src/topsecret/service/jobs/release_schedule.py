@@ -1,11 +1,16 @@
 """Turns: who may count now, and when the ledger hears of the end.
 
-All ticks lie on one grid. A question begins at the first tick after it was asked: who asks cannot
-choose how far from a tick it begins, and questions asked one after the other within a tick tell no
-finer times than one. Then it is checked and reserved, whatever the engines are doing: what it waits
-for until then is public computing. It waits for an engine, is counted and drawn, frees the engine
-and waits for the next tick before the ledger is told. So everything that anybody can see of a
-ledger, of what is left and of who is admitted moves at ticks.
+All ticks lie on one grid. A question is checked and reserved when it is asked, whatever the engines
+are doing: what it waits for until then is public computing. Counting begins at the first tick after
+that: who asks cannot choose how far from a tick it begins, neither by the time of asking nor by a
+question that is long to plan, as long as an engine is free. It waits for an engine, is counted and
+drawn, frees the engine and waits for the next tick before the ledger is told. So everything that
+counting moves in a ledger, in what is left and in who is admitted moves at ticks. (Engines change
+hands between ticks: docs/service.md says what that tells where all of them are busy.)
+
+A cancel is heard at the next tick, too: what is done by then is answered, what has an engine by
+then stays charged, and what has none is given back. Whoever cancels chooses a tick and nothing
+finer, so that a cancel measures no more than the answer's own tick tells.
 
 A question that does not end though its time is up (a network folder that hangs cannot be
 interrupted) lends its place to others, and what else is asked of its data set waits until it ends.
@@ -21,6 +26,7 @@ from contextlib import contextmanager
 from threading import Event, Lock
 from time import monotonic
 
+from topsecret.errors import Closing, SourceError
 from topsecret.ledger import SettlementTime
 from topsecret.service.jobs.fair_places import FairPlaces
 from topsecret.sources.interruption import Stop
@@ -62,38 +68,41 @@ class Turns:
         with self._lock:
             self._stuck[dataset] += change
 
+    def hangs(self, dataset: str) -> bool:
+        """Whether questions about the data set are stuck."""
+        return self._stuck[dataset] > 0
+
     def until_it_answers(self, dataset: str, stopped: Event) -> None:
         """Wait while questions about the data set are stuck: this one would be, too."""
-        while self._stuck[dataset] and not (self.closing.is_set() or stopped.is_set()):
+        while self.hangs(dataset) and not (self.closing.is_set() or stopped.is_set()):
             stopped.wait(_GLANCE)
 
-    def start(self, asked: float) -> float:
-        """The first tick at which a question may begin."""
-        return math.ceil(asked / self.tick) * self.tick
+    def start(self, reserved: float) -> float:
+        """The first tick at which a question that is reserved by then may be counted."""
+        return math.ceil(reserved / self.tick) * self.tick
 
-    def begin(self, asked: float) -> None:
+    def begin(self, reserved: float) -> None:
         """Wait for that tick, never longer than one whatever becomes of the clock."""
-        time.sleep(max(0.0, min(self.start(asked) - time.time(), self.tick)))
+        time.sleep(max(0.0, min(self.start(reserved) - time.time(), self.tick)))
 
-    def next_tick(self, asked: float) -> float:
-        """A tick, at least one after that at which the question began, and not in the past."""
-        start = self.start(asked)
+    def next_tick(self, reserved: float) -> float:
+        """A tick, at least one after that at which counting began, and not in the past."""
+        start = self.start(reserved)
         return start + max(1, math.ceil((time.time() - start) / self.tick)) * self.tick
 
 
 class Turn(SettlementTime):
     """One question on its way through: prepared, reserved, counted, held until its tick."""
 
-    def __init__(
-        self, turns: Turns, asked: float, who: str = "", source: str = "", dataset: str = ""
-    ) -> None:
+    def __init__(self, turns: Turns, who: str = "", source: str = "", dataset: str = "") -> None:
         self._turns, self._lane = turns, turns.lane(source)
-        self.asked, self._who, self._dataset = asked, who, dataset
+        self._who, self._dataset = who, dataset
+        self._reserved, self._unwanted_from = time.time(), math.inf
         self.stop = Stop()
         self._counted_since: float | None = None
         self._holds: FairPlaces | None = None
         self._held_since, self._lent, self._lock = math.inf, False, Lock()
-        self.longer = turns.tick
+        self.longer = 2 * turns.tick
         self.shown: float | None = None
         """The tick at which the ledger heard of the end, once it is known."""
 
@@ -122,8 +131,10 @@ class Turn(SettlementTime):
         self._take(self._lane.preparing)
 
     def reading(self) -> None:
-        """Wait for an engine; from then on the time limit runs."""
+        """Wait for the tick, then for an engine; from then on the time limit runs."""
         self._leave()
+        self._reserved = time.time()
+        self._turns.begin(self._reserved)
         self._take(self._lane.counting)
         self._counted_since = monotonic()
 
@@ -134,6 +145,10 @@ class Turn(SettlementTime):
             self.stop.now(TIME_LIMIT)
         elif self.stop.asked.is_set():
             self.stop.now(self.stop.why)
+        elif time.time() >= self._unwanted_from:
+            self.stop.now(CANCELLED)
+            self._lane.preparing.wake()
+            self._lane.counting.wake()
         with self._lock:
             if monotonic() - self._held_since > limit + STUCK and not self._lent:
                 assert self._holds is not None
@@ -142,18 +157,23 @@ class Turn(SettlementTime):
                 self._holds.leave()
 
     def cancel(self) -> None:
-        """Somebody no longer wants the answer."""
-        self.stop.now(CANCELLED)
-        self._lane.preparing.wake()
-        self._lane.counting.wake()
+        """Somebody no longer wants the answer: heard at the next tick."""
+        self._unwanted_from = min(self._unwanted_from, self._turns.start(time.time()))
+
+    def drawn(self) -> None:
+        """Choose the tick; an answer that misses the one of a cancel is thrown away."""
+        self.shown = self._turns.next_tick(self._reserved)
+        if self._too_late(self.shown):
+            raise SourceError("the question was ended while its data were read")
 
     def ending(self) -> None:
-        """Free the engine and wait for the tick; what was not even begun ends at once."""
+        """Free the engine and wait for the tick, unless the service stops before it was begun."""
         begun = self._holds is self._lane.counting
         self._counted_since = None
         self._leave()
-        if begun:
-            self.shown = self._turns.next_tick(self.asked)
+        if begun or not self._turns.closing.is_set():
+            self.shown = self.shown or self._turns.next_tick(self._reserved)
+            self._too_late(self.shown)  # why it failed is told by the tick as well
             # Never longer than a tick, whatever becomes of the clock.
             time.sleep(max(0.0, min(self.shown - time.time(), self._turns.tick)))
         # What was read is settled, whoever wants it no longer.
@@ -163,8 +183,23 @@ class Turn(SettlementTime):
     def _take(self, places: FairPlaces) -> None:
         self._turns.until_it_answers(self._dataset, self.stop.asked)
         places.take(self._who, self.stop.asked)
+        while self._turns.hangs(self._dataset):  # since: the place may be one that was lent
+            places.leave()
+            self._turns.until_it_answers(self._dataset, self.stop.asked)
+            places.take(self._who, self.stop.asked)
         with self._lock:
             self._holds, self._held_since = places, monotonic()
+        if time.time() >= self._unwanted_from:  # though nobody has looked at the clock since
+            self._leave()
+            self.stop.now(CANCELLED)
+            raise Closing("the question was ended before the data were read")
+
+    def _too_late(self, shown: float) -> bool:
+        """Whether what is shown at a tick comes after that of a cancel."""
+        late = shown > self._unwanted_from + self._turns.tick / 2  # both are ticks, in floats
+        if late:
+            self.stop.now(CANCELLED)
+        return late
 
     def _leave(self) -> None:
         with self._lock:

@@ -169,7 +169,7 @@ class Desk:
             living = set(connection.execute(select(WORKERS.c.id)).scalars())
         self._note()
         again, self._again = self._again, set()
-        self._jobs.watch(self._jobs.cancelled(self.worker))
+        self._jobs.hear(self._jobs.cancelled(self.worker))
         with self._lock:
             known = frozenset(self._mine)
         lost = self._jobs.take_over(self.worker, living, known, now - SILENCE)
