@@ -133,6 +133,13 @@ def test_one_charge_at_the_start_pays_for_all(tmp_path: Path, ledger: Ledger) ->
     assert not ledger.check().faults
 
 
+def test_the_price_of_a_list_is_a_promise(tmp_path: Path, ledger: Ledger) -> None:
+    """A schedule's plan is made anew whenever it goes on, by a later version, too."""
+    write(tmp_path)
+    plan = schedule(tmp_path, ledger, k=2, epsilon=1, delta=1e-6).plan
+    assert (plan.lists, f"{plan.epsilon:.6f}") == (3, "0.984473")
+
+
 def test_windows_count_their_periods_alone(tmp_path: Path, ledger: Ledger) -> None:
     write(tmp_path)
     two = schedule(tmp_path, ledger, kind="window", window=2)
