@@ -1,6 +1,7 @@
 """The audit trail: nothing is changed without an entry, no entry holds a secret, none can go."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -130,3 +131,25 @@ def test_the_witness_misses_entries_that_were_cut(fresh: Here) -> None:
         connection.execute(delete(schema.AUDIT).where(schema.AUDIT.c.position == 2))
     with pytest.raises(InvalidParameter, match="audit trail has forgotten"):
         witness.check(ledger, trail)
+
+
+def test_nothing_is_spent_past_a_witness_that_cannot_be_read_or_written(fresh: Here) -> None:
+    folder = fresh.parts.settings.home / "far"
+    folder.mkdir()
+    witness, path = Witness(folder / "witness.json"), folder / "witness.json"
+    ledger, trail = fresh.parts.ledger, fresh.parts.audit
+    witness.note(ledger, trail)
+    noted = path.read_text(encoding="utf-8")
+    path.write_text("{", encoding="utf-8")
+    with pytest.raises(InvalidParameter, match="cannot be read"):
+        witness.note(ledger, trail)
+    with pytest.raises(LedgerError, match="cannot be read"):
+        witness.trust()
+    path.write_text(noted, encoding="utf-8")
+    witness.note(ledger, trail)
+    witness.trust()
+    shutil.rmtree(folder)
+    with pytest.raises(LedgerError, match="cannot be written"):
+        witness.note(ledger, trail)
+    with pytest.raises(LedgerError, match="cannot be written"):
+        witness.trust()

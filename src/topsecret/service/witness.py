@@ -77,24 +77,34 @@ class Witness:
         return None
 
     def note(self, ledger: Ledger, trail: Trail) -> None:
-        """Note how far the ledger and the audit trail are, unless they went back."""
+        """Note how far the ledger and the audit trail are, unless they went back.
+
+        Nothing more is spent while they did, or while the file cannot be read or written.
+        """
         with self._lock:
-            older = self.read()
+            try:
+                older = self.read()
+            except InvalidParameter as unreadable:
+                self._forgotten = str(unreadable)
+                raise
             # Read after the file: whatever another process has noted there is in the store.
             reached = ledger.reached() | {AUDIT: trail.reached()}
-            self._forgotten = self._missed(ledger, trail, older, reached)
-            self.trust()
+            missed = self._missed(ledger, trail, older, reached)
             newest = older | {
                 name: now for name, now in reached.items() if now[0] >= older.get(name, (0, ""))[0]
             }
-            if newest == older:
-                return
-            beside = self._path.with_name(f"{self._path.name}.{os.getpid()}")
-            try:
-                beside.write_text(json.dumps(newest, indent=1), encoding="utf-8")
-                beside.chmod(0o600)
-                beside.replace(self._path)
-            except OSError:
-                raise LedgerError(
-                    "the witness cannot be written; check its folder's permissions and free space"
-                ) from None
+            if missed is None and newest != older:
+                missed = self._written(newest)
+            self._forgotten = missed
+            self.trust()
+
+    def _written(self, newest: Reached) -> str | None:
+        """Why it could not be written, in words."""
+        beside = self._path.with_name(f"{self._path.name}.{os.getpid()}")
+        try:
+            beside.write_text(json.dumps(newest, indent=1), encoding="utf-8")
+            beside.chmod(0o600)
+            beside.replace(self._path)
+        except OSError:
+            return "the witness cannot be written; check its folder's permissions and free space"
+        return None

@@ -167,7 +167,6 @@ class Desk:
                 connection.execute(WORKERS.insert().values(id=self.worker, seen=now))
             connection.execute(delete(WORKERS).where(WORKERS.c.seen < now - SILENCE))
             living = set(connection.execute(select(WORKERS.c.id)).scalars())
-        self._note()
         again, self._again = self._again, set()
         self._jobs.hear(self._jobs.cancelled(self.worker))
         with self._lock:
@@ -175,3 +174,4 @@ class Desk:
         lost = self._jobs.take_over(self.worker, living, known, now - SILENCE)
         for job in dict.fromkeys((*again, *lost)):
             self.submit(*job)
+        self._note()  # last: a witness that cannot be written must not keep lost questions waiting
