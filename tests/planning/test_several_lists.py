@@ -12,7 +12,7 @@ from topsecret.questions.answer import Plan, _planned, _together
 def plan(lists: int, mechanism: str = "auto", **numbers: object) -> Plan:
     counts = numbers.pop("counts", None)
     assert counts is None or isinstance(counts, CountsBudget)
-    return _planned(Question.of(**numbers), mechanism, counts, None, lists)  # type: ignore[arg-type]
+    return _planned(Question.of(**numbers), mechanism, counts, None, lists, False)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("counts", [None, USUAL])

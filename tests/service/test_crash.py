@@ -289,7 +289,7 @@ def test_a_graceful_stop_finishes_what_runs_and_keeps_what_waits(
             jobs = [asker.ended(job) for job in again]
     finally:
         restarted.stop()
-    assert {job["state"] for job in jobs} == {"answered"}
+    assert {job["state"]: job["message"] for job in jobs} == {"answered": None}
 
 
 def test_a_question_in_doubt_can_be_asked_again_once_it_is_written_off(tmp_path: Path) -> None:
