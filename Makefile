@@ -102,7 +102,8 @@ bare:
 # New cases and new noise, round after round: each begins with the seed that repeats it
 # (python -m pytest --hypothesis-seed=SEED). A failure found here becomes a fixed @example. Then
 # 10,000 pairs of neighbours on every engine, and 20,000 of pasted queries; then 2,000 requests of 64 clients with random kills of workers and of the PostgreSQL server; then 100
-# questions to the service whose workers are killed, and more requests by its own schema.
+# questions to the service whose workers are killed, and more requests by its own schema. Spark
+# compiles its queries there, as a user's does.
 ROUNDS ?= 10
 soak: $(VENV)/.test postgres java
 	for round in $$(seq $(ROUNDS)); do \
@@ -110,7 +111,8 @@ soak: $(VENV)/.test postgres java
 	  $(BIN)/python -m pytest -n auto -m hypothesis --hypothesis-seed=$$seed || exit 1; done
 	$(BIN)/python -m pytest -n auto tests/sources/fuzz_soak.py tests/sources/relations/owned_rows_soak.py
 	$(BIN)/python -m pytest tests/ledger/soak.py
-	TOPSECRET_SOAK=1 $(BIN)/python -m pytest tests/service/test_crash.py tests/service/test_schedules.py tests/questions/test_series_counts.py tests/service/test_schema.py tests/sources/relations/test_sql_frames.py
+	TOPSECRET_SOAK=1 $(BIN)/python -m pytest -m spark
+	TOPSECRET_SOAK=1 $(BIN)/python -m pytest tests/service/test_crash.py tests/service/test_schedules.py tests/questions/test_series_counts.py tests/service/test_schema.py
 
 # The site, in site/: open site/index.html, or serve the folder to have the search. A warning is an error.
 docs: $(VENV)/.test

@@ -5,6 +5,7 @@ that executors exchange go through sockets of the loopback interface, and nothin
 elsewhere. ``make test`` installs Java where it is missing.
 """
 
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -33,6 +34,12 @@ SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
+# Compiling every tiny query takes a third of the time; ``make soak`` runs what Spark compiles.
+if os.environ.get("TOPSECRET_SOAK") != "1":
+    SETTINGS |= {
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.sql.codegen.wholeStage": "false",
+    }
 # Without any appender Spark would take its own settings.
 NO_LOGS = """\
 rootLogger.level = off
@@ -79,3 +86,8 @@ def spark() -> Iterator["SparkSession"]:
         session = builder.getOrCreate()
         yield session
         session.stop()
+
+
+def own_views(session: "SparkSession") -> list[str]:
+    """The names of the views that topsecret has made."""
+    return [one.viewName for one in session.sql("SHOW VIEWS LIKE 'topsecret*'").collect()]

@@ -6,7 +6,7 @@ import crowd
 
 from postgres import Server
 
-REQUESTS = 80
+REQUESTS = 60
 
 
 def some_were_answered(outcome: crowd.Outcome) -> None:

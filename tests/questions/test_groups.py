@@ -69,7 +69,7 @@ visits = st.tuples(
     st.sampled_from([*GROUPS, "XX"]),
     st.sampled_from(["park", "pier", "zoo", "Zoo"]),
 )
-RELAXED = settings(max_examples=25)
+RELAXED = settings(max_examples=12)
 
 
 @RELAXED

@@ -12,7 +12,7 @@ from topsecret.service.datasets import NewDataset
 from topsecret.service.schema import USERS
 from topsecret.service.state import Parts
 
-ANALYSTS = 8
+ANALYSTS = 6
 FIT = 4
 
 

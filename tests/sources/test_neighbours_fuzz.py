@@ -29,7 +29,7 @@ from topsecret.sources.engines.duckdb import FileSource
 from topsecret.sources.engines.duckdb_tables import OpenConnection
 from topsecret.sources.sql import dialects, groups, statements
 
-PAIRS = 20
+PAIRS = 14
 SEED = 20_240_501
 QUERY = CountQuery("place", "user", rows=9)
 
@@ -68,7 +68,7 @@ def test_postgresql(postgres_world: Any) -> None:
 
 @pytest.mark.spark
 def test_spark(spark: Any) -> None:
-    Hunt(worlds.SparkFrames(spark), SEED).run(5, 4)
+    Hunt(worlds.SparkFrames(spark), SEED).run(4, 4)
 
 
 # Ten planted breaks: what stood in the code, or could.

@@ -21,7 +21,7 @@ from pyspark.errors import PySparkException
 from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame, SparkSession
 
-from spark import EXECUTORS
+from spark import EXECUTORS, own_views
 from topsecret import top_k
 from topsecret.errors import (
     DataIndependentFailure,
@@ -223,10 +223,6 @@ def test_ctrl_c_ends_a_query(spark: SparkSession, group: str) -> None:
         assert time.monotonic() < deadline
         time.sleep(0.05)
     assert not own_views(spark)
-
-
-def own_views(spark: SparkSession) -> list[str]:
-    return [one.name for one in spark.catalog.listTables() if one.name.startswith("topsecret")]
 
 
 @pytest.mark.parametrize("item", ["place", "twice"])
