@@ -106,12 +106,13 @@ def row(parameter: Any) -> str:
 
 
 def marked(text: str) -> str:
-    """A text in one line, its options as code.
+    """A text in one line, its options and environment variables as code.
 
-    >>> marked("With --soft or\\n--k-bar")
-    'With `--soft` or `--k-bar`'
+    >>> marked("With --soft or\\n--k-bar, or TOPSECRET_LEDGER.")
+    'With `--soft` or `--k-bar`, or `TOPSECRET_LEDGER`.'
     """
-    return re.sub(r"(?<![\w`-])--[a-z][a-z-]*[a-z]", r"`\g<0>`", " ".join(text.split()))
+    words = r"(?<![\w`-])(--[a-z][a-z-]*[a-z]|TOPSECRET_[A-Z_]+)"
+    return re.sub(words, r"`\g<0>`", " ".join(text.split()))
 
 
 def default(parameter: Any) -> str:

@@ -21,6 +21,8 @@ _FOUND.loader.exec_module(pages)
 SIGN = "&#124;"
 """A pipe that ends no cell of a table."""
 PRIVATE = re.compile(r"(?<![\w.'\"])_[A-Za-z]\w*")
+NOT_GIVEN = re.compile("Unpack|Request$")
+"""What docs/reference/package.md has a table of, and what the service gives to its own calls."""
 WITH_FIELDS = ("BaseModel", "Strict", "Shape", "TypedDict", "NamedTuple")
 ROUTE = re.compile(
     r"(?P<router>\w+)\.(?P<method>get|post|put|patch|delete)\((?P<api>API \+ )?'(?P<address>[^']*)'"
@@ -45,8 +47,8 @@ class Docstrings(griffe.Extension):
     def on_function(self, *, func: Any, **_: Any) -> None:
         """What a function takes, and at which address a service offers it."""
         resolve_defaults(func)
-        if func.docstring:  # docs/reference/package.md has a table of what is unpacked
-            shown = [row for row in rows(func.parameters) if "Unpack" not in str(row[1])]
+        if func.docstring:
+            shown = [row for row in rows(func.parameters) if not NOT_GIVEN.match(str(row[1]))]
             text = func.docstring.value + (table_of(shown) if len(shown) > 1 else "")
             func.docstring.value = route(func) + text
 
@@ -55,7 +57,8 @@ class Docstrings(griffe.Extension):
         if not cls.docstring:
             return
         found = fields(cls)
-        cls.docstring.value += table_of(found)
+        head = "parameter" if "__init__" in cls.members else "field"
+        cls.docstring.value += table_of(found, head)
         for name, _kind, _default, words in found:
             field = cls.members.get(name)
             if words and field and field.docstring and "\n\n" not in field.docstring.value:
@@ -129,19 +132,19 @@ def of_field(value: Any, words: str) -> tuple[Any, str]:
     return default, " ".join([words, *said]).strip()
 
 
-def table_of(found: list[Row]) -> str:
+def table_of(found: list[Row], name: str = "parameter") -> str:
     """Parameters as a table."""
     if not found:
         return ""
-    told = [(name, *unwrapped(kind, words), default) for name, kind, default, words in found]
+    told = [(one, *unwrapped(kind, words), default) for one, kind, default, words in found]
     lines = [
-        f"| `{name}` | {in_cell(words)} | {cell(kind)} | {cell(default) or 'required'} |"
-        for name, kind, words, default in told
+        f"| `{one}` | {in_cell(words)} | {cell(kind)} | {cell(default) or 'required'} |"
+        for one, kind, words, default in told
     ]
-    head = "| parameter | meaning | type | default |\n| --- | --- | --- | --- |"
+    head = f"| {name} | meaning | type | default |\n| --- | --- | --- | --- |"
     if not any(words for _, _, words, _ in told):
         lines = [line.replace(" |  |", " |", 1) for line in lines]
-        head = "| parameter | type | default |\n| --- | --- | --- |"
+        head = f"| {name} | type | default |\n| --- | --- | --- |"
     return "\n\n" + "\n".join([head, *lines]) + "\n"
 
 
@@ -247,6 +250,6 @@ def markdown(text: str) -> str:
     text = re.sub(
         r"^>>> (?:.+\n?)+", lambda found: f"```pycon\n{found[0].rstrip()}\n```\n", text, flags=re.M
     )
-    text = pages.with_links(text, "../../", ".html")
+    text = pages.coded(pages.with_links(text, "../../", ".html"))
     spaced: str = pages.spaced(pages.typeset(text))
     return spaced

@@ -68,7 +68,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
         link = f"../reference/experiments.md#experiments.{module}"
         markdown += f"\n\nThe code: [`experiments/{module}.py`]({link}).\n"
     if folder == "reference":  # first sentences of docstrings
-        markdown = with_links(markdown, "../", ".md")
+        markdown = coded(with_links(markdown, "../", ".md"))
     return spaced(typeset(markdown))
 
 
@@ -255,6 +255,8 @@ def spaced(text: str) -> str:
 CODE = re.compile(
     r"^```.*?^```$|^ {4}[^\n]*$|`[^`\n]+`|\]\([^)]*\)|<[^>\n]+>|^::: [^\n]*$", re.M | re.S
 )
+NAME = r"\b(?P<name>[A-Za-z]{2,}(?:_[A-Za-z]{2,})+)\b"
+WRITTEN = re.compile(f"{CODE.pattern}|{NAME}", re.M | re.S)
 RAISED = re.compile(r"(?<=[^\s^])\^(\(|[-−]?\.?\w+(?:\.\d+)?|\|\w\|)")
 LOWERED = re.compile(
     r"(?:(?<![A-Za-z_])([^\W\d_][′\u0302-\u0304]?)|\b(sup|max|min|inf)|[)∫])"
@@ -282,6 +284,15 @@ def typeset(text: str) -> str:
         parts += [formulas(text[end : code.start()]), code[0]]
         end = code.end()
     return "".join([*parts, formulas(text[end:])])
+
+
+def coded(text: str) -> str:
+    """Names with an underscore in a sentence, as code; indices of formulas have one letter.
+
+    >>> coded("rank and plus_minus of `a_bc`; x_i")
+    'rank and `plus_minus` of `a_bc`; x_i'
+    """
+    return WRITTEN.sub(lambda found: f"`{found['name']}`" if found["name"] else found[0], text)
 
 
 def formulas(text: str) -> str:
