@@ -75,15 +75,13 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 def with_links(text: str, up: str, ending: str) -> str:
     """Files of docs/ that a docstring names, as links to the pages they are.
 
-    >>> with_links("See docs/notation.md and ``docs/none.md``.", "../", ".md")
-    'See [Notation](../notation.md) and ``docs/none.md``.'
+    >>> with_links("See docs/notation.md.", "../", ".md")
+    'See [Notation](../notation.md).'
     """
 
     def link(found: re.Match[str]) -> str:
         name = found["name"]
-        if not name or not (ROOT / f"docs/{name}.md").exists():
-            return found[0]
-        return f"[{title_of(name)}]({up}{name}{ending})"
+        return f"[{title_of(name)}]({up}{name}{ending})" if name else found[0]
 
     return NAMED.sub(link, text)
 
