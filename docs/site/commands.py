@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import typer
 
 from topsecret.cli.commands import app
 
+WIDEST = 80
 PAGE = Path(__file__).parents[1] / "commands.md"
 BEGINNING = """\
 # Commands
@@ -56,9 +58,9 @@ def section(path: str, command: Any) -> str:
         plain = re.sub(r"\[/?bold\]|\x08", "", paragraph).strip()
         lines = plain.splitlines()
         if lines and all(line.strip().startswith(("topsecret ", "#")) for line in lines):
-            examples += [line.strip() for line in lines]
+            examples += [broken(line.strip()) for line in lines]
         elif re.match(r"topsecret \w+ .*--", " ".join(lines)):  # one command on several lines
-            examples.append(" \\\n  ".join(line.strip() for line in lines))
+            examples.append(broken(" ".join(line.strip() for line in lines)))
         elif plain:
             prose.append(marked(plain))
     parts = [f"## {path}", *prose]
@@ -73,6 +75,26 @@ def section(path: str, command: Any) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def broken(example: str) -> str:
+    """A command on lines that fit the page, an option beside its value.
+
+    >>> print(broken("topsecret top " + "x" * 60 + " --item place"))
+    topsecret top xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx \\
+      --item place
+    """
+    if example.startswith("#") or len(example) <= WIDEST:
+        return example
+    together = re.sub(r"(?<= )(--?[a-z][a-z-]*|GROUP|ORDER|LIMIT) (?!-)", "\\1\0", example)
+    lines = textwrap.wrap(
+        together,
+        WIDEST - 2,
+        subsequent_indent="  ",
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
+    return " \\\n".join(lines).replace("\0", " ")
+
+
 def row(parameter: Any) -> str:
     """One argument or option."""
     if parameter.param_type_name == "argument":
@@ -84,12 +106,13 @@ def row(parameter: Any) -> str:
 
 
 def marked(text: str) -> str:
-    """A text in one line, its options as code.
+    """A text in one line, its options and environment variables as code.
 
-    >>> marked("With --soft or\\n--k-bar")
-    'With `--soft` or `--k-bar`'
+    >>> marked("With --soft or\\n--k-bar, or TOPSECRET_LEDGER.")
+    'With `--soft` or `--k-bar`, or `TOPSECRET_LEDGER`.'
     """
-    return re.sub(r"(?<![\w`-])--[a-z][a-z-]*[a-z]", r"`\g<0>`", " ".join(text.split()))
+    words = r"(?<![\w`-])(--[a-z][a-z-]*[a-z]|TOPSECRET_[A-Z_]+)"
+    return re.sub(words, r"`\g<0>`", " ".join(text.split()))
 
 
 def default(parameter: Any) -> str:
@@ -97,8 +120,8 @@ def default(parameter: Any) -> str:
     shown = getattr(parameter, "show_default", None)
     if parameter.required:
         return "required"
-    if isinstance(shown, str):
-        return shown
+    if isinstance(shown, str):  # words, or what could be given
+        return f"`{shown}`" if re.fullmatch(r"[\d.e-]+|private", shown) else shown
     value = parameter.default
     if value is None or value is False or callable(value) or value in ([], (), ""):
         return ""

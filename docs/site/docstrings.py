@@ -20,46 +20,155 @@ _FOUND.loader.exec_module(pages)
 
 SIGN = "&#124;"
 """A pipe that ends no cell of a table."""
+PRIVATE = re.compile(r"(?<![\w.'\"])_[A-Za-z]\w*")
+NOT_GIVEN = re.compile("Unpack|Request$")
+"""What docs/reference/package.md has a table of, and what the service gives to its own calls."""
+WITH_FIELDS = ("BaseModel", "Strict", "Shape", "TypedDict", "NamedTuple")
+ROUTE = re.compile(
+    r"(?P<router>\w+)\.(?P<method>get|post|put|patch|delete)\((?P<api>API \+ )?'(?P<address>[^']*)'"
+)
 
 
 class Docstrings(griffe.Extension):
     """Rewrites every docstring that is shown."""
 
     def on_instance(self, *, obj: Any, **_: Any) -> None:
-        """Called for every module, class, function and attribute."""
-        if obj.is_alias or not obj.docstring:
+        """Called for every module, class, function and attribute as soon as it is read."""
+        if not obj.is_alias and obj.docstring:
+            obj.docstring.value = markdown(obj.docstring.value)
+
+    def on_module(self, *, mod: Any, **_: Any) -> None:
+        """Called when all is read: what a module imports to offer it is shown where it is made."""
+        if mod.exports is not None:
+            known = mod.members
+            own = [name for name in mod.exports if name in known and not known[name].is_alias]
+            mod.exports = own
+
+    def on_function(self, *, func: Any, **_: Any) -> None:
+        """What a function takes, and at which address a service offers it."""
+        resolve_defaults(func)
+        if func.docstring:
+            shown = [row for row in rows(func.parameters) if not NOT_GIVEN.match(str(row[1]))]
+            text = func.docstring.value + (table_of(shown) if len(shown) > 1 else "")
+            func.docstring.value = route(func) + text
+
+    def on_class(self, *, cls: Any, **_: Any) -> None:
+        """What makes an object of the class; a field that the table explains has no heading."""
+        if not cls.docstring:
             return
-        obj.docstring.value = markdown(obj.docstring.value) + parameters(obj)
+        found = fields(cls)
+        head = "parameter" if "__init__" in cls.members else "field"
+        cls.docstring.value += table_of(found, head)
+        for name, _kind, _default, words in found:
+            field = cls.members.get(name)
+            if words and field and field.docstring and "\n\n" not in field.docstring.value:
+                field.docstring = None
+
+    def on_attribute(self, *, attr: Any, **_: Any) -> None:
+        """No value that is a name of the inside, and no word of the parser's own."""
+        made_inside = attr.parent.is_class and "class-attribute" not in attr.labels
+        if made_inside or PRIVATE.search(str(attr.value)):
+            attr.value = None
+        attr.labels -= {"class-attribute", "instance-attribute", "module-attribute"}
 
 
-def parameters(obj: Any) -> str:
-    """A table of what a function, or a frozen dataclass, takes; nothing for one parameter."""
-    if obj.is_function:
-        rows = [
-            (one.name, one.annotation, one.default, "")
-            for one in obj.parameters
-            if one.name not in ("self", "cls") and not one.name.startswith("_")
-            if "Unpack" not in str(one.annotation)  # docs/reference/package.md has a table of them
-        ]
-    elif obj.is_class and any("dataclass" in str(one.value) for one in obj.decorators):
-        rows = [
-            (name, one.annotation, one.value, one.docstring.value if one.docstring else "")
-            for name, one in obj.members.items()
-            if not one.is_alias and one.is_attribute and "instance-attribute" in one.labels
-            if not name.startswith("_") and "property" not in one.labels
-        ]
-    else:
-        return ""
-    rows = [(name, *unwrapped(kind, words), default) for name, kind, default, words in rows]
-    lines = [
-        f"| `{name}` | {' '.join(words.split())} | {cell(kind)} | {cell(default) or 'required'} |"
-        for name, kind, words, default in rows
+Row = tuple[str, Any, Any, str]
+"""A parameter: its name, type, default, and what it means."""
+
+
+def resolve_defaults(func: Any) -> None:
+    """The value of a default that is a private name of the module."""
+    known = func.module.members
+    for one in func.parameters:
+        found = known.get(str(one.default)) if PRIVATE.fullmatch(str(one.default)) else None
+        if found and found.is_attribute:
+            one.default = found.value
+
+
+def rows(parameters: Any) -> list[Row]:
+    """What a caller gives."""
+    return [
+        (one.name, one.annotation, one.default, one.docstring.value if one.docstring else "")
+        for one in parameters
+        if one.name not in ("self", "cls") and not one.name.startswith("_")
     ]
-    head = "| parameter | meaning | type | default |\n| --- | --- | --- | --- |"
-    if not any(words for _, _, words, _ in rows):
+
+
+def fields(cls: Any) -> list[Row]:
+    """What a class takes: the parameters of its ``__init__``, which griffe knows for dataclasses.
+
+    The shapes of the service, and dictionaries and tuples with names, have fields in its place.
+    """
+    if "__init__" in cls.members:
+        resolve_defaults(cls.members["__init__"])
+        return rows(cls.members["__init__"].parameters)
+    if not any(str(base).endswith(WITH_FIELDS) for base in cls.bases):
+        return []
+    found = {}
+    for one in [*reversed(cls.mro()), cls]:
+        for name, field in one.members.items():
+            if field.is_attribute and field.annotation and not name.startswith("_"):
+                words = field.docstring.value if field.docstring else ""
+                found[name] = (name, field.annotation, *of_field(field.value, words))
+    return list(found.values())
+
+
+def of_field(value: Any, words: str) -> tuple[Any, str]:
+    """The default of a field, and what it means where ``Field`` says so.
+
+    >>> of_field("Field(default=None, ge=1, description='How many.')", "")
+    ('None', 'How many.')
+    >>> of_field("'is'", "")
+    ("'is'", '')
+    """
+    if not str(value).startswith("Field("):
+        return value, words
+    given = {
+        word.arg: word.value
+        for word in ast.parse(str(value), mode="eval").body.keywords  # type: ignore[attr-defined]
+    }
+    default = ast.unparse(given["default"]) if "default" in given else None
+    said = [given["description"].value] if "description" in given else []
+    return default, " ".join([words, *said]).strip()
+
+
+def table_of(found: list[Row], name: str = "parameter") -> str:
+    """Parameters as a table."""
+    if not found:
+        return ""
+    told = [(one, *unwrapped(kind, words), default) for one, kind, default, words in found]
+    lines = [
+        f"| `{one}` | {in_cell(words)} | {cell(kind)} | {cell(default) or 'required'} |"
+        for one, kind, words, default in told
+    ]
+    head = f"| {name} | meaning | type | default |\n| --- | --- | --- | --- |"
+    if not any(words for _, _, words, _ in told):
         lines = [line.replace(" |  |", " |", 1) for line in lines]
-        head = "| parameter | type | default |\n| --- | --- | --- |"
-    return "\n\n" + "\n".join([head, *lines]) + "\n" if len(rows) > 1 else ""
+        head = f"| {name} | type | default |\n| --- | --- | --- |"
+    return "\n\n" + "\n".join([head, *lines]) + "\n"
+
+
+def in_cell(words: str) -> str:
+    """The first paragraph in one line; a pipe ends a cell unless it is part of code.
+
+    >>> in_cell("P[a | b] of `x | y`.\\n\\nMore.")
+    'P[a &#124; b] of `x | y`.'
+    """
+    line = " ".join(words.split("\n\n")[0].split())
+    return re.sub(r"`[^`]*`|\|", lambda one: SIGN if one[0] == "|" else one[0], line)
+
+
+def route(func: Any) -> str:
+    """The method and the address at which the service offers a function, if it does."""
+    for decorator in func.decorators:
+        found = ROUTE.match(str(decorator.value))
+        if found and found["router"].endswith("api"):
+            router = func.module.members[found["router"]]
+            start = func.package["service.middleware.API"].value
+            inside = found["api"] or "prefix=API" in str(router.value)
+            address = (ast.literal_eval(str(start)) if inside else "") + found["address"]
+            return f"`{found['method'].upper()} {address}`\n\n"
+    return ""
 
 
 def cell(code: Any) -> str:
@@ -83,22 +192,39 @@ def table(found: re.Match[str]) -> str:
     return "\n".join([head, "| --- | --- |", *others]) + "\n"
 
 
+class _Plain(ast.NodeTransformer):
+    """Types without what is said beside them, which is kept apart."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        """``Annotated[int, Option(help=...)]`` as ``int``."""
+        self.generic_visit(node)
+        if ast.unparse(node.value) != "Annotated" or not isinstance(node.slice, ast.Tuple):
+            return node
+        self.said += [
+            word.value.value
+            for word in ast.walk(node.slice)
+            if isinstance(word, ast.keyword) and word.arg == "help"
+            if isinstance(word.value, ast.Constant)
+        ]
+        return node.slice.elts[0]
+
+
 def unwrapped(kind: Any, words: str) -> tuple[Any, str]:
     """A type, and what it means where an option of the command line says so beside it.
 
     >>> unwrapped("Annotated[int, typer.Option(help='How many.')]", "")
     ('int', 'How many.')
+    >>> unwrapped("list[Annotated[str, Field(max_length=200)]]", "Names.")
+    ('list[str]', 'Names.')
     """
-    if not str(kind).startswith("Annotated["):
+    if "Annotated[" not in str(kind):
         return kind, words
-    wrapped = ast.parse(str(kind), mode="eval").body.slice  # type: ignore[attr-defined]
-    said = [
-        word.value.value
-        for word in ast.walk(wrapped)
-        if isinstance(word, ast.keyword) and word.arg == "help"
-        if isinstance(word.value, ast.Constant)
-    ]
-    return ast.unparse(wrapped.elts[0]), " ".join([words, *said]).strip()
+    plain = _Plain()
+    shown = ast.unparse(plain.visit(ast.parse(str(kind), mode="eval")))
+    return shown, " ".join([words, *plain.said]).strip()
 
 
 def literal(found: re.Match[str]) -> str:
@@ -113,7 +239,10 @@ def markdown(text: str) -> str:
     '```pycon\\n>>> 1 + 1\\n2\\n```\\n'
     >>> markdown("See :class:`~a.B` and ``c``.")
     'See `B` and `c`.'
+    >>> markdown(">>> f(2)  # doctest: +ELLIPSIS\\n2")
+    '```pycon\\n>>> f(2)\\n2\\n```\\n'
     """
+    text = re.sub(r" *# doctest:.*", "", text)
     text = re.sub(r":\w+:`~?([\w.]+)`", lambda found: f"`{found[1].split('.')[-1]}`", text)
     text = re.sub(r"``([^`]+)``", r"`\1`", text)
     text = re.sub(r"^(=+ +=+)\n(?:.+\n)+?\1\n(?:.+\n)+?\1$\n?", table, text, flags=re.MULTILINE)
@@ -121,5 +250,6 @@ def markdown(text: str) -> str:
     text = re.sub(
         r"^>>> (?:.+\n?)+", lambda found: f"```pycon\n{found[0].rstrip()}\n```\n", text, flags=re.M
     )
+    text = pages.coded(pages.with_links(text, "../../", ".html"))
     spaced: str = pages.spaced(pages.typeset(text))
     return spaced

@@ -12,6 +12,7 @@ import os
 import re
 import tempfile
 from fnmatch import fnmatch
+from functools import cache
 from html import escape, unescape
 from itertools import cycle
 from pathlib import Path
@@ -28,6 +29,16 @@ OUTSIDE = {
 }
 BY_NAME = {source: page for page, source in OUTSIDE.items()}
 TABLE = re.compile(r"<table>.*?</table>", re.S)
+NAMED = re.compile(r"^```.*?^```$|(?P<code>`*)\bdocs/(?P<name>[\w/-]+)\.md(?P=code)", re.M | re.S)
+OF_THE_REFERENCE = {
+    "ball": re.compile(r"\bballs?\b"),
+    "law": re.compile(r"\blaws?\b"),
+    "secret": re.compile(r"(?<=[.)] )Secret(?=\.)"),
+    "public": re.compile(r"(?<=[.)] )Public(?=\.)"),
+}
+"""Words of docstrings that the glossary explains, by its anchors."""
+UNLINKED = re.compile(r"<(?:a|code|pre|h[1-6]|details)\b")
+UNLINKED_END = re.compile(r"</(?:a|code|pre|h[1-6]|details)>")
 LONG_CELL = 50
 """A table with a longer cell, or of options, is stacked on a phone: each cell below the other."""
 
@@ -56,10 +67,35 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     if module:
         link = f"../reference/experiments.md#experiments.{module}"
         markdown += f"\n\nThe code: [`experiments/{module}.py`]({link}).\n"
+    if folder == "reference":  # first sentences of docstrings
+        markdown = coded(with_links(markdown, "../", ".md"))
     return spaced(typeset(markdown))
 
 
-def on_page_content(html: str, **_: Any) -> str:
+def with_links(text: str, up: str, ending: str) -> str:
+    """Files of docs/ that a docstring names, as links to the pages they are.
+
+    >>> with_links("See docs/notation.md.", "../", ".md")
+    'See [Notation](../notation.md).'
+    """
+
+    def link(found: re.Match[str]) -> str:
+        name = found["name"]
+        return f"[{title_of(name)}]({up}{name}{ending})" if name else found[0]
+
+    return NAMED.sub(link, text)
+
+
+@cache
+def title_of(name: str) -> str:
+    """What the nav calls a page, or the page itself does."""
+    nav = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    called = re.search(rf'^ +- "?([^"\n]+)"?: {name}\.md$', nav, re.M)
+    page = (ROOT / f"docs/{name}.md").read_text(encoding="utf-8")
+    return called[1] if called else page.split("\n", 1)[0].removeprefix("# ")
+
+
+def on_page_content(html: str, page: Any = None, **_: Any) -> str:
     """A short piece of code stays on one line; a long name breaks after a dot, slash or underscore.
 
     An option in two is hard to read. A picture opens whole: on a phone it is too small. A table of
@@ -72,6 +108,8 @@ def on_page_content(html: str, **_: Any) -> str:
     >>> on_page_content('<p><img alt="" src="a.svg" /></p>')
     '<p><a href="a.svg"><img alt="" src="a.svg" /></a></p>'
     """
+    if page and page.file.src_uri.startswith("reference/"):
+        html = explained(html, "../" * page.file.src_uri.count("/"))
     html = TABLE.sub(stacked, html)
     html = re.sub(r"<code>([^<\s]{1,24})</code>", r'<code class="whole">\1</code>', html)
     html = re.sub(
@@ -80,6 +118,28 @@ def on_page_content(html: str, **_: Any) -> str:
         html,
     )
     return re.sub(r'(<p>)(<img [^>]*src="([^"]+)"[^>]*>)(?=</p>)', r'\1<a href="\3">\2</a>', html)
+
+
+def explained(html: str, up: str) -> str:
+    """Links to the glossary where a page of the reference first uses a word of its own.
+
+    >>> explained("<p>A <code>ball</code> or ball. Secret.</p>", "")
+    '<p>A <code>ball</code> or <a href="glossary.html#ball">ball</a>. \
+<a href="glossary.html#secret">Secret</a>.</p>'
+    """
+    left = dict(OF_THE_REFERENCE)
+    parts = re.split("(<[^>]+>)", html)  # texts, and the tags between them
+    inside = 0
+    for place, part in enumerate(parts):
+        if place % 2:
+            inside += (UNLINKED.match(part) is not None) - (UNLINKED_END.match(part) is not None)
+            continue
+        for anchor, word in list(left.items() if not inside else ()):
+            link = rf'<a href="{up}glossary.html#{anchor}">\g<0></a>'
+            parts[place], found = word.subn(link, parts[place], count=1)
+            if found:
+                del left[anchor]
+    return "".join(parts)
 
 
 def stacked(found: re.Match[str]) -> str:
@@ -193,10 +253,16 @@ def spaced(text: str) -> str:
 CODE = re.compile(
     r"^```.*?^```$|^ {4}[^\n]*$|`[^`\n]+`|\]\([^)]*\)|<[^>\n]+>|^::: [^\n]*$", re.M | re.S
 )
+NAME = r"\b(?P<name>[A-Za-z]{2,}(?:_[A-Za-z]{2,})+)\b"
+WRITTEN = re.compile(f"{CODE.pattern}|{NAME}", re.M | re.S)
 RAISED = re.compile(r"(?<=[^\s^])\^(\(|[-−]?\.?\w+(?:\.\d+)?|\|\w\|)")
 LOWERED = re.compile(
-    r"(?:(?<![A-Za-z_])([^\W\d_][′\u0302-\u0304]?)|\b(sup|max|min|inf)|[)∫])_([{(]|[^\W_∗]{1,2}(?!\w)|[∗⊥])"
+    r"(?:(?<![A-Za-z_])([^\W\d_][′\u0302-\u0304]?)|\b(sup|max|min|inf)|[)∫])"
+    r"_([{(]|[^\W_∗²³]{1,2}(?![^\W²³])|[∗⊥])"
 )
+RANK = re.compile("₍([^₍₎]*)₎")
+"""An index in brackets: not every letter has a small form, so all are set in full and lowered."""
+FULL_SIZE = str.maketrans("₀₁₂₃₄₅₆₇₈₉₊₋ₖₘₙᵢⱼₗ", "0123456789+−kmnijl")
 
 
 def typeset(text: str) -> str:
@@ -208,6 +274,8 @@ def typeset(text: str) -> str:
     'Σδ<sub>i</sub> ≤ sup<sub>t≤ε</sub> q<sub>t</sub>, 10<sup>18</sup>'
     >>> typeset("(CZ)_t, Z_(t − j), (k/j)^.5")
     '(CZ)<sub>t</sub>, Z<sub>t − j</sub>, (k/j)<sup>.5</sup>'
+    >>> typeset("x_j² ≤ h₍k̄₊₁₎ − h₍ⱼ₎")
+    'x<sub>j</sub>² ≤ h<sub>(k̄+1)</sub> − h<sub>(j)</sub>'
     """
     parts, end = [], 0
     for code in CODE.finditer(text):
@@ -216,8 +284,18 @@ def typeset(text: str) -> str:
     return "".join([*parts, formulas(text[end:])])
 
 
+def coded(text: str) -> str:
+    """Names with an underscore in a sentence, as code; indices of formulas have one letter.
+
+    >>> coded("rank and plus_minus of `a_bc`; x_i")
+    'rank and `plus_minus` of `a_bc`; x_i'
+    """
+    return WRITTEN.sub(lambda found: f"`{found['name']}`" if found["name"] else found[0], text)
+
+
 def formulas(text: str) -> str:
     """The same text with tags for exponents and indices."""
+    text = RANK.sub(lambda found: f"<sub>({found[1].translate(FULL_SIZE)})</sub>", text)
     for pattern, tag in ((RAISED, "sup"), (LOWERED, "sub")):
         start = 0
         while found := pattern.search(text, start):

@@ -55,7 +55,8 @@ def on_files(files: Files, config: Any) -> Files:
             page = f"{head}::: {module}\n    options: {{{listed}}}\n"
             files.append(File.generated(config, HOMES[module], content=page))
     for name, text in commands().items():
-        head = f"# topsecret {name}\n\n[Commands](../commands.md)\n\n"
+        title = f"topsecret {name}"
+        head = f"---\ntitle: {title}\n---\n\n[Commands](../commands.md)\n\n# {title}\n"
         text = re.sub(rf"^## topsecret {name}\n", "", text, count=1)
         files.append(File.generated(config, f"commands/{name}.md", content=head + text))
     return files

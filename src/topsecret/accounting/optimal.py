@@ -85,7 +85,7 @@ def _profile(steps: Steps, delta: Fraction, tolerance: float) -> Profile | None:
 
 @lru_cache(maxsize=256)
 def optimal_profile(steps: Steps, half_decade: int, tolerance: float) -> Profile | None:
-    """The profile of the steps on a grid for deltas near 10^(half_decade / 2)."""
+    """The profile of the steps on a grid for deltas near 10^(h/2), h the ``half_decade``."""
     if not treatable(steps):
         return None
     count = sum(n for n, _ in steps.picks)

@@ -26,9 +26,9 @@ from topsecret.accounting.recursion import WIDEST_SPACING
 from topsecret.exact.rounding import Number, ball, exact, root_up
 
 FEW_STEPS = 32
-"""Up to so many steps one of several branches goes through the recursion,"""
+"""Up to so many steps one of several branches goes through the recursion."""
 MORE_STEPS = 250
-"""and up to so many the only one: beyond, the closed form spends 99.8% of epsilon."""
+"""Up to so many steps the only branch does: beyond, the closed form spends 99.8% of epsilon."""
 CELLS = 16
 """Grid cells of the recursion for the largest step: the chords cost less than 10⁻³ of epsilon."""
 FINE_CELLS = 24

@@ -6,7 +6,8 @@ p = 1 − Φ((T − w)/σ)^b. The n − b shared labels are one Gaussian release
 μ = w√(n − b)/σ. The two are independent, which gives delta exactly, in both directions
 (docs/proofs/weighted-histogram.md):
 
-- adding the person: p + (1 − p)·G_μ(x − ln(1 − p)), removing them: G_μ(x + ln(1 − p)).
+- adding the person: p + (1 − p)·G_μ(x − ln(1 − p));
+- removing them: G_μ(x + ln(1 − p)).
 
 >>> release = ThresholdedGaussian((1024, 1024), 1024, Fraction(6), Fraction(36))
 >>> release.failure < 1e-8 < release.delta(1) < 1e-6

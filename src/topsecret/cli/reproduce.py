@@ -17,7 +17,7 @@ from topsecret.cli.app import app
 def reproduce(
     experiments: Annotated[
         list[str] | None,
-        typer.Argument(help="Names such as E1.  [default: all]", show_default=False),
+        typer.Argument(help="Names such as E1.", show_default="all"),
     ] = None,
     data: Annotated[
         Path | None, typer.Option(help="The folder of the data sets.", show_default=False)

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 def verify(
     mechanisms: Annotated[
         list[str] | None,
-        typer.Argument(help="Names such as LimitedDomain.  [default: all]", show_default=False),
+        typer.Argument(help="Names such as LimitedDomain.", show_default="all"),
     ] = None,
     items: Annotated[int, typer.Option(help="Histograms of at most this many items.")] = 4,
     max_count: Annotated[int, typer.Option(help="Counts from 0 to this.")] = 4,
     samples: Annotated[int, typer.Option(help="Answers drawn for each sampler test.")] = 10_000,
     processes: Annotated[
-        int | None, typer.Option(help="Processes to use.  [default: one for each core]")
+        int | None, typer.Option(help="Processes to use.", show_default="one for each core")
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
 ) -> None:

@@ -4,6 +4,8 @@
 
     service = topsecret.connect("https://topsecret.example.org", key)
     service.top_k("checkins", item="place", k=10, epsilon=0.5).items
+
+``topsecret.client.service`` has all calls, ``topsecret.client.answers`` what they return.
 """
 
 from topsecret.client.answers import (

@@ -225,10 +225,10 @@ class Flexible:
     *Guarantee* (docs/proofs/many-queries.md, section 3; Whitehouse, Ramdas, Rogers & Wu 2023).
     A query is admitted only if with it Σρ ≤ ``rho``, Σδ ≤ ``failures`` and Σslack ≤ ``slack``.
     Then the whole adaptive sequence is (ε, δ)-DP: ρ-zCDP gives (ε − slack, δ − failures).
-    *Why the slacks add beside it:* a limited-domain query's law is, on its good outcomes, P with
-    (1 + δ)^(−k)·B ≤ P ≤ B for the law B of k bounded-range picks. Put B for P in all
+    *Why the slacks s_i add beside it:* a limited-domain query's law is, on its good outcomes, P
+    with (1 + δ)^(−k)·B ≤ P ≤ B for the law B of k bounded-range picks. Put B for P in all
     queries: B_h(S) ≤ e^x·B_h′(S) + δ′ by the filter, hence
-    P_h(S) ≤ B_h(S) + Σδ_i ≤ e^(x + Σslack_i)·P_h′(S) + δ′ + Σδ_i.
+    P_h(S) ≤ B_h(S) + Σδ_i ≤ e^(x + Σs_i)·P_h′(S) + δ′ + Σδ_i.
     *Why refunds are safe:* each pick is an adaptive step of ε₀²/8-zCDP of its own; picks that ⊥
     left undone were never taken. δ and slack are not given back.
     """
@@ -244,7 +244,7 @@ class Flexible:
     def of(cls, *, epsilon: Number, delta: Number) -> Flexible:
         """The largest ρ: half of δ is for failures, the other half for the conversion.
 
-        Slack is kept for queries of up to a thousand picks, Σkδ_i ≤ 1000·Σδ_i, but no more than
+        Slack is kept for queries of up to a thousand picks, Σ k·δ_i ≤ 1000·Σδ_i, but no more than
         a hundredth of ε.
         """
         total, failure = _total(epsilon, delta)

@@ -10,9 +10,10 @@ After Shekelyan & Loukides 2022, with a private size; derived in docs/proofs/can
 
 **Statement.** Public: k, the domain of d ≥ k items, ε; ε_u = .15ε, ε_c = .85ε, ρ = .7. Choose a
 size m ≤ k by report-noisy-max (``private_length``) at ε_u; then draw a set S of m items with
-P(S) ∝ e^(ε_c·(ρ·min_in − (1 − ρ)·max_out)), min_in the smallest count in S, max_out the largest
-outside. (m, S) is ε-DP. The second step is ε_c-bounded-range. ``fill=True`` adds k − m items drawn
-uniformly from the rest of the domain: no data enter, and they come after the m drawn ones.
+P(S) ∝ e^(ε_c·(ρ·min_(in) − (1 − ρ)·max_(out))), min_(in) the smallest count in S, max_(out) the
+largest outside. (m, S) is ε-DP. The second step is ε_c-bounded-range. ``fill=True`` adds k − m
+items drawn uniformly from the rest of the domain: no data enter, and they come after the m drawn
+ones.
 
 **Preconditions.** The domain is public; a person moves each count by at most 1, under add-remove
 all in the same direction. Under replace both steps run at half their ε and keep their claims.
@@ -110,7 +111,7 @@ class CanonicalSet:
 
     @property
     def exponents(self) -> tuple[Fraction, Fraction]:
-        """How the logarithm of a set's weight falls with max_out and rises with min_in."""
+        """How the logarithm of a set's weight falls with max_(out) and rises with min_(in)."""
         price = self.set_epsilon / parameters.directions(self.adjacency)
         return (1 - _RHO) * price, _RHO * price
 

@@ -7,7 +7,7 @@
 
 **Statement.** Let v_i = h_i + Gumbel(τ), independent. The ordered list of the k largest is
 distributed as k rounds of the exponential mechanism without replacement (Durfee & Rogers 2019,
-Lemma 4.2): given the earlier picks, item i is next with probability w_i / Σ_left w_j,
+Lemma 4.2): given the earlier picks, item i is next with probability w_i / Σ_(left) w_j,
 w_i = e^(h_i/τ) (Plackett–Luce). One round is ε₀-bounded-range with ε₀ = s·Δ_q/τ (their Lemma 4.3;
 OpenDP's proof of its noisy top k, Thm 2.1, charges the same rounds by zCDP).
 

@@ -150,7 +150,7 @@ class ClampedCounts:
     window: tuple[int, int]
 
     meets_claim_exactly: ClassVar[bool] = True
-    """q^|x| against q^|x + 1| is e^(1/b) exactly; none exceeds it, by the note above."""
+    """q^|x| against q^(|x + 1|) is e^(1/b) exactly; none exceeds it, by the note above."""
 
     def __post_init__(self) -> None:
         no_repetition(self.items)

@@ -6,13 +6,14 @@
 ('a', 'b')
 
 **Statement.** A round reports the item left with the largest h_i + τ·E_i, E_i ~ Exp(1) fresh. It
-is (s·Δ_q/τ)-DP, and k rounds without replacement are k such steps: ``k * pure(s·Δ_q/τ)``.
+is (s·Δ_q/τ)-DP, and k rounds without replacement are k such steps: k times ``pure`` of s·Δ_q/τ.
 
 **The law of a round** (McKenna & Sheldon 2020 call it permute-and-flip; Ding et al. 2021 found the
-noise). With p_i = e^((h_i − h_max)/τ), the noisy score of i passes h_max with probability p_i, that
-of the best item always. By memorylessness the excesses are i.i.d., so the winner is uniform among
-those that pass. Let u be the quantile of the winner's excess: each other item stays below it with
-probability 1 − u·p_j, hence P[i] = p_i·∫₀¹ Π_{j≠i}(1 − u·p_j) du: a polynomial, integrated exactly.
+noise). With p_i = e^((h_i − h_(max))/τ), the noisy score of i passes h_(max) with probability p_i,
+that of the best item always. By memorylessness the excesses are i.i.d., so the winner is uniform
+among those that pass. Let u be the quantile of the winner's excess: each other item stays below it
+with probability 1 − u·p_j, hence P[i] = p_i·∫₀¹ Π_{j≠i}(1 − u·p_j) du: a polynomial, integrated
+exactly.
 
 **Preconditions.** The domain is public and the same for all neighbours; each score moves by at
 most Δ_q = ``sensitivity``; s = 1 only under add-remove with monotone scores, else s = 2.

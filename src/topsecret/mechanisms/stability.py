@@ -208,7 +208,7 @@ def places(k_bar: int, histogram: Histogram) -> int:
 
 
 def gaps_of(rows: Rows, length: int) -> list[int]:
-    """q_1, …, q_length of the ranked counts, which are 0 past the observed items. Secret."""
+    """q_1, …, q_(length) of the ranked counts, which are 0 past the observed items. Secret."""
     counts = [count for _, count in rows[: length + 1]]
     counts += [0] * (length + 1 - len(counts))
     return [count - following for count, following in pairwise(counts)]

@@ -1,9 +1,9 @@
 """The price of each length of `TestedTopK`: the largest that one common Gaussian covers.
 
-All branches are held against the same Gaussian step G_μ*, the largest one that keeps to the budget
-behind the choice of the length. So a price depends on its own branch and on (ε, δ) alone, and
-whichever lengths compete, their maximum keeps to the budget. Floats search; the schedule that uses
-the prices certifies them.
+All branches are held against the same Gaussian step G_(μ∗), the largest one that keeps to the
+budget behind the choice of the length. So a price depends on its own branch and on (ε, δ) alone,
+and whichever lengths compete, their maximum keeps to the budget. Floats search; the schedule that
+uses the prices certifies them.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Target:
 
     @cached_property
     def limit(self) -> float:
-        """μ*: about the largest μ at which T_choice G_μ keeps to (epsilon, budget)."""
+        """μ∗: about the largest μ at which T_(choice) G_μ keeps to (epsilon, budget)."""
         # Room for the chords of the certificate, whose error grows with the square of the slope.
         aim = float(self.budget) * (1 - 5e-4 + 1.25e-4 * math.log(self.budget))
         # ln δ is nearly a line in 1/μ²: secants through the last two tries, each within a factor 4.
@@ -67,12 +67,12 @@ class Target:
 
     @cached_property
     def deviations(self) -> float:
-        """z: how many standard deviations of G_μ* lie between its mean and −epsilon."""
+        """z: how many standard deviations of G_(μ∗) lie between its mean and −epsilon."""
         return float(self.epsilon) / self.limit + self.limit / 2
 
     @property
     def share(self) -> float:
-        """How much of μ*² is left for the steps."""
+        """How much of μ∗² is left for the steps."""
         return 1 - float(self.mu_squared) / self.limit**2
 
     def _off(self, place: float, aim: float) -> float:
@@ -96,7 +96,7 @@ class Target:
         return reach_of(rho, half_decade)
 
     def excess(self, profile: Profile) -> float:
-        """ln of the largest quotient of the profile and G_μ* where the choice looks at them."""
+        """ln of the largest quotient of the profile and G_(μ∗) where the choice looks at them."""
         places, limits = self._compared
         h = float(profile.spacing)
         last = len(profile.values) - 2
@@ -108,7 +108,7 @@ class Target:
 
     @cached_property
     def _compared(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Where branches are compared with G_μ*, and what it is there."""
+        """Where branches are compared with G_(μ∗), and what it is there."""
         x, choice = float(self.epsilon), float(self.choice)
         places = np.linspace(max(0.0, x - choice), x + choice, 33 if choice else 1)
         return places, gaussian_deltas(self.limit, places)
@@ -124,7 +124,7 @@ def gaussian_deltas(mu: float, x: NDArray[np.float64]) -> NDArray[np.float64]:
 
 @lru_cache(maxsize=4096)
 def price_of(unit: Branch, target: Target) -> Fraction:
-    """The largest factor, or nearly, at which the branch and its test stay below G_μ*."""
+    """The largest factor, or nearly, at which the branch and its test stay below G_(μ∗)."""
     price = _closed_price(unit, target)
     if target.limit**2 <= target.mu_squared:
         return Fraction(0)  # the test alone takes all of a budget that is mostly delta

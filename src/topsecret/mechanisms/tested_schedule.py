@@ -54,9 +54,9 @@ class Constants:
     test_ease: Fraction = Fraction(2, 5)
     """How many deviations below a chance of one half to pass a length may lie to be comfortable."""
     margin: Fraction = Fraction(3)
-    """How many noise scales of the last pick a length keeps away from the threshold,"""
+    """How many noise scales of the last pick a length keeps away from the threshold."""
     margin_growth: Fraction = Fraction(2, 5)
-    """and how many more for each factor e between k and the length."""
+    """How many noise scales more it keeps away for each factor e between k and the length."""
 
 
 CONSTANTS = Constants()

@@ -227,7 +227,7 @@ class Covariance:
         return np.asarray(np.where(members > 1, found, raw), dtype=np.float64)
 
     def difference(self, one: int, other: int) -> float:
-        """The standard error of θ_one − θ_other."""
+        """The standard error of θ_(one) − θ_(other)."""
         if one == other:
             return 0.0
         apart = np.zeros(len(self._diagonal))

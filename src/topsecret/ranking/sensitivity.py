@@ -19,7 +19,7 @@ d pairs meets n times.
 **Proof.** (1) *One comparison.* i beats j no more but loses: P_ij and P_jj rise by a = 1/D, P_ii
 and P_ji fall by a (a tie moves half as much). With E = P′_θ − P_θ, π′E = (1 − θ)·a·(π′_i +
 π′_j)·(e_j − e_i).
-(2) *Contraction.* For a row vector x that sums to 0, ‖xP_θ‖₁ ≤ τ₁‖x‖₁ with τ₁ = ½·max_{i,j} Σ_l
+(2) *Contraction.* For a row vector x that sums to 0, ‖x·P_θ‖₁ ≤ τ₁‖x‖₁ with τ₁ = ½·max_{i,j} Σ_l
 |P_il − P_jl| = 1 − min_{i,j} Σ_l min(P_il, P_jl). From π′ − π = (π′ − π)P_θ + π′E follows ‖π′ − π‖₁
 ≤ ‖π′E‖₁/(1 − τ₁) ≤ 2(1 − θ)a/(1 − τ₁); the coordinates sum to 0, so each is at most half of that
 (Qiao et al. do not use this half).

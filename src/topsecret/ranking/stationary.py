@@ -4,9 +4,9 @@ The sensitivity S of ``sensitivity.py`` is that of the real π. What is ranked i
 and if |π̂_i − π_i| ≤ η on *every* data set of the schedule, π̂ moves by at most S + 2η between
 neighbours. η is a public number: it depends on the schedule and on θ alone, never on outcomes.
 
-**One step** x ↦ xP_θ is computed as (1 − θ)·[x + (W x − l∘x)/D] + θ/m·Σx, W_ji = w_ji the wins of j
-over i, l the losses. All entries of W, l and D are exact floats (half-integers below 2⁵²). With u =
-2⁻⁵³, n the largest number of opponents and x ≥ 0: (W x)_j has a relative error below 1.01·(n +
+**One step** x ↦ x·P_θ is computed as (1 − θ)·[x + (W x − l∘x)/D] + θ/m·Σx, W_ji = w_ji the wins of
+j over i, l the losses. All entries of W, l and D are exact floats (half-integers below 2⁵²). With
+u = 2⁻⁵³, n the largest number of opponents and x ≥ 0: (W x)_j has a relative error below 1.01·(n +
 1)·u, and Σ_j (W x)_j ≤ D·‖x‖₁, Σ l_j x_j ≤ D·‖x‖₁. The seven other operations have relative errors
 of u each on vectors of norm at most 3‖x‖₁, and NumPy's pairwise Σx one below (128 + 64)·u. In all,
 the step is off by at most g·‖x‖₁ in the L1 norm with g = 4(n + 256)·u, twice what is needed.
@@ -70,7 +70,7 @@ class Chain:
         """g, public."""
 
     def step(self, x: Floats) -> Floats:
-        """x ↦ xP_θ."""
+        """x ↦ x·P_θ."""
         flow = (self._wins @ x - self._losses * x) / self._most_games
         moved: Floats = self._stay * (x + flow) + self._restart * x.sum()
         return np.maximum(moved, 0.0)  # what rounding put below 0 only comes closer to π
