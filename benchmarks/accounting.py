@@ -38,7 +38,7 @@ def _public(k: int) -> Question:
 def _of_groups(k: int, lists: int, epsilon: float, counts: CountsBudget | None) -> Summary:
     choose = "private" if counts is None else "public"
     question = Question.of(k=k, epsilon=epsilon, delta=1e-7, choose=choose)
-    return outlook_of(_planned(question, "auto", counts, None, lists).each)
+    return outlook_of(_planned(question, "auto", counts, None, lists, False).each)
 
 
 COLD: list[tuple[str, float, Callable[[], object]]] = [
