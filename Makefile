@@ -3,7 +3,8 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 SUDO   := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
-LOCKED := --quiet --disable-pip-version-check --constraint constraints.txt --build-constraint constraints.txt
+# Modules are compiled when they are first imported, which most never are.
+LOCKED := --quiet --no-compile --disable-pip-version-check --constraint constraints.txt --build-constraint constraints.txt
 # What is compiled is kept: the tests start hundreds of processes, and each would compile it anew.
 export PYTHONDONTWRITEBYTECODE :=
 APT    := $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get

@@ -56,8 +56,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """``-n auto`` is one more than there are cores: who starts a service or a notebook waits."""
-    return len(os.sched_getaffinity(0)) + 1
+    """``-n auto`` is two more than there are cores: who starts a service or a notebook waits."""
+    return len(os.sched_getaffinity(0)) + 2
 
 
 @pytest.hookimpl(optionalhook=True)

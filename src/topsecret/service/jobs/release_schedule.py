@@ -13,7 +13,8 @@ then stays charged, and what has none is given back. Whoever cancels chooses a t
 finer, so that a cancel measures no more than the answer's own tick tells.
 
 A question that does not end though its time is up (a network folder that hangs cannot be
-interrupted) lends its place to others, and what else is asked of its data set waits until it ends.
+interrupted) lends its place to others. What else is asked of its data set is not begun, or given
+back at a tick, and tried again until the data set answers: it is in nobody's way.
 """
 
 from __future__ import annotations
@@ -37,7 +38,6 @@ AT_ONCE = 200
 process; more wait to be reserved, and a place is free at ticks alone."""
 STUCK = 10.0
 """Seconds beyond the time limit after which a question that holds a place is stuck."""
-_GLANCE = 1.0
 
 
 class Lane:
@@ -71,11 +71,6 @@ class Turns:
     def hangs(self, dataset: str) -> bool:
         """Whether questions about the data set are stuck."""
         return self._stuck[dataset] > 0
-
-    def until_it_answers(self, dataset: str, stopped: Event) -> None:
-        """Wait while questions about the data set are stuck: this one would be, too."""
-        while self.hangs(dataset) and not (self.closing.is_set() or stopped.is_set()):
-            stopped.wait(_GLANCE)
 
     def start(self, reserved: float) -> float:
         """The first tick at which a question that is reserved by then may be counted."""
@@ -181,18 +176,23 @@ class Turn(SettlementTime):
         self._holds = self._turns.settling
 
     def _take(self, places: FairPlaces) -> None:
-        self._turns.until_it_answers(self._dataset, self.stop.asked)
+        self._check_that_it_answers()
         places.take(self._who, self.stop.asked)
-        while self._turns.hangs(self._dataset):  # since: the place may be one that was lent
+        try:
+            self._check_that_it_answers()  # still: the place may be one that was lent
+        except Closing:
             places.leave()
-            self._turns.until_it_answers(self._dataset, self.stop.asked)
-            places.take(self._who, self.stop.asked)
+            raise
         with self._lock:
             self._holds, self._held_since = places, monotonic()
         if time.time() >= self._unwanted_from:  # though nobody has looked at the clock since
             self._leave()
             self.stop.now(CANCELLED)
             raise Closing("the question was ended before the data were read")
+
+    def _check_that_it_answers(self) -> None:
+        if self._turns.hangs(self._dataset):
+            raise Closing("the data set does not answer: the question is tried again later")
 
     def _too_late(self, shown: float) -> bool:
         """Whether what is shown at a tick comes after that of a cancel."""

@@ -124,7 +124,9 @@ class Desk:
         try:
             self._ended(self._jobs.run(identity, source))
         except Closing:
-            pass  # it is stored: whoever starts next takes it over
+            if not self._closing.is_set():  # its data set hangs
+                self._again.add((identity, user, source))
+            # Otherwise whoever starts next takes it over: it is stored.
         except Exception as error:
             # Asking again is safe: the request id finds whatever the ledger has of it.
             self._again.add((identity, user, source))
