@@ -117,13 +117,14 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     shown = {page: page.read_text(encoding="utf-8") for page in reference.glob("*/*.html")}
     of_name = {page.stem.removeprefix("topsecret."): text for page, text in shown.items()}
     for name, expected in (
-        ("mechanisms.gumbel", '<td><code class="whole">scale</code></td>'),  # of a dataclass
+        ("mechanisms.gumbel", '<code class="whole">scale</code></td>'),  # of a dataclass
         ("service.shapes", "As text; commas for one of.</td>"),  # what goes over the wire
-        ("sources.engines.spark", '<td><code class="whole">trust_view</code></td>'),  # an __init__
+        ("sources.engines.spark", '<code class="whole">trust_view</code></td>'),  # an __init__
         ("service.api", "<code>POST /api/v1/datasets/{dataset}/ask</code>"),
         ("mechanisms.nested_test", "<sub>j</sub>²"),
         ("mechanisms.clipped_sums", '<a href="../../proofs/weighted-histogram.html">'),
         ("noise.reals", '<a href="../../glossary.html#ball">'),
+        ("client", '<a href="topsecret.client.service.html">'),
     ):
         assert expected in of_name[name], name
     assert 'SystemBits"' not in of_name["mechanisms.private_choice"]  # another module's

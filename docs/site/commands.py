@@ -13,7 +13,7 @@ import typer
 
 from topsecret.cli.commands import app
 
-WIDEST = 80
+WIDEST = 78
 PAGE = Path(__file__).parents[1] / "commands.md"
 BEGINNING = """\
 # Commands

@@ -67,6 +67,9 @@ class Docstrings(griffe.Extension):
     def on_attribute(self, *, attr: Any, **_: Any) -> None:
         """No value that is a name of the inside, and no word of the parser's own."""
         made_inside = attr.parent.is_class and "class-attribute" not in attr.labels
+        init = attr.parent.members.get("__init__") if made_inside else None
+        if init and not attr.annotation and str(attr.value) in init.parameters:
+            attr.annotation = init.parameters[str(attr.value)].annotation
         if made_inside or PRIVATE.search(str(attr.value)):
             attr.value = None
         attr.labels -= {"class-attribute", "instance-attribute", "module-attribute"}

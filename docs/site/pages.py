@@ -41,6 +41,8 @@ UNLINKED = re.compile(r"<(?:a|code|pre|h[1-6]|details)\b")
 UNLINKED_END = re.compile(r"</(?:a|code|pre|h[1-6]|details)>")
 LONG_CELL = 50
 """A table with a longer cell, or of options, is stacked on a phone: each cell below the other."""
+WIDE_ROW = 44
+"""What a phone has room for in three columns."""
 
 
 def on_files(files: Files, config: Any) -> Files:
@@ -155,8 +157,12 @@ def stacked(found: re.Match[str]) -> str:
         [unescape(re.sub("<[^>]*>", "", cell)) for cell in re.findall(f"<{tag}.*?</{tag}>", table)]
         for tag in ("td", "th")
     )
-    options = heads[:2] == ["", ""]
-    if len(heads) < 3 or (max(map(len, cells), default=0) <= LONG_CELL and not options):
+    options = heads[:2] == ["", ""] or heads[1:2] == ["meaning"]
+    longest = [
+        max(map(len, cells[column :: len(heads)]), default=0) for column in range(len(heads))
+    ]
+    wide = max(longest, default=0) > LONG_CELL or (len(heads) == 3 and sum(longest) > WIDE_ROW)
+    if len(heads) < 3 or not (options or wide):
         return table
     labels = cycle(heads)
     marked = re.sub(

@@ -20,6 +20,7 @@ COMMAND = re.compile(r"^## topsecret (\w+)", re.M)
 SEPARATOR = "\n\n"
 INSIDE = "\n## Inside\n"
 NOT_OFFERED = "\nNot meant to be imported, and free to change. The source is in these files.\n\n"
+NAMED = re.compile(r"<code>(topsecret[\w.]+)</code>(?!</a>)")
 LINK = re.compile(r"\]\([\w./-]*#((?:topsecret|experiments)\.[\w.]+)\)")
 
 
@@ -91,10 +92,23 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     return LINK.sub(lambda found: f"]({linked(found[1], here)})", markdown)
 
 
-def on_page_content(html: str, **_: Any) -> str:
-    """A module's name, the title of its page, is broken after a dot or underscore, if at all."""
+def on_page_content(html: str, page: Any, **_: Any) -> str:
+    """A module's name, the title of its page, is broken after a dot or underscore, if at all.
+
+    Where a docstring names another module in full, that is a link to its page.
+    """
+    here = page.file.src_uri
+    if here.startswith("reference/"):
+        html = NAMED.sub(lambda found: module_link(found, here), html)
     name = r"(doc-module-name[^>]*>)([\w.]+)(?=<)"
     return re.sub(name, lambda found: found[1] + re.sub("([._])", r"\1<wbr>", found[2]), html)
+
+
+def module_link(found: re.Match[str], here: str) -> str:
+    """A name of a module as a link, unless it is on this page or has none of its own."""
+    home = HOMES.get(found[1], here)
+    target = relative(home, here).removesuffix(".md")
+    return found[0] if home == here else f'<a href="{target}.html">{found[0]}</a>'
 
 
 def commands() -> dict[str, str]:
