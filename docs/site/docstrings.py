@@ -23,7 +23,7 @@ SIGN = "&#124;"
 PRIVATE = re.compile(r"(?<![\w.'\"])_[A-Za-z]\w*")
 NOT_GIVEN = re.compile("Unpack|Request$")
 """What docs/reference/package.md has a table of, and what the service gives to its own calls."""
-WITH_FIELDS = ("BaseModel", "Strict", "Shape", "TypedDict", "NamedTuple")
+WITH_FIELDS = ("BaseModel", "Strict", "Shape", "NamedTuple")
 ROUTE = re.compile(
     r"(?P<router>\w+)\.(?P<method>get|post|put|patch|delete)\((?P<api>API \+ )?'(?P<address>[^']*)'"
 )
@@ -100,7 +100,7 @@ def rows(parameters: Any) -> list[Row]:
 def fields(cls: Any) -> list[Row]:
     """What a class takes: the parameters of its ``__init__``, which griffe knows for dataclasses.
 
-    The shapes of the service, and dictionaries and tuples with names, have fields in its place.
+    The shapes of the service, and tuples with names, have fields in its place.
     """
     if "__init__" in cls.members:
         resolve_defaults(cls.members["__init__"])

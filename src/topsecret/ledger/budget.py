@@ -114,7 +114,7 @@ class Metered:
     ``LimitedDomain`` or ``OptimalThreshold`` with this price and this δ. A query is charged one
     pick per symbol that it released, and one query. However the queries depend on earlier answers
     and wherever they stop, with at most K ``picks`` and L ``queries`` in all the sequence is
-    (ε*(K, δ − L·δ_q) + K·ln(1 + δ_q), δ)-DP, ε* the optimal bound for K picks. *Why refunds are
+    (ε∗(K, δ − L·δ_q) + K·ln(1 + δ_q), δ)-DP, ε∗ the optimal bound for K picks. *Why refunds are
     safe:* the symbols of all queries in the order of their reservations are one sequence of at
     most K adaptively chosen picks; a query that ended early leaves its picks to later ones, which
     is a choice that depends on released symbols alone.
