@@ -80,7 +80,8 @@ def test_nothing_is_over_spent_and_the_others_are_refused(tmp_path: Path, place:
         jobs = [one[dataset] for one in ended]
         for job in jobs:
             if job.get("state") != "answered":
-                assert job["error"] == "budget_exceeded"
+                said = [line for line in server.lines() if line["event"] != "request"]
+                assert job["error"] == "budget_exceeded", said
                 assert job.get("state", "refused") == "refused"
                 assert job.get("answer") is None
         answered[dataset] = sum(job.get("state") == "answered" for job in jobs)

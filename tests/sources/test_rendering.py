@@ -1,10 +1,15 @@
 """What is sent holds everything that was said: sqlglot may not drop a part of it."""
 
+import re
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from sqlglot import exp, parse_one
 
 from topsecret.errors import DataIndependentFailure
-from topsecret.sources.sql import rendering
+from topsecret.sources.sql import dialects, loaded_dialects, rendering
 from topsecret.sources.sql.rendering import rendered
 
 
@@ -40,3 +45,30 @@ def test_another_sqlglot_that_writes_other_sql_is_refused(
     with pytest.raises(DataIndependentFailure, match=f"writes other SQL for {dialect} than"):
         rendered(exp.select("x").from_("t"), "duckdb")
     rendering._check_once.cache_clear()
+
+
+NAMES_A_DIALECT = re.compile(
+    r"(?<!asking)(?<!_spark)\.sql\((?!\))|sqlglot\.(parse|tokenize)|import.*parse|get_or_raise"
+)
+    r"(?<!asking)(?<!_spark)\.sql\((?!\))|sqlglot\.(parse|tokenize)|get_or_raise"
+)
+
+
+def test_whoever_names_a_dialect_has_them_all() -> None:
+    """sqlglot registers a dialect before it is complete; see ``loaded_dialects``."""
+    names = [f"sqlglot.dialects.{one}" for one in dialects.DIALECTS]
+    loaded = (
+        f"import sys, {loaded_dialects.__name__}; sys.exit(not {{*{names}}} <= {{*sys.modules}})"
+    )
+    assert subprocess.run([sys.executable, "-c", loaded], check=False).returncode == 0
+    users = [
+        path
+        for path in Path(rendering.__file__).parents[2].rglob("*.py")
+        if re.search(r"^(from|import) sqlglot", text := path.read_text("utf-8"), re.MULTILINE)
+        and NAMES_A_DIALECT.search(re.sub(r'""".*?"""', "", text, flags=re.DOTALL))
+    ]
+    assert len(users) > 5
+    without = [
+        path.name for path in users if "import loaded_dialects" not in path.read_text("utf-8")
+    ]
+    assert without == []

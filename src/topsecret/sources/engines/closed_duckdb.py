@@ -18,6 +18,7 @@ from sqlglot import exp
 from topsecret.errors import SourceError
 from topsecret.sources.engines.files import literal_pattern
 from topsecret.sources.memory import VARIABLE, memory
+from topsecret.sources.sql import loaded_dialects  # noqa: F401
 
 
 def _memory() -> dict[str, str]:

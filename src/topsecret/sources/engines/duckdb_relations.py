@@ -26,6 +26,7 @@ from topsecret.sources.engines.settings import DUCKDB
 from topsecret.sources.engines.table_names import check_columns
 from topsecret.sources.session import Relation
 from topsecret.sources.source import CountQuery, Schema
+from topsecret.sources.sql import loaded_dialects  # noqa: F401
 from topsecret.sources.sql.base_tables import UNREAD, base_tables
 from topsecret.sources.sql.relations import Stored, check_relation
 from topsecret.sources.sql.statements import table

@@ -33,6 +33,7 @@ from topsecret.sources.engines.table_names import check_columns, table_parts
 from topsecret.sources.fingerprints import Fingerprint, file_version
 from topsecret.sources.session import Relation
 from topsecret.sources.source import Columns, CountQuery, LeadingCounts
+from topsecret.sources.sql import loaded_dialects  # noqa: F401
 from topsecret.sources.sql.statements import table
 
 DATABASES = {".duckdb", ".ddb", ".db"}

@@ -27,6 +27,7 @@ from topsecret.sources.engines.sql_catalogues import OWN_CAST, SqliteCatalogue, 
 from topsecret.sources.engines.sql_types import columns_of
 from topsecret.sources.relations.catalogue import TableEntry
 from topsecret.sources.relations.refusal import QueryRefused
+from topsecret.sources.sql import loaded_dialects  # noqa: F401
 from topsecret.sources.sql.identifier_case import folded
 from topsecret.sources.sql.relations import COMPUTED
 

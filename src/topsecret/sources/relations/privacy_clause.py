@@ -12,6 +12,7 @@ from sqlglot import Dialect, TokenType
 from sqlglot.errors import SqlglotError
 
 from topsecret.sources.relations.refusal import QueryRefused
+from topsecret.sources.sql import loaded_dialects  # noqa: F401
 
 NAME = "DIFFERENTIAL_PRIVACY"
 OPTIONS = {

@@ -16,6 +16,7 @@ from topsecret.sources.relations.ranked_query import RankedQuery
 from topsecret.sources.relations.relation import OWN
 from topsecret.sources.session import Engine, Relation, Rows, Session
 from topsecret.sources.source import CountQuery, LeadingCounts, Schema, source_fingerprint
+from topsecret.sources.sql import loaded_dialects  # noqa: F401
 from topsecret.sources.sql.identifier_case import folded
 from topsecret.sources.sql.statements import column, derived, named
 

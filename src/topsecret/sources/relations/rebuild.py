@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import sqlglot
-from sqlglot import exp
+from sqlglot import exp, parse
 from sqlglot.errors import SqlglotError
 
 from topsecret.sources.relations.catalogue import Catalogue, TableEntry
@@ -34,6 +33,7 @@ from topsecret.sources.relations.relation import (
 from topsecret.sources.relations.scope import Expressions, Scope, Source, conjuncts
 from topsecret.sources.relations.select_list import SelectList
 from topsecret.sources.relations.tables import Tables
+from topsecret.sources.sql import loaded_dialects  # noqa: F401
 from topsecret.sources.sql.identifier_case import folded
 from topsecret.sources.sql.statements import named
 
@@ -336,7 +336,7 @@ def parsed(text: str, dialect: str) -> Any:
     if len(text) > LONGEST or "\0" in text:
         raise QueryRefused("text", f"a query has at most {LONGEST} characters, no NUL; cut it")
     try:
-        trees = [tree for tree in sqlglot.parse(text, dialect=dialect) if tree is not None]
+        trees = [tree for tree in parse(text, dialect=dialect) if tree is not None]
     except RecursionError:
         raise QueryRefused(
             "text", f"the query is nested too deeply; flatten it: {quoted(text)}"

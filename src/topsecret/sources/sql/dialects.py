@@ -14,6 +14,7 @@ from sqlglot import Dialect, exp
 
 from topsecret.errors import InvalidParameter
 from topsecret.sources.source import Kind
+from topsecret.sources.sql import loaded_dialects  # noqa: F401
 
 Rewrite = Callable[[exp.Expression], exp.Expression]
 

@@ -13,6 +13,7 @@ from sqlglot import TokenType, exp
 from sqlglot.errors import SqlglotError
 
 from topsecret.errors import InvalidParameter
+from topsecret.sources.sql import loaded_dialects  # noqa: F401
 
 # Each stays within its row and does not change from run to run. Arithmetic is not here: a division
 # by zero or an overflow would let one row fail the query. That no value makes the others fail

@@ -26,6 +26,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from topsecret.errors import DataIndependentFailure, InvalidParameter
+from topsecret.sources.sql import loaded_dialects  # noqa: F401
 from topsecret.sources.sql.expressions import shown
 from topsecret.sources.sql.identifier_case import folded
 from topsecret.sources.sql.view_columns import (

@@ -20,6 +20,7 @@ from importlib.metadata import version
 from sqlglot import ErrorLevel, errors, exp
 
 from topsecret.errors import DataIndependentFailure
+from topsecret.sources.sql import loaded_dialects  # noqa: F401
 
 _STATEMENT = (
     'SELECT DISTINCT CAST("t"."a" AS TEXT) AS "x" FROM "t" WHERE NOT "t"."a" IS NULL '
