@@ -50,8 +50,6 @@ def test_another_sqlglot_that_writes_other_sql_is_refused(
 NAMES_A_DIALECT = re.compile(
     r"(?<!asking)(?<!_spark)\.sql\((?!\))|sqlglot\.(parse|tokenize)|import.*parse|get_or_raise"
 )
-    r"(?<!asking)(?<!_spark)\.sql\((?!\))|sqlglot\.(parse|tokenize)|get_or_raise"
-)
 
 
 def test_whoever_names_a_dialect_has_them_all() -> None:
