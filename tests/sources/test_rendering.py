@@ -48,7 +48,7 @@ def test_another_sqlglot_that_writes_other_sql_is_refused(
 
 
 NAMES_A_DIALECT = re.compile(
-    r"(?<!asking)(?<!_spark)\.sql\((?!\))|sqlglot\.(parse|tokenize)|import.*parse|get_or_raise"
+    r"(?<!asking)(?<!_spark)\.sql\((?!\))|sqlglot\.(parse|tokenize)|import.*\bparse\b|get_or_raise"
 )
 
 
