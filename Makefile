@@ -112,6 +112,7 @@ soak: $(VENV)/.test postgres java
 	  $(BIN)/python -m pytest -n auto -m hypothesis --hypothesis-seed=$$seed || exit 1; done
 	$(BIN)/python -m pytest -n auto tests/sources/fuzz_soak.py tests/sources/relations/owned_rows_soak.py
 	$(BIN)/python -m pytest tests/ledger/soak.py
+	TOPSECRET_SOAK=1 $(BIN)/python -m pytest -n auto -m soak
 	TOPSECRET_SOAK=1 $(BIN)/python -m pytest -m spark
 	TOPSECRET_SOAK=1 $(BIN)/python -m pytest tests/service/test_crash.py tests/service/test_schedules.py tests/questions/test_series_counts.py tests/service/test_schema.py
 

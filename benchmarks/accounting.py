@@ -12,7 +12,7 @@ from topsecret.calibration import Question
 from topsecret.calibration.counts import CountsBudget, with_counts
 from topsecret.mechanisms.tested_schedule import schedule
 from topsecret.planning.summary import Summary, outlook, outlook_of
-from topsecret.questions.answer import _planned
+from topsecret.questions.planned_lists import lists_within
 
 CASES: list[tuple[str, float, Callable[[], object]]] = [
     ("100 picks of .1, limit 1 s", 1.0, lambda: picks(100, 0.1).epsilon(1e-6)),
@@ -38,7 +38,7 @@ def _public(k: int) -> Question:
 def _of_groups(k: int, lists: int, epsilon: float, counts: CountsBudget | None) -> Summary:
     choose = "private" if counts is None else "public"
     question = Question.of(k=k, epsilon=epsilon, delta=1e-7, choose=choose)
-    return outlook_of(_planned(question, "auto", counts, None, lists, False).each)
+    return outlook_of(lists_within(question, "auto", counts, None, lists, False).each)
 
 
 COLD: list[tuple[str, float, Callable[[], object]]] = [

@@ -36,7 +36,7 @@ class Moved:
 
 
 def in_duckdb() -> None:
-    from topsecret.sources.engines.duckdb import DuckSession
+    from topsecret.sources.engines.duckdb_session import DuckSession
 
     moved = Moved(DuckSession, "ask")
     with tempfile.TemporaryDirectory() as folder:

@@ -30,7 +30,7 @@ TICK = 1.0
 
 
 def prepared(folder: Path) -> tuple[Settings, list[str]]:
-    """A service with the usual tick, 64 analysts and a data set of 40 columns."""
+    """A service with the usual tick, 64 analysts and a dataset of 40 columns."""
     files = folder / "files"
     files.mkdir()
     rows = (

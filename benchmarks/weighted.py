@@ -71,7 +71,7 @@ def _database(folder: Path, labels: int, rows: int) -> tuple[Path, Callable[[], 
 
 
 def in_duckdb(labels: int, rows: int) -> None:
-    from topsecret.sources.engines.duckdb import DuckSession
+    from topsecret.sources.engines.duckdb_session import DuckSession
 
     moved = Moved(DuckSession, "run")
     with tempfile.TemporaryDirectory() as folder:

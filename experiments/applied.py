@@ -1,4 +1,4 @@
-"""The data sets of the applications: multi-label sets for PATE, comparisons for rankings."""
+"""The datasets of the applications: multi-label sets for PATE, comparisons for rankings."""
 
 from __future__ import annotations
 

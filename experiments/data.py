@@ -1,4 +1,4 @@
-"""The public data sets as histograms: how many distinct persons have each item.
+"""The public datasets as histograms: how many distinct persons have each item.
 
 They are read from the folder named by ``TOPSECRET_DATA`` or from ``../shared/data``; they are not
 part of the repository. docs/results/data.md says where the originals are.
@@ -23,7 +23,7 @@ Counts = NDArray[np.int64]
 
 
 def folder() -> Path:
-    """Where the data sets are."""
+    """Where the datasets are."""
     named = os.environ.get("TOPSECRET_DATA")
     return Path(named) if named else Path(__file__).parents[2] / "shared" / "data"
 
@@ -177,5 +177,5 @@ def _of_persons(name: str) -> Counts:
 
 @cache
 def counts(name: str) -> Counts:
-    """The counts of one data set, largest first."""
+    """The counts of one dataset, largest first."""
     return SETS[name]()

@@ -1,4 +1,4 @@
-"""E10: sets and lists without a delta, on every data set.
+"""E10: sets and lists without a delta, on every dataset.
 
     python -m experiments E10
 
@@ -38,7 +38,7 @@ LOSS = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One data set at one k and ε."""
+    """One dataset at one k and ε."""
 
     name: str
     items: int
@@ -228,8 +228,8 @@ def _write(cells: Sequence[Cell], runs: int) -> str:
         NAME,
         TITLE,
         verdict,
-        f"Means over the data sets. Recall of CanonicalSet is by its exact law, completed to k at "
-        f"random; the one-shot numbers are means of {runs} runs for each data set. *Right*: the "
+        f"Means over the datasets. Recall of CanonicalSet is by its exact law, completed to k at "
+        f"random; the one-shot numbers are means of {runs} runs for each dataset. *Right*: the "
         "share of the drawn names, without the random ones, that belongs to the top k.",
         markdown(
             ["k", "ε", "sets", "one-shot", "CanonicalSet", "right", "overlap, one-shot", "private"],

@@ -228,10 +228,7 @@ def _write(sets, sizes, epsilons, found, runs) -> str:  # type: ignore[no-untype
 def _title(name: str) -> str:
     if name == "Foursquare":
         return "Foursquare (100,191 venues, 2,293 persons, δ = 1/2293)"
-    return (
-        "BrightKite, **substitute**: 5,766 persons and 14,653 venues with at least ten check-ins "
-        "each, δ = 1/5766. The printed rows are of the full set and stand here for reference only"
-    )
+    return "BrightKite, 5,766 persons as a substitute, δ = 1/5766; printed rows for reference"
 
 
 def _cell(mean: Mean) -> str:
@@ -285,7 +282,7 @@ def _notes(runs: int) -> str:
         "picks it is private and loses most of the budget at k = 50; taken for each pick the claim "
         "is wrong by a factor of up to n in ρ, and its recall is shown for that reason only. In "
         "both, picks on h name released items again, which costs recall at k = 3 and 10. The "
-        "printed .67 at k = 50, the same for both data sets and both larger ε, is below what the "
+        "printed .67 at k = 50, the same for both datasets and both larger ε, is below what the "
         "corrected algorithm reaches on Foursquare.\n\n"
         "*The one cell below print*, ε = .4, k = 3: the third venue has 1,035 persons and the "
         "fourth 1,012; half of the budget goes to a drop that is not there, and picks at a noise "

@@ -1,4 +1,4 @@
-"""E6: every mechanism on every data set at the same guarantee, by two accountants.
+"""E6: every mechanism on every dataset at the same guarantee, by two accountants.
 
     python -m experiments E6
 
@@ -45,7 +45,7 @@ from topsecret.mechanisms import (
 from topsecret.noise.bits import BitSource
 
 NAME = "e6-utility-frontier"
-TITLE = "E6. Utility of every mechanism on every data set"
+TITLE = "E6. Utility of every mechanism on every dataset"
 DELTA = 1e-6
 SIZES, EPSILONS = (1, 10, 50, 100), (0.1, 0.4, 1.0, 4.0)
 SLOW = ("top-stable", "permute-and-flip", "stable-fixed-k", "public stable-fixed-k")
@@ -72,7 +72,7 @@ UNKNOWN = (
 
 @dataclass(frozen=True)
 class Cell:
-    """What was seen of one mechanism on one data set."""
+    """What was seen of one mechanism on one dataset."""
 
     found: Mean
     lost: Mean
@@ -230,7 +230,7 @@ def _write(names, sizes, epsilons, cells, runs) -> str:  # type: ignore[no-untyp
     )
     fresh = [name for name in names if name not in TUNED_ON]
     verdict = (
-        f"mean recall over {len(names)} data sets and {len(grid)} settings: without a public list "
+        f"mean recall over {len(names)} datasets and {len(grid)} settings: without a public list "
         f"{best_unknown} is best ({mean(best_unknown):.3f}; limited-domain "
         f"{mean('limited-domain'):.3f}), with one {best_public} ({mean(best_public):.3f}; gumbel "
         f"{mean('gumbel'):.3f}). The accountant alone adds {gains['limited-domain']:+.3f} to "
@@ -257,7 +257,7 @@ def _write(names, sizes, epsilons, cells, runs) -> str:  # type: ignore[no-untyp
         NAME,
         TITLE,
         verdict,
-        f"Mean recall over the data sets at (ε, 10⁻⁶), add-remove. The first {len(UNKNOWN)} "
+        f"Mean recall over the datasets at (ε, 10⁻⁶), add-remove. The first {len(UNKNOWN)} "
         "mechanisms name observed items only, the others need a public list of items.",
         markdown(head, rows),
         f"{runs} runs per cell for k ≤ 10, {runs_at(50, runs)} for k = 50 and {runs_at(100, runs)} "

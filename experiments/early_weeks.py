@@ -20,7 +20,8 @@ from experiments.report import draw, markdown, write_page, write_table
 from experiments.trials import Mean, Progress, quiet
 from topsecret.calibration.calibrated import calibrated
 from topsecret.calibration.series import SeriesNumbers
-from topsecret.questions.answer import Plan, planned
+from topsecret.questions.answer import planned
+from topsecret.questions.planned_lists import Plan
 from topsecret.questions.question import Question
 from topsecret.questions.schedule_terms import due_periods
 
@@ -77,7 +78,7 @@ def measured(row: Earlier, runs: int, seed: int) -> list[Mean]:
         held = {day: trial.listed(few, day) for day in set(shown_at)}
         lists = (
             [trial.listed(every, point) for point in points],
-            [trial.listed(_dearer(every), point) for point in points],
+            [trial.listed(_costing_more(every), point) for point in points],
             [held[day] for day in shown_at],
             trial.series(numbers, points),
         )
@@ -87,7 +88,7 @@ def measured(row: Earlier, runs: int, seed: int) -> list[Mean]:
     return [Mean.of(values) for values in found]
 
 
-def _dearer(plan: Plan) -> Plan:
+def _costing_more(plan: Plan) -> Plan:
     """The same lists at the prototype's price: more than the budget allows."""
     each = plan.each
     asked = replace(each.question, epsilon=PRICE * each.question.epsilon)

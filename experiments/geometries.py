@@ -49,7 +49,7 @@ LOSING = 0.03
 
 @dataclass(frozen=True)
 class Set:
-    """One data set, counted once: items are named by their rank, from 0."""
+    """One dataset, counted once: items are named by their rank, from 0."""
 
     counts: NDArray[np.int64]
     leading: list[tuple[int, int]]

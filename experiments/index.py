@@ -39,7 +39,7 @@ def write_index(folder: Path) -> Path:
         "our own. `make reproduce` writes all of them, `topsecret reproduce E1` one; the same seed "
         "gives the same numbers, except times and memory. [Where the data are](data.md).",
         "\n".join(lines),
-        "Read the verdicts with their pages: run counts, confidence intervals and what a data set "
+        "Read the verdicts with their pages: run counts, confidence intervals and what a dataset "
         "cannot support stand there.",
         *(["Beside them:\n\n" + "\n".join(more)] if more else []),
     ]

@@ -1,4 +1,4 @@
-"""Why k̄ is 20·k: recall of ``LimitedDomain`` for other multiples, on data sets of every kind.
+"""Why k̄ is 20·k: recall of ``LimitedDomain`` for other multiples, on datasets of every kind.
 
 python -m experiments.k_bar
 """
@@ -45,7 +45,7 @@ def main(runs: int = 100, seed: int = 1) -> None:
         for name in SETS
         for k, epsilon in SETTINGS
     ]
-    head = ["data set", "k", "epsilon", *(f"{factor}k" for factor in FACTORS)]
+    head = ["dataset", "k", "epsilon", *(f"{factor}k" for factor in FACTORS)]
     write_table(NAME, head, [[*row[:3], *(f"{value:.4f}" for value in row[3:])] for row in rows])
     chosen = FACTORS.index(K_BAR_FACTOR)
     lost = [max(row[3:]) - row[3 + chosen] for row in rows]

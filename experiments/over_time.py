@@ -26,7 +26,8 @@ from topsecret.counts.histogram import Histogram
 from topsecret.counts.weights import Weights
 from topsecret.mechanisms.tested_or_weighted import TestedOrWeighted
 from topsecret.noise.bits import ReplayableBits
-from topsecret.questions.answer import Plan, planned
+from topsecret.questions.answer import planned
+from topsecret.questions.planned_lists import Plan
 from topsecret.questions.question import Question
 from topsecret.questions.schedule_terms import due_periods
 

@@ -1,4 +1,4 @@
-"""E7b: the same question in other libraries, on every data set of which it is known who has what.
+"""E7b: the same question in other libraries, on every dataset of which it is known who has what.
 
     python -m experiments E7b
 
@@ -30,7 +30,7 @@ from experiments.trials import Progress, quiet
 from topsecret.sources.demo_data import write_checkins
 
 NAME = "e7b-peer-sets"
-TITLE = "E7b. Other libraries on many data sets"
+TITLE = "E7b. Other libraries on many datasets"
 COUNTED = "topsecret with counts"
 DEMO = "Demo (made up)"
 """What ``topsecret demo`` writes: made to show what a cap does, so it counts for nobody."""

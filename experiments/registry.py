@@ -49,7 +49,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         "which mechanism on which data", "e6_utility_frontier", "e6-utility-frontier", True
     ),
     "E7": Experiment("other libraries", "e7_peers", "e7-peers", True, alone=True),
-    "E7b": Experiment("other libraries on many data sets", "peer_sets", "e7b-peer-sets", True),
+    "E7b": Experiment("other libraries on many datasets", "peer_sets", "e7b-peer-sets", True),
     "E8": Experiment("time and memory against size", "e8_scale", "e8-scale", alone=True),
     "E9": Experiment("speed of selection", "e9_selection_speed", "e9-selection-speed", alone=True),
     "E10": Experiment("sets and lists without a delta", "e10_pure", "e10-pure", True),

@@ -65,7 +65,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--repetitions", type=int, default=None)
     parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument("--data", type=Path, default=None, help="the folder of the data sets")
+    parser.add_argument("--data", type=Path, default=None, help="the folder of the datasets")
     parser.add_argument("--results", type=Path, default=RESULTS)
     return parser.parse_args(arguments)
 

@@ -42,6 +42,8 @@ from topsecret.planning.rule import SHORTEST_TESTED
 
 DELTA = 1e-6
 SIZES = (1, 3, 10, 50, 100, 200, 500, 1000)
+SHORT = 10
+"""A longer table is folded up."""
 EPSILONS = (0.1, 0.4, 1.0, 2.0)
 FIRST, SECOND, LIMITED = "first form", "TestedTopK", "LimitedDomain"
 CHOSEN = "TestedOrWeighted"
@@ -189,7 +191,7 @@ def verdict(cells: Cells, runs: int) -> str:
     persons = sorted({key[0] for key in cells if key[1] == CHOSEN})
     sections = [
         f"# TestedTopK: recall, length and empty answers ({runs} runs per cell)",
-        f"The {len(names)} data sets that [data.md](data.md) names, {len(persons)} of events and "
+        f"The {len(names)} datasets that [data.md](data.md) names, {len(persons)} of events and "
         f"{len(names) - len(persons)} of counts alone; ε ∈ {{.1, .4, 1, 2}} at δ = 10⁻⁶ under "
         "add-remove, for sets with more than k items; version 0.2.0, `python -m "
         "experiments.tested`, seeded. Answers are drawn in floats with the public numbers of the "
@@ -255,8 +257,11 @@ def _wishes(cells: Cells, names: list[str], runs: int, kind: str) -> list[str]:
 
 def _misses(what: str, head: list[str], found: Misses) -> list[str]:
     total, misses = found
-    said = f"**{what}**: {total - len(misses)} of {total} cells keep to it"
-    return [f"{said}. The others:", markdown(head, misses)] if misses else [f"{said}."]
+    said = f"**{what}**: {total - len(misses)} of {total} cells keep to it."
+    if len(misses) <= SHORT:
+        return [f"{said} The others:", markdown(head, misses)] if misses else [said]
+    opening = f'<details markdown="1"><summary>The {len(misses)} others</summary>'
+    return [said, opening, markdown(head, misses), "</details>"]
 
 
 def _empty(cells: Cells, runs: int, kind: str) -> Misses:

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topsecret.mechanisms import WeightedHistogram
-from topsecret.mechanisms.nested_test import own_variances, spreads
-from topsecret.mechanisms.tested_schedule import UNIT, Length, Schedule, length_scores
+from topsecret.mechanisms.pick_prune_test import own_variances, spreads
+from topsecret.mechanisms.tested_schedule import UNIT, Length, Schedule
+from topsecret.mechanisms.tested_top_k import length_scores
 
 Counts = NDArray[np.int64]
 Reals = NDArray[np.float64]

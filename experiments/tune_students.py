@@ -2,7 +2,7 @@
 
     OMP_NUM_THREADS=1 python -m experiments.tune_students     # a minute or two, prints the table
 
-No real data set is read. A set has 4 to 50 labels, 5 to 200 teachers of 50 rows, 80 to 500 public
+No real dataset is read. A set has 4 to 50 labels, 5 to 200 teachers of 50 rows, 80 to 500 public
 rows and 10 to 200 features: white, correlated as image descriptors are, or rare words. Labels have
 mean rates of .04 to .3, from nearly equal to very unequal, are told by the features to 30, 60 or
 90%, and in a third of the sets stand nearly alone, one to a row. Teachers are ridge classifiers;

@@ -2,7 +2,7 @@
 
     python -m experiments.tune_tested            # about ten minutes, writes the table
 
-No real data set is read. The shapes are Zipf–Mandelbrot curves c/(rank + shift)^exponent over a
+No real dataset is read. The shapes are Zipf–Mandelbrot curves c/(rank + shift)^exponent over a
 grid of exponents, shifts and sizes. Prices come from the closed form alone (the same for all
 variants), and noise from NumPy: this is a comparison of constants, not a release.
 """

@@ -46,8 +46,15 @@ def rank(nodeid: str) -> int:
     return next((place for place, long in enumerate(LONG) if long in names), len(LONG))
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes long comes first; whoever needs Spark is where its cluster is."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """What takes long comes first; whoever needs Spark is where its cluster is.
+
+    What is marked ``soak`` says at length what another test says in short: ``make soak`` runs it.
+    """
+    if os.environ.get("TOPSECRET_SOAK") != "1":
+        long = {item for item in items if item.get_closest_marker("soak")}
+        config.hook.pytest_deselected(items=list(long))
+        items[:] = [item for item in items if item not in long]
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()) and shared(item.nodeid) != "spark":
             raise pytest.UsageError(f"{item.nodeid} needs 'spark' in its name: it shares a cluster")

@@ -23,3 +23,14 @@ def commands(page: str) -> list[str]:
     """The topsecret commands of a page's shell blocks."""
     lines = "".join(blocks("sh", page)).replace("\\\n", " ").splitlines()
     return [line for line in lines if line.startswith("topsecret")]
+
+
+LONGEST_PARAGRAPH = 120
+
+
+def long_paragraphs(text: str) -> list[str]:
+    """How the paragraphs and list entries begin that have too many words; no code, no tables."""
+    text = re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S)
+    blocks = re.split(r"\n\s*\n|\n(?=\s*(?:[-*|#]|\d+\.) ?)", text)
+    prose = [block for block in blocks if not block.lstrip().startswith("|")]
+    return [block[:60] for block in prose if len(block.split()) > LONGEST_PARAGRAPH]

@@ -91,7 +91,7 @@ MAY_USE: dict[str, set[str]] = {
         "results",
         "sources.demo_data",
         "sources.measures",  # what is ranked by, in public words and numbers
-        "sources.interruption",  # a question is ended; how, its engine knows
+        "sources.running_statement",  # a question is ended; how, its engine knows
         "sources.latest_value",  # of a table that the owner declares public
         "sources.memory",
         "sources.relations",  # what a query in SQL asks, by its text and the schema
@@ -179,6 +179,11 @@ def test_no_arrow_turns_round() -> None:
         and not {target(name), ".".join(name.split(".")[1:3])} & {part, *MAY_USE[part]}
     ]
     assert turned == []
+
+
+def test_nothing_stands_loose_beside_the_public_front() -> None:
+    loose = {path.name for path in PACKAGE.glob("*.py")}
+    assert loose == {"__init__.py", "__main__.py", "errors.py"}
 
 
 def test_engines_and_terminals_stay_at_the_edges() -> None:

@@ -109,6 +109,15 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     home = (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
     assert "fonts.googleapis.com" not in home
+    for part, expected in (
+        (
+            "errors.html",
+            'href="#topsecret.errors.QueryRefused"><code class="whole">',
+        ),  # no drawing: it wraps
+        ("choosing.html", '<table data-numbers="all">'),
+        ("results/tested-top-k.html", "others</summary>"),
+    ):
+        assert expected in (tmp_path / "site" / part).read_text(encoding="utf-8"), part
     for part in ("commands/plan.html", "reference/ledger/topsecret.ledger.chain.html"):
         shown = (tmp_path / "site" / part).read_text(encoding="utf-8")
         assert "md-footer__link--prev" in shown
@@ -118,12 +127,16 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     of_name = {page.stem.removeprefix("topsecret."): text for page, text in shown.items()}
     for name, expected in (
         ("mechanisms.gumbel", '<code class="whole">scale</code></td>'),  # of a dataclass
-        ("service.shapes", "As text; commas for one of.</td>"),  # what goes over the wire
+        ("questions.top_k", "In whose name it is asked, where the budget has allowances.</td>"),
+        (
+            "service.shapes",
+            "Text; several by commas.</td>",
+        ),  # what goes over the wire
         ("sources.engines.spark", '<code class="whole">trust_view</code></td>'),  # an __init__
         ("service.api", "<code>POST /api/v1/datasets/{dataset}/ask</code>"),
-        ("mechanisms.nested_test", "<sub>j</sub>²"),
+        ("mechanisms.pick_prune_test", "<sub>j</sub>²"),
         ("mechanisms.clipped_sums", '<a href="../../proofs/weighted-histogram.html">'),
-        ("noise.reals", '<a href="../../glossary.html#ball">'),
+        ("noise.bits", '<a href="../../glossary.html#ball">'),
         ("client", '<a href="topsecret.client.service.html">'),
     ):
         assert expected in of_name[name], name

@@ -39,21 +39,25 @@ Top 3 of 'place' in events.csv, by number of distinct persons
 Receipt
   Protected      each person, identified by the exact value of 'user', with all
                  their rows at once.
-  Compared with  the same data with one person more or one person less: the
-                 guarantee limits how much that can change how likely any answer
-                 is.
-  Guarantee      epsilon = 0.9999 and delta = 1e-06: no one person makes any
-                 outcome more than 2.72 times as likely, or as unlikely
-                 (e^epsilon); beyond that, delta adds at most 1 in 1,000,000 to
-                 its probability. This holds for each person, for this one
-                 answer; other answers add to it. Who guesses from the answer
-                 whether a person is in the data, at even odds before, is right
-                 at most 73.2% of the time; which of two things a person did,
-                 88.1%. This is about privacy; it does not say how accurate the
-                 list is.
-  Not covered    what is true of many people at once; the rows themselves, where
-                 they are kept; what other answers about the same people add.
-                 This receipt may be shown with the list.
+  Compared with  the same data with one person more or one person less. Had any
+                 one person been left out or added, every answer would have been
+                 nearly as likely; how nearly, the guarantee says.
+  Guarantee      epsilon = 0.9999 and delta = 1e-06. This is what is proven;
+                 what was asked for may be a little more. No one person makes
+                 any outcome more than 2.72 times as likely, or as unlikely
+                 (e^epsilon). Beyond that, a further 1 in 1,000,000 at most
+                 (delta) may be added to any outcome's probability. This holds
+                 for each person, for this one answer; other answers add to it.
+                 A guess whether a person is in the data, right 50% of the time
+                 without the answer, is right at most 73.2% of the time with it;
+                 a guess which of two things a person did, 88.1%, because there
+                 a person's rows are taken out and others put in, which counts
+                 epsilon twice. This is about privacy; it does not say how
+                 accurate the list is.
+  Not covered    facts about many people at once (such as that many have an
+                 item); the stored data themselves; what other answers about the
+                 same people add.
+  Sharing        the list and this receipt may be shown to anybody.
   The list       ended early, with 2 of 3 items: the next ones were too close
                  together to be named safely. Random noise, which hides any one
                  person, took part: where items are nearly level, the wrong one
@@ -65,9 +69,11 @@ Receipt
   Mechanism      (for specialists) named 'limited-domain' (k_bar=60,
                  epsilon_per_pick=0.25, threshold_delta=5e-07); epsilon is added
                  up by the optimal bound.
-  Budget         not recorded: every answer about the same people, this question
-                 asked again included, adds its epsilon and its delta. A ledger
-                 adds them up, and refuses what exceeds a total.
+  Budget         without a ledger: nothing was recorded. Every answer about the
+                 same people adds its epsilon and its delta, even this question
+                 asked again. A ledger adds them up and refuses what exceeds a
+                 total: topsecret budget open NAME --person COLUMN --epsilon
+                 TOTAL, then ask with --dataset NAME.
   Made           2024-05-01 12:00:00 UTC by topsecret 0.1.
 """
 

@@ -31,7 +31,7 @@ from topsecret.service import connections, grouped_by, saved_questions, schedule
 from topsecret.service.api import list_answers
 from topsecret.service.settings import Settings
 from topsecret.sources import measures
-from topsecret.sources.engines.duckdb import LARGEST_PIECE
+from topsecret.sources.engines.duckdb_session import LARGEST_PIECE
 from topsecret.sources.engines.sql_session import MOST_LISTED
 from topsecret.sources.sql.safe_expressions import LONGEST_JOINED
 
@@ -80,7 +80,8 @@ def test_limits_and_defaults() -> None:
             "3000))",
         ],
         "docs/notation.md": [
-            "takes k̄ = 20·k, and the default, `tested`, max(1600, 5k, min(20k, 3000))"
+            "takes k̄ = 20·k, and `tested`, with or without the default's choice, "
+            "max(1600, 5k, min(20k, 3000))"
         ],
         "docs/tested-top-k.md": [
             "looks at max(1600, 5k, min(20k, 3000)) leading items",

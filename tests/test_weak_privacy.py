@@ -21,7 +21,7 @@ from topsecret.ranking import Comparisons, counting, spectral, strength
 
 MORE = "one person may make an answer more than 22,026 times as likely"
 LARGE = f"epsilon = 20 is above 10: {MORE}"
-LIKELY = "delta = 0.01 is above 0.001: the guarantee may fail altogether, for one in every 100"
+LIKELY = "delta = 0.01 is above 0.001: that would allow publishing all rows of one in every 100"
 
 
 @pytest.fixture(scope="module")
@@ -168,7 +168,10 @@ def test_every_command_says_it_once_on_stderr(command: str, place: Path, tmp_pat
     assert said.stderr == f"{warning} this)\n"
     void = run(*COMMANDS[command], "--epsilon", "1", "--delta", "0.5", cwd=tmp_path)
     assert void.returncode == 2
-    assert "must be below 0.1: a guarantee that fails so often protects nobody" in void.stderr
+    assert (
+        "must be below 0.1: one that allows publishing the rows of every tenth person "
+        "protects nobody" in void.stderr
+    )
 
 
 def test_a_later_run_of_a_weak_schedule_says_it_and_can_be_silenced(

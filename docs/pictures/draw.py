@@ -12,7 +12,7 @@ from xml.sax.saxutils import escape
 HERE = Path(__file__).parent
 COUNTS = (88, 76, 70, 52, 44, 20, 14, 9, 6, 4)
 WIDTH, HEIGHT, FLOOR = 560, 240, 200
-INK, GREY, BAR, GREEN = "#263238", "#78909c", "#cfd8dc", "#80cbc4"
+INK, GREY, BAR, GREEN = "#263238", "#546e7a", "#cfd8dc", "#80cbc4"
 NAMED, LINE = "#00796b", "#d84315"
 
 
@@ -191,7 +191,7 @@ PICTURES = {
     "weighted": Picture("who has many items counts less for each; all above a line are named")
     .bars(named=(0, 1, 2, 3))
     .noisy((-5, 9, 4, 2, -7, 6, -5, 3, -4, 5), picked=(0, 1, 2, 3), numbered=False)
-    .level(52, "a fixed line: what one person alone brings stays below"),
+    .level(52, "a fixed line, above what one person brings"),
     "tested-or-weighted": Picture(
         "a small part of the budget asks which of two rules suits the data"
     )

@@ -21,6 +21,17 @@ _FOUND.loader.exec_module(pages)
 SIGN = "&#124;"
 """A pipe that ends no cell of a table."""
 PRIVATE = re.compile(r"(?<![\w.'\"])_[A-Za-z]\w*")
+CONSTANT = re.compile(r"_\w+|[A-Z][A-Z0-9_]+")
+LITERAL = re.compile(r"[-\d.e_]+|'[^']*'|\"[^\"]*\"|\([-\d., e]*\)|Fraction\([\d, ]+\)")
+LONG_VALUE = 30
+PARAMETERS = re.compile(
+    r"Parameters(?:: those of ``(?P<of>[\w.]+)``\.?"
+    r"|(?:, beside those of ``(?P<beside>[\w.]+)``)?:)\s*"
+)
+SAID = re.compile(r"``(\w+)``: ")
+"""How a docstring says what each parameter means."""
+DRAWS = {"select", "release"}
+"""What a mechanism can do."""
 NOT_GIVEN = re.compile("Unpack|Request$")
 """What docs/reference/package.md has a table of, and what the service gives to its own calls."""
 WITH_FIELDS = ("BaseModel", "Strict", "Shape", "NamedTuple")
@@ -35,7 +46,9 @@ class Docstrings(griffe.Extension):
     def on_instance(self, *, obj: Any, **_: Any) -> None:
         """Called for every module, class, function and attribute as soon as it is read."""
         if not obj.is_alias and obj.docstring:
-            obj.docstring.value = markdown(obj.docstring.value)
+            text, said = without_parameters(obj.docstring.value)
+            obj.docstring.value = markdown(text)
+            obj.extra["topsecret"] |= {"said": said}
 
     def on_module(self, *, mod: Any, **_: Any) -> None:
         """Called when all is read: what a module imports to offer it is shown where it is made."""
@@ -50,7 +63,7 @@ class Docstrings(griffe.Extension):
         if func.docstring:
             # The ledger has a Request of its own, which its callers give.
             given = func.path.startswith("topsecret.ledger.")
-            found = rows(func.parameters)
+            found = rows(func.parameters, said_of(func))
             shown = [row for row in found if given or not NOT_GIVEN.match(str(row[1]))]
             text = func.docstring.value + (table_of(shown) if len(shown) > 1 else "")
             func.docstring.value = route(func) + text
@@ -65,6 +78,7 @@ class Docstrings(griffe.Extension):
         for name, _kind, _default, words in found:
             field = cls.members.get(name)
             if words and field and field.docstring and "\n\n" not in field.docstring.value:
+                field.extra["topsecret"]["words"] = field.docstring.value  # for classes below
                 field.docstring = None
 
     def on_attribute(self, *, attr: Any, **_: Any) -> None:
@@ -83,18 +97,82 @@ Row = tuple[str, Any, Any, str]
 
 
 def resolve_defaults(func: Any) -> None:
-    """The value of a default that is a private name of the module."""
-    known = func.module.members
+    """The value of a default that is a constant, of this module or of another."""
     for one in func.parameters:
-        found = known.get(str(one.default)) if PRIVATE.fullmatch(str(one.default)) else None
-        if found and found.is_attribute:
-            one.default = found.value
+        if CONSTANT.fullmatch(str(one.default)):
+            one.default = constant(func.module, str(one.default)) or one.default
 
 
-def rows(parameters: Any) -> list[Row]:
+def constant(module: Any, name: str) -> Any:
+    """The value of a constant, unless it takes more than a line or is made of other names."""
+    try:
+        found = module[name]
+        found = found.final_target if found.is_alias else found
+        value = found.value
+        inside = PRIVATE.fullmatch(name)  # nobody could look it up
+        short = inside or (len(str(value)) <= LONG_VALUE and LITERAL.fullmatch(str(value)))
+    except (KeyError, AttributeError, griffe.AliasResolutionError, griffe.CyclicAliasError):
+        return None
+    return value if short else None
+
+
+def without_parameters(text: str) -> tuple[str, dict[str, str]]:
+    """A docstring apart from its paragraph about parameters, and what that says of each.
+
+    >>> without_parameters("Ask.\\n\\nParameters: ``k``: how many;\\n``by``: a column.\\n\\nEnd.")
+    ('Ask.\\n\\nEnd.', {'k': 'How many.', 'by': 'A column.'})
+    >>> without_parameters("Plan.\\n\\nParameters, beside those of ``top_k``: ``by``: a column.")
+    ('Plan.', {'': 'top_k', 'by': 'A column.'})
+    >>> without_parameters("Plan.\\n\\nParameters: those of ``top_k``.")
+    ('Plan.', {'': 'top_k'})
+    """
+    kept, said = [], {}
+    for paragraph in text.split("\n\n"):
+        line = " ".join(paragraph.split())
+        head = PARAMETERS.match(line)
+        if not head:
+            kept.append(paragraph)
+            continue
+        if head["beside"] or head["of"]:
+            said[""] = head["beside"] or head["of"]
+        _, *parts = SAID.split(line[head.end() :])
+        for name, words in zip(parts[::2], parts[1::2], strict=True):
+            sentence = words.strip().rstrip(";.")
+            said[name] = f"{sentence[0].upper()}{sentence[1:]}."
+    return "\n\n".join(kept), said
+
+
+def said_of(obj: Any) -> dict[str, str]:
+    """What a docstring says of parameters, with what those that it refers to say.
+
+    What a class says is so for all of its methods, and what ``Mechanism`` says for all of them.
+    """
+    said = dict(obj.extra["topsecret"].get("said", {}))
+    other = said.pop("", None)
+    if other:
+        place = obj.parent if other in obj.parent.members else obj.module
+        said = said_of(place[other]) | said
+    if obj.is_function and obj.parent.is_class:
+        said = said_of(obj.parent) | said
+    if (
+        obj.is_class
+        and obj.name != "Mechanism"
+        and ".mechanisms." in obj.path
+        and DRAWS & obj.members.keys()
+    ):
+        said = said_of(obj.package["mechanisms.mechanism.Mechanism"]) | said
+    return {name: markdown(words) for name, words in said.items()}
+
+
+def rows(parameters: Any, said: dict[str, str]) -> list[Row]:
     """What a caller gives."""
     return [
-        (one.name, one.annotation, one.default, one.docstring.value if one.docstring else "")
+        (
+            one.name,
+            one.annotation,
+            one.default,
+            one.docstring.value if one.docstring else said.get(one.name.lstrip("*"), ""),
+        )
         for one in parameters
         if one.name not in ("self", "cls") and not one.name.startswith("_")
     ]
@@ -106,15 +184,17 @@ def fields(cls: Any) -> list[Row]:
     The shapes of the service, and tuples with names, have fields in its place.
     """
     if "__init__" in cls.members:
-        resolve_defaults(cls.members["__init__"])
-        return rows(cls.members["__init__"].parameters)
+        made = cls.members["__init__"]
+        resolve_defaults(made)
+        return rows(made.parameters, said_of(made) | said_of(cls))
     if not any(str(base).endswith(WITH_FIELDS) for base in cls.bases):
         return []
     found = {}
     for one in [*reversed(cls.mro()), cls]:
         for name, field in one.members.items():
             if field.is_attribute and field.annotation and not name.startswith("_"):
-                words = field.docstring.value if field.docstring else ""
+                before = field.extra["topsecret"].get("words", "")
+                words = field.docstring.value if field.docstring else before
                 found[name] = (name, field.annotation, *of_field(field.value, words))
     return list(found.values())
 
@@ -234,8 +314,30 @@ def unwrapped(kind: Any, words: str) -> tuple[Any, str]:
 
 
 def literal(found: re.Match[str]) -> str:
-    """An indented block after a pair of colons, as a code block."""
-    return f"```text\n{textwrap.dedent(found[1])}```\n\n"
+    """An indented block after a pair of colons, as a code block; a drawn tree as a list."""
+    text = textwrap.dedent(found[1])
+    return tree(text) if "├──" in text else f"```text\n{text}```\n\n"
+
+
+def tree(text: str) -> str:
+    """A tree of exceptions as nested lists, which a phone can wrap without losing their shape.
+
+    >>> print(tree("Root\\n├── One (ValueError)  is wrong\\n│   └── Two    is more so\\n"))
+    - [`Root`][topsecret.errors.Root]
+        - [`One`][topsecret.errors.One] (`ValueError`): is wrong
+            - [`Two`][topsecret.errors.Two]: is more so
+    <BLANKLINE>
+    <BLANKLINE>
+    """
+    lines = []
+    for line in text.rstrip().splitlines():
+        found = re.fullmatch(r"([│├└─ ]*)(\w+)(?: \((\w+)\))?(?: +(.*))?", line)
+        assert found, line
+        base = f" (`{found[3]}`)" if found[3] else ""
+        said = f": {found[4]}" if found[4] else ""
+        link = f"[`{found[2]}`][topsecret.errors.{found[2]}]"
+        lines.append(f"{found[1] and ' ' * len(found[1])}- {link}{base}{said}")
+    return "\n".join(lines) + "\n\n"
 
 
 def markdown(text: str) -> str:

@@ -40,9 +40,13 @@ OF_THE_REFERENCE = {
 UNLINKED = re.compile(r"<(?:a|code|pre|h[1-6]|details)\b")
 UNLINKED_END = re.compile(r"</(?:a|code|pre|h[1-6]|details)>")
 LONG_CELL = 50
-"""A table with a longer cell, or of options, is stacked on a phone: each cell below the other."""
+"""A table with a longer cell, or of options, is stacked on a phone: each cell below the other.
+Numbers stay beside each other, whatever their rows are called."""
 WIDE_ROW = 44
 """What a phone has room for in three columns."""
+SHORT_CELL = 14
+"""A table of four columns or more is of numbers if two thirds of them, the first apart, have no
+longer cell, and most of all cells have a digit."""
 
 
 def on_files(files: Files, config: Any) -> Files:
@@ -106,7 +110,7 @@ def on_page_content(html: str, page: Any = None, **_: Any) -> str:
     >>> on_page_content("<code>a/b</code>")
     '<code class="whole">a/b</code>'
     >>> on_page_content("<code>src/topsecret/results/receipt.py</code>")
-    '<code>src/<wbr>topsecret/<wbr>results/<wbr>receipt.<wbr>py</code>'
+    '<code>src/<wbr>topsecret/<wbr>results/<wbr>receipt.py</code>'
     >>> on_page_content('<p><img alt="" src="a.svg" /></p>')
     '<p><a href="a.svg"><img alt="" src="a.svg" /></a></p>'
     """
@@ -114,12 +118,27 @@ def on_page_content(html: str, page: Any = None, **_: Any) -> str:
         html = explained(html, "../" * page.file.src_uri.count("/"))
     html = TABLE.sub(stacked, html)
     html = re.sub(r"<code>([^<\s]{1,24})</code>", r'<code class="whole">\1</code>', html)
+    html = re.sub(r"<code>[^<]*</code>", options_whole, html)
+    if page and page.file.src_uri.startswith("commands"):  # the only blocks that are wrapped
+        html = re.sub(r"<pre>.*?</pre>", options_whole, html, flags=re.S)
+    html = re.sub(r"(?<=\d) ± (?=[\d.])", "\u00a0±\u00a0", html)
+    html = re.sub(r"(<td[^>]*>[\d.,]+) (?=[a-zA-Z]{1,3}</td>)", "\\1\u00a0", html)
     html = re.sub(
         r"(?<=<code>)[^<\s]{25,}(?=</code>)",
-        lambda found: re.sub(r"([./_])(?=\w)", r"\1<wbr>", found[0]),
+        lambda found: re.sub(r"([./_])(?=\w)(?!(?:py|md|csv)$)", r"\1<wbr>", found[0]),
         html,
     )
     return re.sub(r'(<p>)(<img [^>]*src="([^"]+)"[^>]*>)(?=</p>)', r'\1<a href="\3">\2</a>', html)
+
+
+def options_whole(found: re.Match[str]) -> str:
+    """Options inside a command, each in one piece: a browser would break them after a dash.
+
+    >>> on_page_content("<code>topsecret top --item place -k 5</code>")
+    '<code>topsecret top <span class="whole">--item</span> place <span class="whole">-k</span> \
+5</code>'
+    """
+    return re.sub(r"(?<=[ >\n])--?[a-z][\w-]*", r'<span class="whole">\g<0></span>', found[0])
 
 
 def explained(html: str, up: str) -> str:
@@ -161,9 +180,14 @@ def stacked(found: re.Match[str]) -> str:
     longest = [
         max(map(len, cells[column :: len(heads)]), default=0) for column in range(len(heads))
     ]
+    short = [length <= SHORT_CELL for length in longest[1:]]
+    digits = sum(any(map(str.isdigit, cell)) for cell in cells)
+    numbers = len(heads) > 3 and 3 * sum(short) >= 2 * len(short) and 2 * digits > len(cells)
     wide = max(longest, default=0) > LONG_CELL or (len(heads) == 3 and sum(longest) > WIDE_ROW)
-    if len(heads) < 3 or not (options or wide):
-        return table
+    numbers = numbers and not options
+    if len(heads) < 3 or numbers or not (options or wide):
+        kind = "all" if all(short) else "most"
+        return table.replace("<table>", f'<table data-numbers="{kind}">', 1) if numbers else table
     labels = cycle(heads)
     marked = re.sub(
         "<td(?=[^>]*>(.*?)</td>)",

@@ -92,8 +92,9 @@ QUESTIONS = {
 }
 
 
-@pytest.mark.parametrize("share", [0.15, 0.9])
-@pytest.mark.parametrize("name", QUESTIONS)
+@pytest.mark.parametrize(
+    ("name", "share"), [("tested", 0.15), *((name, 0.9) for name in QUESTIONS)]
+)
 def test_a_list_with_counts_keeps_to_its_budget(name: str, share: float) -> None:
     question = Question.of(epsilon=1.0, **QUESTIONS[name])  # type: ignore[arg-type]
     selection, counts = with_counts(name, question, CountsBudget(share))

@@ -56,7 +56,7 @@ def test_a_metered_budget_from_opening_to_closing(run: Run) -> None:
         "ann may ask checkins\n"
     )
     asked = run("top", "events.csv", *ASK, "-k", "5", "--analyst", "ann")
-    assert "2 items and 1 query of data set 'checkins' (entry 3)." in asked.stdout
+    assert "2 items and 1 query of dataset 'checkins' (entry 3)." in asked.stdout
     shown = run("budget", "show", COLUMNS="80").stdout
     assert "checkins (metered)" in shown
     assert "18 of 20 items left" in shown
@@ -118,7 +118,7 @@ def test_a_tampered_ledger_is_told_with_its_position(opened: Run, tmp_path: Path
     checked = opened("ledger", "check")
     assert checked.returncode == 1
     assert (
-        "FAULT: data set 'checkins', entry 1: it was changed: "
+        "FAULT: dataset 'checkins', entry 1: it was changed: "
         "its hash is not that of its content\n" in checked.stdout
     )
     assert json.loads(opened("ledger", "check", "--json").stdout)["faults"][0]["position"] == 1
@@ -127,14 +127,14 @@ def test_a_tampered_ledger_is_told_with_its_position(opened: Run, tmp_path: Path
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["budget", "show", "none"], "data set 'none' has no budget; open one with"),
+        (["budget", "show", "none"], "dataset 'none' has no budget; open one with"),
         (
             ["budget", "open", "x", "--person", "user", "--epsilon", "1", "--picks", "5"],
             "a metered budget needs both --queries and --picks",
         ),
         (["budget", "allow", "checkins", "ann"], "a share of a metered budget needs --queries an"),
         (["top", "events.csv", *ASK, "--epsilon", "1"], "epsilon=1.0 must be left out"),
-        (["top", "events.csv", *ASK, "-k", "30"], "the query may need 30 items, and data set"),
+        (["top", "events.csv", *ASK, "-k", "30"], "the query may need 30 items, and dataset"),
         (["top", "events.csv", "--item", "place", "--person", "user"], "epsilon is missing; 1 is"),
         (["budget", "write-off", "abc"], "there is no reservation 'abc'"),
         (

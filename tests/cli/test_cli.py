@@ -168,10 +168,12 @@ def test_demo_writes_answers_and_says_what_next(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert (folder / "checkins.csv").exists()
     assert "Central Station" in done.stdout
-    assert "by number of rows, each person's part bounded, at epsilon" in done.stdout
-    assert "the data chose the bound, with noise" in done.stdout
+    assert "by number of rows, with a limit on what each person adds, at" in done.stdout
+    assert "by a noisy look at the data, already counted in epsilon." in done.stdout
     assert "each person adds at most 200 of 'minutes' to each item" in done.stdout
-    command = done.stdout.splitlines()[-1]
+    assert " + 0.9" in done.stdout, "the epsilons of the three, as a sum"
+    assert "topsecret top FILE --item COLUMN" in done.stdout.splitlines()[-1]
+    command = done.stdout.splitlines()[-3]
     assert f"topsecret top '{folder}/checkins.csv' --item place --person user" in command
     assert subprocess.run(command, shell=True, stdout=subprocess.PIPE, check=True).stdout
 
@@ -185,7 +187,7 @@ def test_a_closed_pipe_is_quiet(events: Path) -> None:
 LONG_QUERY = """
 import signal, sys, threading
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
-from topsecret.sources import progress
+from topsecret.sources import running_statement as progress
 stopped, watch = threading.Event(), progress.watch
 
 def again_and_again(run, *, fraction, interrupt):

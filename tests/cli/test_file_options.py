@@ -64,9 +64,9 @@ def test_no_row_is_copied_before_a_question_is_paid_for(tmp_path: Path) -> None:
     path.write_bytes(table().encode("latin-1"))
     source = FileSource(File(path, encoding="latin-1"))
     with source.session(QUERY):
-        assert not source._files.readable[0].path.exists()
+        assert not source._readable[0].path.exists()
     source.leading_counts(QUERY)
-    copy = source._files.readable[0].path
+    copy = source._readable[0].path
     assert copy.stat().st_mode & 0o077 == 0 or copy.parent.stat().st_mode & 0o077 == 0
     del source
     assert not copy.exists()

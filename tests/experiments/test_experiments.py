@@ -22,13 +22,22 @@ from topsecret.cli.reproduce import find_checkout
 ROOT = Path(__file__).parents[2]
 
 HERE = [name for name, experiment in EXPERIMENTS.items() if experiment.present]
+LONG = ("E1", "E2a", "E3b", "E7b", "E8")
+"""Their small versions are not small; ``make soak`` runs them."""
 PICTURES = pytest.mark.skipif(
     __import__("importlib.util").util.find_spec("matplotlib") is None, reason="needs matplotlib"
 )
 
 
 @PICTURES
-@pytest.mark.parametrize("name", [name for name in HERE if name != "E7"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.soak] if name in LONG else [])
+        for name in HERE
+        if name != "E7"
+    ],
+)
 @pytest.mark.filterwarnings("default")  # other libraries' warnings are theirs
 def test_the_small_version_writes_table_picture_and_verdict(name: str, tmp_path: Path) -> None:
     experiment = EXPERIMENTS[name]

@@ -15,6 +15,8 @@ from topsecret.mechanisms import (
     LimitedDomain,
     LimitedDomainLaplace,
     StableTopK,
+    TestedOrWeighted,
+    TestedTopK,
 )
 
 dp.enable_features("contrib", "honest-but-curious")
@@ -83,6 +85,16 @@ def test_the_exact_laws_keep_the_map(mechanism: GumbelTopK, distance: int) -> No
             for p, q in ((one, other), (other, one)):
                 excess = sum(max(0.0, p[o] - math.exp(epsilon) * q.get(o, 0.0)) for o in p)
                 assert excess <= delta
+
+
+def test_the_default_is_not_drawn_from_counts_alone_and_its_picks_are() -> None:
+    chosen = approximate_measurement(TestedOrWeighted(4, 1.0, 1e-6), size=4, delta=1e-6)
+    with pytest.raises(dp.OpenDPException, match="counts alone do not tell how many items"):
+        chosen([900, 800, 700, 600])
+    tested = TestedTopK(4, 1.0, 1e-6)
+    assert len(approximate_measurement(tested, size=4, delta=1e-6)([900, 800, 700, 600])) == 4
+    rho, failures = zcdp_measurement(tested, size=4).map(1)
+    assert rho > 0 < failures
 
 
 def test_measurements_compose_in_opendp() -> None:

@@ -72,15 +72,15 @@ def tamper(place: str, *statements: str, unlock: bool = True) -> None:
             8,
             "it was changed: its hash is not that of its content",
         ),
-        ("UPDATE datasets SET spent = '{}'", 7, "the data set's row has another sum"),
-        ("UPDATE datasets SET state = 'closed'", 7, "the data set's row has another state"),
-        ("UPDATE datasets SET person = 'row'", 1, "the data set's row has other terms"),
+        ("UPDATE datasets SET spent = '{}'", 7, "the dataset's row has another sum"),
+        ("UPDATE datasets SET state = 'closed'", 7, "the dataset's row has another state"),
+        ("UPDATE datasets SET person = 'row'", 1, "the dataset's row has other terms"),
         (
             'UPDATE datasets SET terms = replace(terms, \'"picks":"20"\', \'"picks":"99"\')',
             1,
-            "the data set's row has other terms",
+            "the dataset's row has other terms",
         ),
-        ("DELETE FROM datasets", 7, "the data set's row is missing"),
+        ("DELETE FROM datasets", 7, "the dataset's row is missing"),
         ("UPDATE allowances SET spent = '{}'", 2, "the allowance of 'ann' is another"),
         ("DELETE FROM allowances", 2, "the allowance of 'ann' is another"),
         (
@@ -101,7 +101,7 @@ def test_a_tampered_row_is_found(
     tamper(place, statement)
     found = [fault for fault in told.check().faults if fault.position == position]
     assert any(what in fault.what for fault in found)
-    assert str(found[0]).startswith(f"data set 'd', entry {position}: ")
+    assert str(found[0]).startswith(f"dataset 'd', entry {position}: ")
 
 
 def test_a_rewritten_chain_has_another_end(told: Ledger, place: str) -> None:
@@ -129,7 +129,7 @@ def test_terms_that_do_not_keep_to_the_total_are_found(ledger: Ledger) -> None:
 
     ledger.open_budget("d", replace(metered(), price=Fraction(1)), person="user")
     (fault,) = ledger.check().faults
-    assert str(fault) == ("data set 'd', entry 1: the terms of the budget do not keep to its total")
+    assert str(fault) == ("dataset 'd', entry 1: the terms of the budget do not keep to its total")
 
 
 @pytest.mark.parametrize("statement", ["UPDATE entries SET time = ''", "DELETE FROM entries"])

@@ -132,7 +132,7 @@ def end(ledger: Ledger, held: Reservation, how: str, symbols: int) -> bool:
 
 
 @given(st.data())
-@settings(max_examples=40)
+@settings(max_examples=16)
 def test_a_metered_sequence_loses_at_most_what_is_shown(data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:
         ledger = Ledger(Path(folder) / "ledger.db")
@@ -182,7 +182,7 @@ def offered(kind: str, size: float) -> tuple[Price, int]:
 
 
 @given(st.data())
-@settings(max_examples=40)
+@settings(max_examples=16)
 def test_a_flexible_sequence_loses_at_most_what_is_shown(data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:
         ledger = Ledger(Path(folder) / "ledger.db")

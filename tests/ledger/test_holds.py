@@ -20,7 +20,7 @@ SHARE = {"picks": Fraction(12), "queries": Fraction(4)}
 
 
 def left(ledger: Ledger) -> tuple[int, int]:
-    """Of the data set and of ann's share, which are alike as long as she alone spends."""
+    """Of the dataset and of ann's share, which are alike as long as she alone spends."""
     account = ledger.account("d")
     (ann,) = account.allowances
     assert ledger.check().faults == ()

@@ -72,7 +72,7 @@ def test_a_query_that_does_not_fit_says_what_would(ledger: Ledger) -> None:
     with pytest.raises(BudgetExceeded) as caught:
         ledger.reserve(request(8, 1))
     assert str(caught.value) == (
-        "the query may need 8 items, and data set 'd' has 7 items left for it; "
+        "the query may need 8 items, and dataset 'd' has 7 items left for it; "
         "the largest k that fits is 7"
     )
     assert caught.value.needed == {"picks": 8, "queries": 1}
@@ -86,7 +86,7 @@ def test_no_query_left(ledger: Ledger) -> None:
     with pytest.raises(BudgetExceeded) as caught:
         ledger.reserve(request(1, 1))
     assert str(caught.value) == (
-        "the query may need 1 query, and data set 'd' has 0 queries left for it; nothing more fits"
+        "the query may need 1 query, and dataset 'd' has 0 queries left for it; nothing more fits"
     )
 
 
@@ -240,7 +240,7 @@ def test_an_allowance_of_nothing_from_a_flexible_budget(ledger: Ledger) -> None:
 
 def test_an_allowance_states_the_budgets_resources(ledger: Ledger) -> None:
     ledger.open_budget("d", metered(), person="user")
-    with pytest.raises(InvalidParameter, match="an allowance from data set 'd' states picks, q"):
+    with pytest.raises(InvalidParameter, match="an allowance from dataset 'd' states picks, q"):
         ledger.allow("d", "ann", {"rho": Fraction(1)})
 
 
@@ -253,11 +253,11 @@ def test_a_budget_protects_one_unit(ledger: Ledger) -> None:
 
 def test_a_data_set_has_one_budget(ledger: Ledger) -> None:
     ledger.open_budget("d", metered(), person="user")
-    with pytest.raises(InvalidParameter, match="data set 'd' has a budget already"):
+    with pytest.raises(InvalidParameter, match="dataset 'd' has a budget already"):
         ledger.open_budget("d", metered(), person="user")
-    with pytest.raises(InvalidParameter, match="data set 'e' has no budget"):
+    with pytest.raises(InvalidParameter, match="dataset 'e' has no budget"):
         ledger.account("e")
-    with pytest.raises(InvalidParameter, match="data set 'e' has no budget"):
+    with pytest.raises(InvalidParameter, match="dataset 'e' has no budget"):
         ledger.reserve(request(dataset="e"))
     assert ledger.datasets() == ["d"]
 

@@ -70,7 +70,7 @@ def test_a_metered_query_costs_its_symbols(ledger: Ledger) -> None:
     assert not release.complete
     assert ledger.account("m").left == {"picks": 16, "queries": 3}
     assert release.parameters["epsilon_per_pick"] == METERED.price
-    assert dict(release.receipt)["Budget"] == "4 items and 1 query of data set 'm' (entry 2)."
+    assert dict(release.receipt)["Budget"] == "4 items and 1 query of dataset 'm' (entry 2)."
     assert release.epsilon <= 2
     assert release.delta == 1e-6
 
@@ -98,7 +98,7 @@ def test_the_same_question_reads_nothing_and_costs_nothing(ledger: Ledger) -> No
     assert again.items == first.items
     assert (again.time, again.parameters, again.unit) == (first.time, first.parameters, first.unit)
     assert dict(again.receipt)["Budget"] == (
-        "nothing: this is the stored answer to the same question from data set 'm' (entry 2)."
+        "nothing: this is the stored answer to the same question from dataset 'm' (entry 2)."
     )
     assert ledger.account("m").left == {"picks": 16, "queries": 3}
 
@@ -129,16 +129,16 @@ def test_a_query_that_does_not_fit_reads_nothing(ledger: Ledger) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"epsilon": 1.0}, "epsilon=1.0 must be left out: the data set's budget is metered, with"),
+        ({"epsilon": 1.0}, "epsilon=1.0 must be left out: the dataset's budget is metered, with"),
         ({"dataset": "f"}, "epsilon is missing; 1 is a common choice"),
-        ({"dataset": None}, "a ledger needs the name of a data set; pass dataset='...'"),
+        ({"dataset": None}, "a ledger needs the name of a dataset; pass dataset='...'"),
         ({"ledger": None}, "dataset='m' needs a ledger; pass ledger=Ledger()"),
         (
             {"dataset": "none"},
-            "data set 'none' has no budget; open one with topsecret budget open "
+            "dataset 'none' has no budget; open one with topsecret budget open "
             "none --person COLUMN --epsilon 1, say",
         ),
-        ({"person": "row"}, "the budget of data set 'm' protects persons identified by 'user'"),
+        ({"person": "row"}, "the budget of dataset 'm' protects persons identified by 'user'"),
         ({"analyst": ""}, "analyst='' must be a printable text of 1 to 200 characters"),
     ],
 )
@@ -295,7 +295,7 @@ def test_a_metered_budget_names_the_mechanisms_that_it_pays_for(ledger: Ledger) 
         ask(ledger, mechanism="tested")
     assert str(caught.value) == (
         "mechanism='tested' must be 'limited-domain' or 'optimal-threshold': "
-        "the data set's budget is metered"
+        "the dataset's budget is metered"
     )
     ask(ledger, mechanism="optimal-threshold")
     # k̄, three items and NOTHING

@@ -26,8 +26,8 @@ from topsecret.mechanisms.largest_gap import LargestGap
 from topsecret.mechanisms.propose_test_release import LaplaceChance
 from topsecret.mechanisms.stability import gaps_of
 from topsecret.mechanisms.top_stable import tail_argument
+from topsecret.noise.bits import Log
 from topsecret.noise.distributions import GUMBEL
-from topsecret.noise.reals import Log
 
 
 @dataclass(frozen=True)

@@ -188,7 +188,7 @@ class DividedWrongly(OneshotExponential):
 @pytest.mark.parametrize("defect", [Swapped, Reversed, DividedWrongly])
 def test_a_wrong_draw_is_rejected(defect):
     mechanism = defect(k=2, epsilon=3)  # of scale 2/3
-    assert not check_sampler(mechanism, histogram(), 8000, alarm_rate=1e-9).passed
+    assert not check_sampler(mechanism, histogram(), 4000, alarm_rate=1e-9).passed
 
 
 # Qiao, Su & Zhang, Algorithm 1: the set and the noisy values at one λ.

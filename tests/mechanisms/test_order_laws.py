@@ -23,7 +23,7 @@ from topsecret.mechanisms.piecewise import (
     laplace_density,
 )
 from topsecret.mechanisms.selection import NOTHING
-from topsecret.noise.reals import Log
+from topsecret.noise.bits import Log
 
 SCORES = {"a": Fraction(3, 2), "b": Fraction(1), "c": Fraction(1), "d": Fraction(0)}
 GRID = np.linspace(-40, 42, 820_001)

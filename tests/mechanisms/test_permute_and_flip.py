@@ -64,7 +64,7 @@ def test_the_law_is_that_of_flipping_coins(scale, k):
 @pytest.mark.parametrize("k", [1, 2, 4])
 def test_the_sampler_draws_the_law(scale, k):
     """A correct sampler is rejected with probability at most 10⁻⁹."""
-    check_sampler(PermuteAndFlip(k=k, scale=scale), histogram(), 3000, alarm_rate=1e-9).require()
+    check_sampler(PermuteAndFlip(k=k, scale=scale), histogram(), 2000, alarm_rate=1e-9).require()
 
 
 def test_groups_of_a_large_domain_are_items():
@@ -184,7 +184,7 @@ def test_a_wrong_charge_breaks_its_claim(defect):
     ids=str,
 )
 def test_a_wrong_draw_is_rejected(defect):
-    assert not check_sampler(defect, histogram(), 8000, alarm_rate=1e-9).passed
+    assert not check_sampler(defect, histogram(), 4000, alarm_rate=1e-9).passed
 
 
 # Properties.

@@ -99,7 +99,7 @@ def test_on_a_public_domain_the_last_place_has_no_gap():
 @pytest.mark.parametrize("mechanism", CASES, ids=range(len(CASES)))
 def test_the_sampler_draws_the_law(mechanism):
     """Alarm rate 10⁻⁷ for each of eight."""
-    check_sampler(mechanism, Histogram.of(COUNTS), 4000, alarm_rate=1e-7).require()
+    check_sampler(mechanism, Histogram.of(COUNTS), 2000, alarm_rate=1e-7).require()
 
 
 @pytest.mark.parametrize("counts", [{}, {"a": 2}, {"a": 4, "b": 4, "c": 4}])
@@ -229,7 +229,7 @@ FIXED = [
 @pytest.mark.parametrize(("mechanism", "counts", "domain"), FIXED, ids=range(len(FIXED)))
 def test_the_sampler_of_fixed_k_draws_the_law(mechanism, counts, domain):
     """Alarm rate 10⁻⁷ for each of five."""
-    check_sampler(mechanism, Histogram.of(counts, domain), 3000, alarm_rate=1e-7).require()
+    check_sampler(mechanism, Histogram.of(counts, domain), 2000, alarm_rate=1e-7).require()
 
 
 @pytest.mark.parametrize("case", StableFixedK.verification_cases(), ids=range(4))

@@ -18,7 +18,7 @@ from flint import arb
 from topsecret import NOTHING, Histogram
 from topsecret.accounting import Loss, failure, rdp
 from topsecret.exact.rounding import ball, precision
-from topsecret.mechanisms.nested_test import NestedTest, spread_cost, spreads
+from topsecret.mechanisms.pick_prune_test import NestedTest, spread_cost, spreads
 from topsecret.mechanisms.tested_schedule import Length, Schedule, length_at
 
 NULL = "null"

@@ -11,9 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from topsecret.errors import InvalidParameter
-from topsecret.noise.bits import ReplayableBits, ScriptedBits, SystemBits, Uniform
+from topsecret.noise.bits import (
+    Log,
+    Rational,
+    ReplayableBits,
+    ScriptedBits,
+    Shifted,
+    SystemBits,
+    Uniform,
+    bernoulli,
+    is_less,
+)
 from topsecret.noise.integers import below, below_many, distinct_below
-from topsecret.noise.reals import Log, Rational, Shifted, bernoulli, is_less
 
 
 @pytest.mark.system_randomness

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from topsecret.exact.rounding import ball, precision
-from topsecret.noise.bits import ReplayableBits, ScriptedBits
+from topsecret.noise.bits import Log, Rational, ReplayableBits, ScriptedBits, bernoulli
 from topsecret.noise.coins import Coins, words_around
-from topsecret.noise.reals import Log, Rational, bernoulli
 
 THIRD = 2**64 // 3
 

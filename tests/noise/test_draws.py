@@ -8,9 +8,8 @@ from fractions import Fraction
 import pytest
 
 from topsecret.exact.rounding import exact, root_up
-from topsecret.noise.bits import ReplayableBits, SystemBits
+from topsecret.noise.bits import Log, Noisy, Rational, ReplayableBits, SystemBits, is_less
 from topsecret.noise.distributions import EXPONENTIAL, GAUSSIAN, GUMBEL, LAPLACE
-from topsecret.noise.reals import Log, Noisy, Rational, is_less
 
 NOISES = [GUMBEL, EXPONENTIAL, LAPLACE, GAUSSIAN]
 

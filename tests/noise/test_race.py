@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 from topsecret.exact.rounding import ball, precision
 from topsecret.noise import race as race_module
 from topsecret.noise import screening
-from topsecret.noise.bits import ReplayableBits, SystemBits
+from topsecret.noise.bits import Rational, ReplayableBits, SystemBits
 from topsecret.noise.distributions import EXPONENTIAL, GAUSSIAN, GUMBEL, LAPLACE
 from topsecret.noise.race import EXTRA, ScoreGroups, race, races_in_turn
-from topsecret.noise.reals import Rational
 from topsecret.noise.screening import few
 
 NOISES = [GUMBEL, EXPONENTIAL, LAPLACE, GAUSSIAN]

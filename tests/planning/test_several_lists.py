@@ -5,14 +5,14 @@ import pytest
 from topsecret.calibration import Question
 from topsecret.calibration.counts import USUAL, CountsBudget
 from topsecret.planning.summary import outlook_of
-from topsecret.questions import answer
-from topsecret.questions.answer import Plan, _planned, _together
+from topsecret.questions import planned_lists
+from topsecret.questions.planned_lists import Plan, _together, lists_within
 
 
 def plan(lists: int, mechanism: str = "auto", **numbers: object) -> Plan:
     counts = numbers.pop("counts", None)
     assert counts is None or isinstance(counts, CountsBudget)
-    return _planned(Question.of(**numbers), mechanism, counts, None, lists, False)  # type: ignore[arg-type]
+    return lists_within(Question.of(**numbers), mechanism, counts, None, lists, False)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("counts", [None, USUAL])
@@ -21,7 +21,7 @@ def test_one_calibration_finds_the_budget_of_each(
     k: int, lists: int, epsilon: float, counts: CountsBudget | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A preview has a tenth of a second, which is about one calibration of a tested list."""
-    monkeypatch.setattr(answer, "TRIES", 1)
+    monkeypatch.setattr(planned_lists, "TRIES", 1)
     choose = "private" if counts is None else "public"
     # A δ of its own: plans are kept.
     found = plan(lists, k=k, epsilon=epsilon, delta=2.1e-8, counts=counts, choose=choose)

@@ -68,13 +68,13 @@ def test_every_mechanism_is_in_units_of_the_bound(events: Path, more: dict[str, 
 def test_the_receipt_says_how_it_is_clipped_and_never_how_much(events: Path) -> None:
     release = top_k(events, **ASKED, **COINS)
     assert release.title == (
-        "Top 2 of 'place' in events.csv, by sum of 'price', each person's part bounded"
+        "Top 2 of 'place' in events.csv, by sum of 'price', with a limit on what each person adds"
     )
     receipt = dict(release.receipt)
     assert receipt["Clipped"] == (
         "each person adds at most 7.5 of 'price' to each item; every value is rounded to the "
         "nearest multiple of 0.01, negative values and what is no number count as 0; how much "
-        "that changed is not told."
+        "that leaves out is kept secret."
     )
     assert " of price above what the item of rank 41 has" in receipt["Named when"]
     rows = top_k(events, **ASKED, **ROWS)
@@ -98,8 +98,9 @@ def test_the_bound_may_be_chosen_privately(events: Path, tmp_path: Path) -> None
     assert bound in ("2", "5", "10")
     receipt = dict(release.receipt)
     assert receipt["Clipped"] == (
-        f"at most {bound} rows of each person count for each item; how much that changed is not "
-        "told; the data chose the bound, with noise, within the same guarantee."
+        f"at most {bound} rows of each person count for each item; how many that leaves out is "
+        f"kept secret. The program chose the limit {bound} by a noisy look at the data, "
+        "already counted in epsilon."
     )
     assert "out of 10 public ones, for a twentieth of the budget" in receipt["Named when"]
     assert from_record(json.loads(json.dumps(to_record(release)))) == release
@@ -202,7 +203,8 @@ def test_the_data_are_asked_for_the_geometry(events: Path, tmp_path: Path) -> No
     assert found[0].parameters == found[1].parameters
     assert found[0].parameters["epsilon_of_the_choice"] == pytest.approx(0.105, abs=0.001)
     receipt = dict(found[0].receipt)
-    assert receipt["The list"].startswith("has all 10 items asked for. A noisy look at the data")
+    assert receipt["The list"].startswith("has all 10 items asked for. Random noise")
+    assert " A noisy look at the data, included in epsilon, chose" in receipt["The list"]
     assert "the one that bounds all that a person adds together." in receipt["The list"]
     for name in ("Named when", "Clipped"):
         assert "exceeds 5.197 rows it is scaled down together" in receipt[name]

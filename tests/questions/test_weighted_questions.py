@@ -19,7 +19,8 @@ from topsecret.results.record import from_record, to_record
 from topsecret.results.release import Release
 from topsecret.sources import CountQuery
 from topsecret.sources.domains.weighted_labels import weighted_labels
-from topsecret.sources.engines.duckdb import DuckSession, FileSource
+from topsecret.sources.engines.duckdb import FileSource
+from topsecret.sources.engines.duckdb_session import DuckSession
 
 ASKED: dict[str, Any] = {"item": "place", "person": "user", "epsilon": 2, "delta": 1e-5}
 

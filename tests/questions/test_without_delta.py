@@ -46,11 +46,13 @@ def test_a_pure_mechanism_answers(visits, mechanism):
     assert json.loads(release.to_json())["delta"] == 0
     guarantee = dict(release.receipt)["Guarantee"]
     assert guarantee == (
-        f"epsilon = {release.epsilon:g}, without a delta: no one person makes any outcome "
-        "more than 7.39 times as likely, or as unlikely (e^epsilon). This holds for each person, "
-        "for this one answer; other answers add to it. Who guesses from the answer whether a "
-        "person is in the data, at even odds before, is right at most 88.1% of the time; which of "
-        "two things a person did, 98.3%. This is about privacy; it does not say how accurate the "
+        f"epsilon = {release.epsilon:g}, without a delta. This is what is proven; what "
+        "was asked for may be a little more. No one person makes any outcome more than 7.39 times "
+        "as likely, or as unlikely (e^epsilon). This holds for each person, for this one answer; "
+        "other answers add to it. A guess whether a person is in the data, right 50% of the time "
+        "without the answer, is right at most 88.1% of the time with it; a guess which of two "
+        "things a person did, 98.3%, because there a person's rows are taken out and others put "
+        "in, which counts epsilon twice. This is about privacy; it does not say how accurate the "
         "list is."
     )
 

@@ -31,7 +31,7 @@ def slow_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Here]:
-    """A service in this process with an owner, two analysts and two data sets."""
+    """A service in this process with an owner, two analysts and two datasets."""
     with here(tmp_path_factory.mktemp("service")) as made:
         yield made
 

@@ -9,8 +9,8 @@ from sqlalchemy import update
 
 from topsecret.errors import DataIndependentFailure
 from topsecret.service.datasets import NewDataset
+from topsecret.service.jobs.answering import failure
 from topsecret.service.jobs.job import Asked
-from topsecret.service.jobs.outcome import failure
 from topsecret.service.schema import JOBS
 from topsecret.service.settings import Settings
 from topsecret.service.state import Parts

@@ -78,7 +78,7 @@ def settings(folder: Path, **changes: Any) -> Settings:
 
 
 def populate(parts: Parts, folder: Path, *, epsilon: float = 4.0) -> None:
-    """An owner, two analysts, three data sets: ``events`` for both, the others for bob alone.
+    """An owner, two analysts, three datasets: ``events`` for both, the others for bob alone.
 
     ``metered`` has a fixed price, ``visits`` is a table of a database.
     """

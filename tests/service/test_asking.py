@@ -94,7 +94,7 @@ def test_a_data_set_without_an_allowance_does_not_exist(service: Here) -> None:
         for path in (f"/api/datasets/{name}/budget",):
             answer = service.call("ann", "GET", path)
             assert answer.status_code == 404
-            assert answer.json()["message"] == f"there is no data set {name!r} for you"
+            assert answer.json()["message"] == f"there is no dataset {name!r} for you"
     names = [one["name"] for one in service.call("ann", "GET", "/api/datasets").json()]
     assert names == ["events"]
 

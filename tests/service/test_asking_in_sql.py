@@ -66,7 +66,7 @@ def test_what_is_refused_is_refused_before_anything_is_asked(
 def test_sql_is_asked_where_the_owner_allows_it_alone(pasted: Here) -> None:
     refused = pasted.call("ann", "POST", SQL.replace("pasted", "unpasted"), BODY)
     assert refused.status_code == 400
-    assert "does not let this data set be asked in SQL" in refused.json()["message"]
+    assert "does not let this dataset be asked in SQL" in refused.json()["message"]
     assert pasted.call("bob", "POST", SQL, BODY).status_code == 404
     assert pasted.call("ann", "POST", SQL, {"query": QUERY}).status_code == 400, "no epsilon"
 
@@ -85,4 +85,4 @@ def test_the_page_takes_a_query(pasted: Here) -> None:
     assert "\nWHERE colour IN" in pasted.call("ann", "GET", sent.headers["location"]).text
     refused = pasted.client.post("/datasets/unpasted", headers=headers, data=form)
     assert refused.status_code == 400
-    assert "does not let this data set be asked in SQL" in refused.text
+    assert "does not let this dataset be asked in SQL" in refused.text

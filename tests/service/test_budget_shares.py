@@ -61,18 +61,18 @@ def test_fifty_questions_for_next_to_nothing_leave_the_data_set_to_others(servic
 def test_a_refusal_says_what_ran_out_and_who_can_help(service: Here) -> None:
     service.parts.datasets.allow("events", "ann", {"epsilon": 0.5})
     mine = service.answered("ann", ASK, {"column": "place", "k": 2, "epsilon": 0.9})["message"]
-    assert mine.startswith("Your share of the data set has not enough epsilon left")
+    assert mine.startswith("Your share of the dataset has not enough epsilon left")
     fits = re.search(r"An epsilon of (0\.\d+) would fit\. ", mine)
     assert fits
     fitting = {"column": "place", "k": 2, "epsilon": float(fits[1])}
     assert service.answered("ann", ASK, fitting)["state"] == "answered"
     assert mine.endswith("The owner can give you a larger share.")
     all_of_it = service.answered("bob", ASK, {"column": "place", "k": 1, "epsilon": 4.0})["message"]
-    assert all_of_it.startswith("The data set has not enough epsilon left for this question, who")
+    assert all_of_it.startswith("The dataset has not enough epsilon left for this question, who")
     assert all_of_it.endswith("cannot be raised; stored answers stay free.")
     body = {"column": "place", "k": 50}
     items = service.answered("bob", "/api/v1/datasets/metered/ask", body)["message"]
-    assert items.startswith("The data set has not enough items left for this question")
+    assert items.startswith("The dataset has not enough items left for this question")
     assert "At most 20 items fit." in items
 
 

@@ -62,11 +62,11 @@ def test_a_weak_budget_is_warned_of(service: Here, ann: Service) -> None:
 
 
 def test_refusals_are_errors_with_the_services_words(ann: Service) -> None:
-    with pytest.raises(BudgetExceeded, match="The data set has not enough epsilon left"):
+    with pytest.raises(BudgetExceeded, match="The dataset has not enough epsilon left"):
         ann.top_k("mine", item="place", k=1, epsilon=19.0)
     with pytest.raises(InvalidParameter, match="This column cannot be asked"):
         ann.top_k("mine", item="user", k=1, epsilon=0.1)
-    with pytest.raises(ServiceError, match="there is no data set 'visits' for you"):
+    with pytest.raises(ServiceError, match="there is no dataset 'visits' for you"):
         ann.top_k("visits", item="place", k=1, epsilon=0.1)
     with pytest.raises(ServiceError, match="Log in, or send an API key"):
         topsecret.connect(ann.url, "tsk_no_key").datasets()
@@ -82,7 +82,7 @@ def test_a_key_is_sent_to_its_service_alone_and_not_shown(ann: Service) -> None:
     for url in ("http://example.org", "ftp://example.org", "example.org"):
         with pytest.raises(InvalidParameter):
             topsecret.connect(url, "tsk_no_key")
-    with pytest.raises(InvalidParameter, match=r"no data set .*; datasets.* lists yours"):
+    with pytest.raises(InvalidParameter, match=r"no dataset .*; datasets.* lists yours"):
         ann.budget("../owner")
     with pytest.raises(InvalidParameter, match="needs an API key"):
         topsecret.connect("https://example.org", "")

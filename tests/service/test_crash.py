@@ -53,7 +53,7 @@ def budget_of(dataset: str) -> int:
 
 
 def add_slow_table(parts: Parts, folder: Path) -> None:
-    """A data set whose questions reach the time limit."""
+    """A dataset whose questions reach the time limit."""
     numbers = f"SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {LARGE}"
     rows = f"WITH RECURSIVE n(i) AS ({numbers}) SELECT 'u' || i, 'p' || (i % 1000) FROM n"
     with closing(sqlite3.connect(folder / SHOP)) as shop, shop:

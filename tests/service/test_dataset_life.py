@@ -1,4 +1,4 @@
-"""A data set after its registration: edited, pointed to the next file, paused, retired, deleted."""
+"""A dataset after its registration: edited, pointed to the next file, paused, retired, deleted."""
 
 from pathlib import Path
 from typing import Any
@@ -58,7 +58,7 @@ def test_the_next_file_is_paid_from_the_same_budget(service: Here, tmp_path: Pat
     assert spent(service, "events") == after
     for wrong in ("other.csv", "nothing.csv", "../service.db"):
         assert edit(service, EVENTS, file=wrong) == 400, wrong
-    # Who owns this data set alone does not choose among everybody's files.
+    # Who owns this dataset alone does not choose among everybody's files.
     service.parts.roles.give("events", "ann", "owner")
     assert edit(service, EVENTS, "ann", title="Events") == 200
     assert edit(service, EVENTS, "ann", file="2026/may.csv") == 403

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from serving import PATIENCE, PLACES, SHOP, Here, here, write_events, write_table
-from sqlalchemy import create_engine, select, text, update
+from sqlalchemy import create_engine, event, select, text, update
 
 from topsecret.errors import Closing, LedgerError, SourceError
 from topsecret.service.data_files import DataFiles
@@ -17,11 +17,10 @@ from topsecret.service.datasets import NewDataset
 from topsecret.service.jobs import release_schedule, worker
 from topsecret.service.jobs.fair_places import FairPlaces
 from topsecret.service.jobs.job import Asked
-from topsecret.service.jobs.release_schedule import Turn
+from topsecret.service.jobs.release_schedule import Turn, Turns
 from topsecret.service.schema import JOBS, NOTES
-from topsecret.sources.engines.closed_duckdb import closed_engine
-from topsecret.sources.engines.duckdb import DuckSession
-from topsecret.sources.interruption import Stop
+from topsecret.sources.engines.duckdb_session import DuckSession, closed_engine
+from topsecret.sources.running_statement import Stop
 
 QUESTION = {"column": "place", "k": 1, "epsilon": 0.2}
 
@@ -35,7 +34,7 @@ def until(condition: object, what: str = "it did not happen") -> None:
 
 @contextmanager
 def with_a_table(folder: Path, url: str, **changes: object) -> Iterator[Here]:
-    """A service whose data set ``shop`` is a table of PostgreSQL."""
+    """A service whose dataset ``shop`` is a table of PostgreSQL."""
     write_table(url, PLACES)
     address = url.replace("postgresql://", "postgresql+psycopg://")
     shop = ("shop", f"sqlite:///{folder / SHOP}")
@@ -89,7 +88,8 @@ def test_a_locked_table_stops_a_question_and_not_the_service(
         assert (ended["state"], ended["error"]) == ("failed", "cancelled")
 
 
-def test_a_file_that_hangs_lends_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@contextmanager
+def with_a_file_that_hangs(folder: Path) -> Iterator[tuple[Here, threading.Event]]:
     """As in a network folder whose server is gone: nothing can interrupt who reads there."""
     answers, real = threading.Event(), DataFiles.check
 
@@ -97,31 +97,156 @@ def test_a_file_that_hangs_lends_its_place(tmp_path: Path, monkeypatch: pytest.M
         assert "hanging" not in source or answers.wait(PATIENCE)
         real(files, source)
 
-    monkeypatch.setattr(DataFiles, "check", check)
-    monkeypatch.setattr(release_schedule, "STUCK", 0.0)
-    monkeypatch.setattr(worker, "GLANCE", 0.05)
-    monkeypatch.setattr(worker, "BEAT", 0.1)
-    monkeypatch.setattr(worker, "AT_ONCE", 2)
-    with here(tmp_path, engines=1, limit=0.05) as service:
-        write_events(tmp_path / "files" / "hanging.csv", PLACES)
-        new = NewDataset("hanging", "H", "hanging.csv", "user", ("place",), None, 4.0, 1e-5)
-        service.parts.datasets.register(new)
-        service.parts.datasets.allow("hanging", "ann", {"epsilon": 4.0})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(DataFiles, "check", check)
+        patch.setattr(release_schedule, "STUCK", 0.0)
+        patch.setattr(worker, "GLANCE", 0.05)
+        patch.setattr(worker, "BEAT", 0.1)
+        patch.setattr(worker, "AT_ONCE", 2)
+        with here(folder, engines=1, limit=0.05) as service:
+            write_events(folder / "files" / "hanging.csv", PLACES)
+            new = NewDataset("hanging", "H", "hanging.csv", "user", ("place",), None, 4.0, 1e-5)
+            service.parts.datasets.register(new)
+            service.parts.datasets.allow("hanging", "ann", {"epsilon": 4.0})
+            try:
+                yield service, answers
+            finally:
+                answers.set()
+
+
+HANGING = "/api/datasets/hanging/ask"
+
+
+def hang(service: Here, *lengths: int) -> list[str]:
+    """Ask for lists of these lengths; from then on one of the questions is stuck."""
+    bodies = [QUESTION | {"k": k} for k in lengths]
+    asked = [service.call("ann", "POST", HANGING, body).json()["id"] for body in bodies]
+    turns = service.parts.jobs._turns
+    until(turns.hanging)
+    turns.limit = PATIENCE
+    return asked
+
+
+def test_a_file_that_hangs_lends_its_place(tmp_path: Path) -> None:
+    with with_a_file_that_hangs(tmp_path) as (service, answers):
         turns, under_way = service.parts.jobs._turns, service.parts.jobs._under_way
-        path = "/api/datasets/hanging/ask"
-        asked = [
-            service.call("ann", "POST", path, QUESTION | {"k": k}).json()["id"] for k in (1, 2, 3)
-        ]
-        until(lambda: turns._stuck["hanging"])
-        turns.limit = PATIENCE
+        asked = hang(service, 1, 2, 3)
         free = service.answered("bob", "/api/datasets/events/ask", QUESTION)
         assert free["state"] == "answered"
         # The others about the same file are tried again and again, in nobody's way.
-        assert turns._stuck["hanging"] == 1
+        assert [dataset for dataset, _ in turns.hanging()] == ["hanging"]
         until(lambda: len(under_way) == 1)
         answers.set()
         assert [service.ended("ann", one)["state"] for one in asked] == ["answered"] * 3
-        assert not turns._stuck["hanging"]
+        assert not turns.hanging()
+
+
+def test_the_operator_is_told_of_a_data_set_that_hangs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with with_a_file_that_hangs(tmp_path) as (service, answers):
+        printed = ""
+
+        def told() -> list[dict[str, object]]:
+            nonlocal printed
+            printed += capsys.readouterr().err
+            lines = [json.loads(one) for one in printed.split("\n")[:-1] if one[:1] == "{"]
+            return [one for one in lines if str(one["event"]).startswith("dataset")]
+
+        hang(service, 1, 2)
+        until(lambda: len(told()) == 1)
+        assert 'topsecret_hangs_total{dataset="hanging"} 1.0' in (
+            service.call("olga", "GET", "/metrics").text
+        )
+        answers.set()
+        until(lambda: len(told()) == 2)
+        (hangs, again) = told()
+        assert (hangs["event"], again["event"]) == ("dataset hangs", "dataset answers again")
+        for line in (hangs, again):
+            assert set(line) == {"time", "event", "dataset"}
+            assert line["dataset"] == "hanging"
+
+
+def test_a_data_set_that_hangs_is_free_once_it_is_pointed_elsewhere(tmp_path: Path) -> None:
+    with with_a_file_that_hangs(tmp_path) as (service, _answers):
+        first, waiting = hang(service, 1, 2)
+        edit = {"file": "events.csv"}
+        assert service.call("olga", "PATCH", "/api/datasets/hanging", edit).status_code == 200
+        assert service.ended("ann", waiting)["state"] == "answered"
+        assert service.answered("ann", HANGING, QUESTION | {"k": 3})["state"] == "answered"
+        assert service.call("ann", "GET", f"/api/answers/{first}").json()["state"] == "working"
+
+
+def test_an_answer_that_was_paid_for_is_stored_while_its_data_set_hangs(tmp_path: Path) -> None:
+    with with_a_file_that_hangs(tmp_path) as (service, answers):
+        jobs = service.parts.jobs
+        answers.set()
+        real, failed = type(jobs)._store_end, threading.Event()
+
+        def fails(self: object, row: object, ended: dict[str, object]) -> str:
+            with pytest.MonkeyPatch.context() as patch:
+                if not hangs.is_set():
+                    patch.setattr(self, "_store", Full())
+                    failed.set()
+                return str(real(self, row, ended))  # type: ignore[arg-type]
+
+        hangs = threading.Event()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(type(jobs), "_store_end", fails)
+            jobs._turns.limit = PATIENCE
+            paid = service.call("ann", "POST", HANGING, QUESTION | {"k": 4}).json()["id"]
+            assert failed.wait(PATIENCE)
+            until(lambda: service.parts.ledger.history("hanging")[-1].event == "settled")
+            jobs._turns.limit = 0.05
+            answers.clear()
+            hang(service, 1)
+            hangs.set()
+            assert service.ended("ann", paid)["state"] == "answered"
+            assert jobs._turns.hanging()
+
+
+class Full:
+    """A store without space."""
+
+    def writing(self) -> None:
+        raise LedgerError("no space")
+
+
+def test_what_is_tried_again_is_not_taken_over_from_oneself(
+    service: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts = service.parts
+    nothing = {"ended": lambda _: None, "broke": lambda _: None, "note": lambda: None}
+    desk = worker.Desk(parts.store, parts.jobs, Turns(1, 0.05), **nothing)  # type: ignore[arg-type]
+    begun: list[str] = []
+    monkeypatch.setattr(desk, "submit", lambda identity, *_: begun.append(identity))
+    monkeypatch.setattr(worker, "SILENCE", PATIENCE)  # nobody else is dead
+    desk._beat()
+    job, _ = parts.jobs.ask("bob", "events", Asked("place", 1, 0.1), "again", desk.worker)
+    with parts.store.writing() as connection:
+        mine = update(JOBS).where(JOBS.c.id == job.id)
+        connection.execute(mine.values(asked=time.time() - 2 * PATIENCE))
+    desk._again.add((job.id, "bob", ""))
+    # A beat that fails loses nothing.
+    with monkeypatch.context() as patch:
+        patch.setattr(parts.jobs, "take_over", lambda *_: Full().writing())
+        with pytest.raises(LedgerError):
+            desk._beat()
+    assert (begun, {one for one, *_ in desk._again}) == ([], {job.id})
+    # One that succeeds tries it again, which changes nothing in the store.
+    statements: list[str] = []
+    engine = parts.store._engine
+
+    def note(_connection, _cursor, statement, *_):  # type: ignore[no-untyped-def]
+        if threading.current_thread() is threading.main_thread():
+            statements.append(statement)
+
+    event.listen(engine, "before_cursor_execute", note)
+    desk._beat()
+    event.remove(engine, "before_cursor_execute", note)
+    assert (begun, desk._again) == ([job.id], set())
+    assert statements
+    assert not [one for one in statements if one.startswith("UPDATE") and JOBS.name in one]
 
 
 def test_a_question_that_its_own_process_has_lost_is_found_again(service: Here) -> None:
@@ -306,3 +431,29 @@ def test_health_tries_to_write(service: Here, monkeypatch: pytest.MonkeyPatch) -
         patch.setattr(type(service.parts.store), "writing", lambda _: full())
         assert service.client.get("/api/health").status_code == 503
     assert service.client.get("/api/health").status_code == 200
+
+
+def test_a_log_that_cannot_be_written_ends_no_clock() -> None:
+    turns = Turns(1, 0.05, 0.05)
+
+    def broken(*_: object) -> None:
+        raise BrokenPipeError
+
+    turns.noticed = broken
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(turns, "hanging", lambda: frozenset({("visits", "visits.csv")}))
+        turns.look()
+    assert turns._seen_hanging
+
+
+def test_an_answer_that_another_process_stores_is_not_kept(service: Here) -> None:
+    parts = service.parts
+    kept: dict[str, dict[str, object]] = {"ours": {}, "theirs": {}, "ended": {}}
+    jobs = [parts.jobs.ask("bob", "events", Asked("place", 1, 0.1), name, name)[0] for name in kept]
+    with parts.store.writing() as connection:
+        ended = update(JOBS).where(JOBS.c.id == jobs[2].id)
+        connection.execute(ended.values(state="answered"))
+    parts.jobs._unstored |= {job.id: {} for job in jobs}
+    parts.jobs.take_over("ours", {"ours", "theirs", "ended"})
+    assert set(parts.jobs._unstored) == {jobs[0].id}
+    parts.jobs._unstored.clear()

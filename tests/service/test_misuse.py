@@ -19,6 +19,7 @@ from test_coming_in import form_token
 from topsecret.errors import DataIndependentFailure, InvalidParameter, LedgerError
 from topsecret.results.export import csv_text
 from topsecret.service import connections
+from topsecret.service.data_files import Extent
 from topsecret.service.databases import Databases
 from topsecret.service.datasets import Datasets
 from topsecret.service.demo import trial
@@ -102,6 +103,47 @@ def test_the_same_events_twice_are_said_to_add_up(service: Here) -> None:
     assert alone.json() == {"done": True, "warning": None}
     body |= {"name": "linked", "file": "linked.csv"}
     assert "as o too" in service.call("olga", "POST", "/api/datasets", body).json()["warning"]
+    # Nor is another name of a file of a folder, or of two folders, a way to a new budget.
+    for month in ("may", "june", "july"):
+        (folder / "months" / month).mkdir(parents=True)
+        write(folder / "months" / month / "a.csv", {"Harbour": 3})
+    os.link(folder / "months" / "may" / "a.csv", folder / "months-may.csv")
+    os.link(folder / "months" / "may" / "a.csv", folder / "months" / "june" / "b.csv")
+    for name, file, warned in (
+        ("may", "months/may/**/*.csv", None),
+        ("july", "months/july/**/*.csv", None),
+        ("june", "months/june/**/*.csv", "as may too"),
+        ("m", "months-may.csv", "as june, may too"),
+    ):
+        body |= {"name": name, "file": file}
+        warning = service.call("olga", "POST", "/api/datasets", body).json()["warning"]
+        assert (warning is None) if warned is None else (warned in warning), name
+
+
+def test_events_that_a_data_set_has_left_have_a_budget_already(service: Here) -> None:
+    folder = service.parts.settings.files[0]
+    for month in ("april", "may"):
+        write(folder / f"{month}.csv", {"Harbour": 3})
+    body = REGISTER | {"name": "dated", "file": "april.csv"}
+    assert service.call("olga", "POST", "/api/datasets", body).json()["warning"] is None
+    path = "/api/datasets/dated"
+    looked_at: list[str] = []
+    with pytest.MonkeyPatch.context() as patch:
+        look = Extent.of
+        patch.setattr(Extent, "of", lambda source: looked_at.append(source) or look(source))
+        moved = service.call("olga", "PATCH", path, {"file": "may.csv"})
+    assert moved.json() == {"done": True, "warning": None}
+    # What was left may be a folder that hangs: it is not looked at any more.
+    assert not [one for one in looked_at if "april" in one]
+    warning = "registered as dated too, or were: the budgets add up."
+    made = service.call("olga", "POST", "/api/datasets", body | {"name": "fresh"}).json()
+    assert warning in made["warning"]
+    assert "as fresh too" in service.call("olga", "GET", "/owner/datasets/dated").text
+    # Pointing one to the events of another is said to add up as well; a new title is not.
+    back = service.call("olga", "PATCH", "/api/datasets/fresh", {"file": "may.csv"}).json()
+    assert warning in back["warning"]
+    titled = service.call("olga", "PATCH", "/api/datasets/fresh", {"title": "F"}).json()
+    assert titled == {"done": True, "warning": None}
 
 
 def test_what_cannot_be_asked_is_not_registered(service: Here) -> None:
@@ -187,11 +229,11 @@ def test_an_old_copy_of_the_database_is_noticed(tmp_path: Path) -> None:
     said: list[str] = []
     prepare(made, "http://x", said.append)  # all is well
     Path(made.place).rename(tmp_path / "latest.db")
-    with pytest.raises(InvalidParameter, match="has forgotten entries of data set"):
+    with pytest.raises(InvalidParameter, match="has forgotten entries of dataset"):
         prepare(made, "http://x", said.append)  # as on a first run
     Path(made.place).unlink()
     shutil.copy(tmp_path / "copy.db", made.place)
-    with pytest.raises(InvalidParameter, match="has forgotten entries of data set 'events'"):
+    with pytest.raises(InvalidParameter, match="has forgotten entries of dataset 'events'"):
         prepare(made, "http://x", said.append)
     shutil.copy(tmp_path / "latest.db", made.place)
     prepare(made, "http://x", said.append)
@@ -216,7 +258,7 @@ def test_a_ledger_that_goes_back_while_the_service_runs_is_not_spent_from(
         copy.backup(live)
     for epsilon in (3.0, 2.0, 1.5):
         for attempt in (parts.desk._beat, parts.health.check, ask):
-            with pytest.raises(LedgerError, match="has forgotten entries of data set 'events'"):
+            with pytest.raises(LedgerError, match="has forgotten entries of dataset 'events'"):
                 attempt()
         parts.datasets.allow("events", "ann", {"epsilon": epsilon})
     assert parts.settings.witness_file.read_text(encoding="utf-8") == noted

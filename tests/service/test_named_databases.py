@@ -1,4 +1,4 @@
-"""Data sets in databases that the operator named: asked like files, and their address is secret."""
+"""Datasets in databases that the operator named: asked like files, and their address is secret."""
 
 import contextlib
 import sqlite3
@@ -158,6 +158,24 @@ def test_an_owner_answers_for_a_view_and_the_receipt_says_so(tmp_path: Path) -> 
         edit = {"source": "shop", "table": "many"}
         service.call("olga", "PATCH", "/api/datasets/trusted", edit)
         assert not service.parts.datasets.get("trusted").trust_view
+
+
+def test_a_view_is_not_registered_for_sql_that_would_always_be_refused(tmp_path: Path) -> None:
+    with here(tmp_path) as service:
+        with contextlib.closing(sqlite3.connect(tmp_path / SHOP)) as shop:
+            shop.execute("CREATE VIEW many AS SELECT * FROM visits")
+            shop.commit()
+        body = REGISTER | {"name": "viewed", "table": "many", "sql": True}
+        refused = service.call("olga", "POST", "/api/datasets", body)
+        assert refused.status_code == 400
+        assert "an ordinary one of PostgreSQL or SQLite, not a view" in refused.json()["message"]
+        assert service.call("olga", "POST", "/api/datasets", body | {"sql": False}).is_success
+        body |= {"name": "tabled", "table": "visits"}
+        assert service.call("olga", "POST", "/api/datasets", body).status_code == 201
+        # Nor is a table that may be asked in SQL pointed to one.
+        edit = {"source": "shop", "table": "many"}
+        moved = service.call("olga", "PATCH", "/api/datasets/tabled", edit)
+        assert (moved.status_code, service.parts.datasets.get("tabled").table) == (400, "visits")
 
 
 def test_tables_of_other_schemas_and_views_are_listed_and_the_systems_are_not(

@@ -3,12 +3,13 @@
 import re
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
 import pytest
 from serving import PASSWORD, PATIENCE, Here, here
-from sqlalchemy import update
+from sqlalchemy import delete, update
 from test_coming_in import form_token
 
 from topsecret.cli import main
@@ -73,39 +74,46 @@ def numbers(service: Here) -> dict[str, float]:
 def test_metrics_tell_of_the_queue_and_of_budgets(below: Here) -> None:
     under_way, left = (f"topsecret_{name}" for name in ("questions_under_way", "budget_left_ratio"))
     left += '{dataset="events"}'
+    # Answered alone it costs something, whichever answers there are.
+    question = QUESTION | {"column": "colour", "epsilon": 1.0, "request_id": "metrics"}
     asked = 'topsecret_request_seconds_count{route="/api/v1/datasets/{dataset}/ask"}'
     before = numbers(below)
     assert 0 < before[left] <= 1
-    without_end(below, "queued")
-    below.answered("ann", ASK, QUESTION | {"epsilon": 1.0, "request_id": "metrics"})
-    after = numbers(below)
+    with without_end(below, "queued"):
+        below.answered("ann", ASK, question)
+        after = numbers(below)
     assert after[left] < before[left]
     assert after['topsecret_reservations_without_end{dataset="events"}'] == 0
     assert after[under_way] == before[under_way] + 1
     assert after[asked] == before.get(asked, 0) + 1
 
 
-def without_end(service: Here, name: str) -> None:
-    """A question that another worker has, and keeps."""
+@contextmanager
+def without_end(service: Here, name: str) -> Iterator[None]:
+    """A question that another worker has, and keeps; later tests do not find it."""
     waiting = {"id": name, "user": "ann", "dataset": "events", "request": name, "asked": 4e9}
     waiting |= {"question": '["place", 1, 0.3]', "state": "working", "worker": "another"}
-    service.parts.jobs.take_over = lambda *_: []  # type: ignore[method-assign]
-    with service.parts.store.writing() as connection:
-        connection.execute(JOBS.insert().values(waiting))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(service.parts.jobs, "take_over", lambda *_: [])
+        with service.parts.store.writing() as connection:
+            connection.execute(JOBS.insert().values(waiting))
+        yield
+        with service.parts.store.writing() as connection:
+            connection.execute(delete(JOBS).where(JOBS.c.id == name))
 
 
 def test_what_ended_long_ago_is_forgotten_and_stays_paid(below: Here) -> None:
-    without_end(below, "old")
     first = below.answered("ann", ASK, QUESTION)
     spent = below.parts.ledger.account("events").spent
     kept = below.answered("ann", ASK, QUESTION | {"request_id": "yesterday"})["id"]
-    with below.parts.store.writing() as connection:
-        old = update(JOBS).where(JOBS.c.id.in_([first["id"], "old"]))
-        connection.execute(old.values(asked=1000.0))
-    below.parts._forget()
-    assert below.call("ann", "GET", f"/api/v1/answers/{first['id']}").status_code == 404
-    assert below.call("ann", "GET", f"/api/v1/answers/{kept}").status_code == 200
-    assert below.parts.jobs.find("old")  # it has no end yet
+    with without_end(below, "old"):
+        with below.parts.store.writing() as connection:
+            old = update(JOBS).where(JOBS.c.id.in_([first["id"], "old"]))
+            connection.execute(old.values(asked=1000.0))
+        below.parts._forget()
+        assert below.call("ann", "GET", f"/api/v1/answers/{first['id']}").status_code == 404
+        assert below.call("ann", "GET", f"/api/v1/answers/{kept}").status_code == 200
+        assert below.parts.jobs.find("old")  # it has no end yet
     again = below.answered("ann", ASK, QUESTION)
     assert again["answer"]["items"] == first["answer"]["items"]
     assert below.parts.ledger.account("events").spent == spent

@@ -25,7 +25,7 @@ QUESTION = {"column": "place", "k": 2, "epsilon": 0.5}
 
 @pytest.fixture(scope="module")
 def chosen(service: Here) -> Here:
-    """A data set whose rows may be chosen by their colour."""
+    """A dataset whose rows may be chosen by their colour."""
     counts = {"Harbour": 900, "Market": 700, "Library": 500}
     write_events(service.parts.settings.files[0] / "chosen.csv", counts)
     body = {"name": "chosen", "title": "Chosen", "file": "chosen.csv", "person": "user"}

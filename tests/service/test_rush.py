@@ -16,13 +16,13 @@ ANALYSTS = 6
 FIT = 4
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=[pytest.param("sqlite", marks=pytest.mark.soak), "postgres"])
 def place(request: pytest.FixtureRequest) -> str:
     return "" if request.param == "sqlite" else request.getfixturevalue("postgres_url")
 
 
 def populated(folder: Path, place: str) -> tuple[Parts, dict[str, str]]:
-    """Two data sets, nearly spent: at a fixed price four questions fit, by free choice a few."""
+    """Two datasets, nearly spent: at a fixed price four questions fit, by free choice a few."""
     files = folder / "files"
     files.mkdir()
     write_events(files / "events.csv", PLACES)

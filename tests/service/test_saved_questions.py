@@ -66,7 +66,7 @@ def test_a_question_is_kept_asked_again_and_forgotten(
     ann.save("weekly", "events", item="place", k=1, epsilon=0.25)  # in place of the other
     with pytest.raises(InvalidParameter, match="delete one first"):
         ann.save("third", "events", item="place", k=1, epsilon=0.25)
-    # A question in SQL that was kept when the data set could be asked so.
+    # A question in SQL that was kept when the dataset could be asked so.
     service.parts.saved.delete("ann", "places.2026")
     service.parts.saved.save("ann", "in-sql", "events", Asked("place", 1, 0.25, query="SELECT 1"))
     for step in ("plan", "ask"):

@@ -149,7 +149,7 @@ def test_what_was_missed_or_cannot_be_asked_is_given_back(
     assert "paused" in found["runs"][3]["message"]
     assert spent(quiet) == (4, 2)
     quiet.call("olga", "POST", state, {"state": "open"})
-    # Another's schedule is another's; an owner of the data set sees and ends it.
+    # Another's schedule is another's; an owner of the dataset sees and ends it.
     end = f"/api/v1/schedules/{found['id']}"
     assert quiet.call("ann", "DELETE", end).status_code == 404
     assert quiet.call("ann", "GET", "/api/v1/schedules?dataset=metered").json() == []

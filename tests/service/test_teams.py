@@ -1,4 +1,4 @@
-"""A team: first passwords, sessions, roles in single data sets, the end of an account."""
+"""A team: first passwords, sessions, roles in single datasets, the end of an account."""
 
 import time
 from collections.abc import Iterator
@@ -105,7 +105,7 @@ def test_an_owner_of_one_data_set_decides_about_it_alone(service: Here, eve: str
     assert [one["name"] for one in service.call(eve, "GET", "/api/v1/datasets").json()] == [
         "events"
     ]
-    # A reservation of another data set is none of hers.
+    # A reservation of another dataset is none of hers.
     off = service.call(eve, "POST", "/api/v1/in-doubt/nothing/write-off")
     assert off.status_code == 404
     assert service.call(eve, "DELETE", f"{roles.format('events')}/{eve}").status_code == 200

@@ -1,4 +1,4 @@
-"""Time tells little: two very different data sets look alike from outside."""
+"""Time tells little: two very different datasets look alike from outside."""
 
 import threading
 import time
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from serving import PATIENCE, PLACES, Clock, Here, here, write_events
 
-from topsecret.errors import DataIndependentFailure, SourceError
+from topsecret.errors import Closing, DataIndependentFailure, SourceError
 from topsecret.service.datasets import NewDataset
 from topsecret.service.jobs import queue, release_schedule
 from topsecret.service.jobs.job import Asked
@@ -91,6 +91,46 @@ def test_how_long_a_question_is_planned_does_not_say_how_far_from_a_tick_it_is_c
             clock.advance(0.75 * TICK)
             turn.drawn()
             assert turn.shown == turns.start(asked + planned) + TICK
+
+
+@pytest.mark.parametrize("glances", [True, False])
+def test_a_data_set_that_hung_answers_again_at_a_tick(
+    monkeypatch: pytest.MonkeyPatch, glances: bool
+) -> None:
+    """Who probes it with questions of their own must not see when its engine ended."""
+    clock = Clock()
+    monkeypatch.setattr(release_schedule, "time", clock)
+    monkeypatch.setattr(release_schedule, "monotonic", clock.time, raising=False)
+    monkeypatch.setattr(release_schedule, "STUCK", 0.25 * TICK)
+    turns = Turns(engines=1, tick=TICK, limit=0.5 * TICK)
+
+    def answers() -> bool:
+        try:
+            with Turn(turns, "bob") as turn:
+                turn.about(("shop", "shop.csv"))
+                return True
+        except Closing:
+            return False
+
+    # It ends before the first tick at which it may be said to hang, or a moment after it.
+    for late, hangs in ((0.9, False), (1.1, True)):
+        with Turn(turns, "ann") as turn:
+            turn.about(("shop", "shop.csv"))
+            turn.reading()
+            clock.advance(late * TICK)
+            if glances:
+                turn.look_at_the_clock()
+            assert answers() is not hangs
+            ended = threading.Thread(target=turn.ending)
+            ended.start()
+            until(lambda: turn.shown is not None)
+            for part in (0.0, 0.05, 0.04):
+                clock.advance(part * TICK)
+                assert answers() is not hangs
+            clock.advance(TICK)
+            ended.join(PATIENCE)
+            assert answers()
+        clock.advance(turns.start(clock.time()) - clock.time())
 
 
 def test_nothing_moves_before_the_tick(

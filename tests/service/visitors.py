@@ -38,7 +38,7 @@ def log_in(page: Page, name: str, password: str) -> None:
 
 
 def first_run(browser: Browser, server: Server) -> dict[str, Any]:
-    """Set-up, data sets, two analysts with their shares; everybody's session, once logged in."""
+    """Set-up, datasets, two analysts with their shares; everybody's session, once logged in."""
     found: dict[str, str] = {}
     sessions: dict[str, Any] = {}
     # Chromium reports the 400 of the form that is filled in wrongly.
@@ -56,7 +56,7 @@ def first_run(browser: Browser, server: Server) -> dict[str, Any]:
         page.wait_for_url("**/owner")
         shoot(page, "owner-empty")
         page.goto("/")
-        page.get_by_text("No data sets for you yet").wait_for()
+        page.get_by_text("No datasets for you yet").wait_for()
         shoot(page, "home-empty")
         page.goto("/owner")
         page.get_by_role("link", name="Register the first one").click()

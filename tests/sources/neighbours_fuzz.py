@@ -23,7 +23,7 @@ from topsecret.sources import session as asking
 from topsecret.sources.domains.counted_domain import counted_domains
 from topsecret.sources.domains.domain import domain_of
 from topsecret.sources.engines import duckdb as duckdb_engine
-from topsecret.sources.engines import sql_session
+from topsecret.sources.engines import duckdb_session, sql_session
 from topsecret.sources.session import Session, leading_counts_of
 
 Row = tuple[Any, Any, Any, Any]
@@ -130,7 +130,7 @@ def remembered() -> Iterator[None]:
     kept: dict[Any, Any] = {}
     texts: dict[int, str] = {}
     patched = [(asking, name) for name in ("ranking", "counts_by_group", "statement")]
-    patched += [(duckdb_engine, "rendered"), (sql_session, "rendered")]
+    patched += [(one, "rendered") for one in (duckdb_engine, duckdb_session, sql_session)]
     before = [(module, name, getattr(module, name)) for module, name in patched]
     (_, _, ranking), (_, _, by_group), (_, _, statement), *_, (_, _, rendered) = before
 
@@ -158,7 +158,7 @@ def remembered() -> Iterator[None]:
         texts[id(expression)] = texts[id(expression)] or rendered(expression, dialect)
         return texts[id(expression)]
 
-    ours = [partial(written, ranking), partial(written, by_group), asked, text, text]
+    ours = [partial(written, ranking), partial(written, by_group), asked, text, text, text]
     try:
         for (module, name, _), other in zip(before, ours, strict=True):
             setattr(module, name, other)

@@ -57,7 +57,7 @@ def test_quotes_and_newlines_inside_values(events: Writer) -> None:
 text = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=4)
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(rows=st.lists(st.tuples(st.sampled_from("abcdef"), text), max_size=30))
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
 def test_agrees_with_counting_by_hand(
@@ -72,7 +72,7 @@ def test_agrees_with_counting_by_hand(
     assert FileSource(path).leading_counts(QUERY) == ranked[:10]
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(
     rows=st.lists(st.tuples(st.sampled_from("abcdef"), text), max_size=20),
     new=st.lists(text, min_size=1, max_size=8),

@@ -171,7 +171,7 @@ def test_the_answer_has_the_law_of_the_full_histogram(load: Load) -> None:
 
 
 def test_few_rows_come_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from topsecret.sources.engines.duckdb import DuckSession
+    from topsecret.sources.engines.duckdb_session import DuckSession
 
     moved = []
     plain = DuckSession.ask

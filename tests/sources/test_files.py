@@ -8,7 +8,7 @@ import duckdb
 import pytest
 
 from topsecret import File
-from topsecret.errors import InvalidParameter, SourceError, UnknownColumn
+from topsecret.errors import DataIndependentFailure, InvalidParameter, SourceError, UnknownColumn
 from topsecret.sources import CountQuery
 from topsecret.sources.engines.duckdb import FileSource
 from topsecret.sources.schema import columns_of
@@ -221,7 +221,7 @@ def test_a_broken_file_shows_no_data(tmp_path: Path, name: str, content: bytes, 
 
 
 def test_the_engine_is_closed(tmp_path: Path) -> None:
-    from topsecret.sources.engines.duckdb import closed_engine
+    from topsecret.sources.engines.duckdb_session import closed_engine
 
     path = save(tmp_path / "e.csv", "a\n")
     other = save(tmp_path / "f.csv", "a\n")
@@ -235,6 +235,37 @@ def test_the_engine_is_closed(tmp_path: Path) -> None:
         ):
             with pytest.raises(duckdb.Error):
                 engine.execute(forbidden)
+
+
+@pytest.mark.parametrize(
+    ("where", "error", "ended"),
+    [
+        ("duckdb.connect", duckdb.InvalidInputException("CANARY"), "released"),
+        ("tempfile.TemporaryDirectory", PermissionError("CANARY"), "released"),
+        # What others read may have filled memory or disk.
+        ("duckdb.connect", duckdb.OutOfMemoryException("CANARY"), "failed"),
+        ("tempfile.TemporaryDirectory", OSError("CANARY"), "failed"),
+    ],
+)
+def test_an_engine_that_cannot_be_started_is_charged_only_where_rows_may_be_to_blame(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str, error: Exception, ended: str
+) -> None:
+    from topsecret.ledger import Flexible, Ledger
+    from topsecret.questions.top_k import top_k
+
+    ledger = Ledger(tmp_path / "ledger.db")
+    ledger.open_budget("events", Flexible.of(epsilon=4, delta=1e-5), person="user")
+    path = save(tmp_path / "e.csv", "user,place\nu,a\n")
+
+    def fails(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(f"topsecret.sources.engines.duckdb_session.{where}", fails)
+    with pytest.raises(SourceError, match="DuckDB cannot be started") as found:
+        top_k(path, item="place", person="user", k=1, epsilon=0.5, ledger=ledger, dataset="events")
+    assert isinstance(found.value, DataIndependentFailure) == (ended == "released")
+    assert ledger.history("events")[-1].event == ended
+    assert "CANARY" not in "".join(traceback.format_exception(found.value))
 
 
 @pytest.mark.parametrize(("item", "person"), [("", "user"), ("place", ""), (None, "user")])

@@ -2,6 +2,7 @@
 
 import contextlib
 import sqlite3
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,8 @@ from topsecret.errors import (
 )
 from topsecret.ledger import Flexible, Ledger
 from topsecret.sources import CountQuery, Expression
-from topsecret.sources.engines.duckdb import FileSource
+from topsecret.sources.engines import duckdb_session
+from topsecret.sources.engines.duckdb import FileSource, _text_statement
 from topsecret.sources.engines.duckdb_tables import OpenConnection
 from topsecret.sources.engines.sqlalchemy import SqlSession
 
@@ -230,3 +232,33 @@ def test_another_failure_is_left_to_the_paid_question(ledger: Ledger, tmp_path: 
     with pytest.raises(SourceError):
         top_k(missing, where=[("n", "=", "x")], ledger=ledger, dataset="x", **ASKED)
     assert last(ledger) in {"opened", "released"}
+
+
+@pytest.mark.parametrize("more", ["", 'u301,"never closed,1\n'])
+def test_an_engine_that_fails_after_rows_were_read_is_charged(
+    more: str, ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether there is a second engine depends on a row: what befalls it is not free."""
+    (tmp_path / "e.csv").write_text(GOOD["csv"] + more)
+    real, begun = tempfile.TemporaryDirectory, []
+
+    def second_fails(*words: Any, **named: Any) -> Any:
+        begun.append(1)
+        if len(begun) > 1:
+            raise PermissionError
+        return real(*words, **named)
+
+    monkeypatch.setattr(duckdb_session.tempfile, "TemporaryDirectory", second_fails)
+    with contextlib.suppress(SourceError):
+        top_k(tmp_path / "e.csv", **ASKED, choose="public", ledger=ledger, dataset="x")
+    ended = ledger.history("x")[-1].event
+    assert (len(begun), ended) == ((2, "failed") if more else (1, "settled"))
+
+
+def test_statements_that_are_kept_hold_no_salt(tmp_path: Path) -> None:
+    (tmp_path / "e.csv").write_text(GOOD["csv"])
+    source = FileSource(tmp_path / "e.csv")
+    before = _text_statement.cache_info().currsize
+    for cap, more in ((1, 0), (None, 1)):
+        source.leading_counts(CountQuery("place", "user", rows=5, max_items=cap))
+        assert _text_statement.cache_info().currsize == min(64, before + more)

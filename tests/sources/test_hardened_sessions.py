@@ -15,7 +15,11 @@ from topsecret.errors import DataIndependentFailure, SourceError
 from topsecret.sources import CountQuery
 from topsecret.sources.domains.counted_domain import counted_domains
 from topsecret.sources.domains.domain import domain_of
-from topsecret.sources.domains.weighted_labels import weighted_labels
+from topsecret.sources.domains.weighted_labels import (
+    _counts_of_sums,
+    _leading_items,
+    weighted_labels,
+)
 from topsecret.sources.engines.duckdb import FileSource
 from topsecret.sources.engines.duckdb_tables import OpenConnection
 from topsecret.sources.engines.settings import DUCKDB, POSTGRES
@@ -97,12 +101,15 @@ def test_sums_are_the_same_where_no_table_can_keep_them(settled: Settled) -> Non
     settled.run("INSERT INTO visits SELECT 'zoe', 'place ' || i FROM generate_series(1, 9) AS i")
     found = []
     for query in ({}, {"options": "-c default_transaction_read_only=on"}):
+        before = _counts_of_sums.cache_info().misses, _leading_items.cache_info().misses
         with weighted_labels(settled.source(**query), [CAPPED_LATE], [1024, 724]) as [labels]:
             groups = labels.counts()
             places = [(total, place) for total, items in groups for place in range(items)]
-            found.append((labels.items_at(places), labels.leading(9), labels._kept.key))
+            found.append((labels.items_at(places), labels.leading(9), labels._kept.expression.key))
+        after = _counts_of_sums.cache_info().misses, _leading_items.cache_info().misses
     assert found[0][:2] == found[1][:2]
     assert (found[0][2], found[1][2]) == ("table", "subquery")
+    assert after == before  # a statement in place of a table holds the question's salt
 
 
 def test_the_search_path_of_the_caller_finds_the_table(settled: Settled) -> None:

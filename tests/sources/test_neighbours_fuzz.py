@@ -17,9 +17,9 @@ from sqlglot import exp
 from topsecret.sources import CountQuery, GroupAssignment, Source
 from topsecret.sources import session as asking
 from topsecret.sources.domains.counted_domain import domain_size
-from topsecret.sources.engines import duckdb as files_engine
 from topsecret.sources.engines import (
     duckdb_relations,
+    duckdb_scans,
     duckdb_tables,
     files,
     settings,
@@ -66,6 +66,7 @@ def test_postgresql(postgres_world: Any) -> None:
     Hunt(postgres_world, SEED).run(PAIRS, 4)
 
 
+@pytest.mark.soak
 @pytest.mark.spark
 def test_spark(spark: Any) -> None:
     Hunt(worlds.SparkFrames(spark), SEED).run(4, 4)
@@ -147,7 +148,7 @@ def test_finds_files_of_other_types(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         return source.leading_counts(QUERY)
 
     refuses_alike(load, ask)
-    monkeypatch.setattr(files_engine, "check_types", lambda *_: None)
+    monkeypatch.setattr(duckdb_scans, "check_types", lambda *_: None)
     with pytest.raises(Violation):
         refuses_alike(load, ask)
 

@@ -13,7 +13,7 @@ from sqlalchemy import event
 from postgres import Server
 from topsecret import top_k_by
 from topsecret.errors import DataIndependentFailure, InvalidParameter, WrongForSchema
-from topsecret.questions.secret_counts import counted
+from topsecret.questions.answer import counted
 from topsecret.sources import CountQuery, GroupAssignment
 from topsecret.sources.domains.counted_domain import counted_domains
 from topsecret.sources.domains.domain import domain_of
@@ -83,7 +83,7 @@ def test_one_person_is_in_one_list(changing: Engine, domain: bool) -> None:
 
 
 def test_a_file_that_grows_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from topsecret.sources.engines.duckdb import DuckSession
+    from topsecret.sources.engines.duckdb_session import DuckSession
 
     path = tmp_path / "e.csv"
     path.write_text("user,g,place\nann,g0,park\n", encoding="utf-8")

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from topsecret.sources import progress
-from topsecret.sources.progress import watch
+from topsecret.sources import running_statement as progress
+from topsecret.sources.running_statement import watch
 
 
 def test_the_result_comes_back() -> None:

@@ -12,11 +12,18 @@ import pytest
 import sqlglot
 
 from topsecret.sources import CountQuery, Expression
+from topsecret.sources.domains.weighted_labels import (
+    _ANY_SALT,
+    _Relation,
+    _salted,
+    _sums_of_texts,
+)
 from topsecret.sources.engines.duckdb import FileSource
 from topsecret.sources.source import Schema
 from topsecret.sources.sql.dialects import DIALECTS
+from topsecret.sources.sql.rendering import rendered
 from topsecret.sources.sql.statements import leading_counts, person_items, table
-from topsecret.sources.sql.weighted_sums import weighted_sums
+from topsecret.sources.sql.weighted_sums import ONE_STATEMENT, weighted_sums
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 SALT = bytes(range(16))
@@ -120,3 +127,17 @@ def test_postgresql_sorts_by_our_own_distinct_alone(inside: bool) -> None:
     sql = weighted_sums(pairs, table("weights"), 2, query, schema, "postgres").sql("postgres")
     assert sql.count("DISTINCT ON (2, 1)") == 1
     assert sql.count("SELECT DISTINCT") == 2 + inside
+
+
+@pytest.mark.parametrize("dialect", sorted(ONE_STATEMENT))
+def test_a_statement_that_is_kept_has_each_questions_own_salt(dialect: str) -> None:
+    """Written once, and never with the stand-in; another question's is not in it."""
+    relations = [_Relation.of(table(name), dialect) for name in ("events", "weights")]
+    shown = []
+    for salt in (SALT, SALT[::-1]):
+        query = CountQuery("place", "user", rows=3, salt=salt)
+        kept = _sums_of_texts(*relations, 2, query, dialect)
+        shown.append(rendered(_salted(kept, query.salt), dialect))
+        assert salt.hex() in shown[-1]
+        assert _ANY_SALT.hex() not in shown[-1]
+    assert shown[0].replace(SALT.hex(), SALT[::-1].hex()) == shown[1]

@@ -26,7 +26,7 @@ WRITTEN += [b"ann", b"1", b"\xff", b"\xfe"]
 values = st.sampled_from(WRITTEN)
 people = st.lists(st.tuples(values, st.sampled_from("abcdef"), st.sampled_from("gh")), max_size=20)
 numbers = itertools.count()
-RELAXED = settings(max_examples=6)
+RELAXED = settings(max_examples=4)
 
 
 def database(folder: Path, rows: Any, kind: str) -> str:

@@ -156,7 +156,7 @@ VALUES = st.one_of(
     st.sampled_from(["", "1", "x", "a\\", "2020-01-01", "😀"]),
     st.sampled_from([datetime.date(2020, 1, 1), datetime.datetime(2020, 1, 1, 10)]),
 )
-EXAMPLES = int(os.environ.get("EXAMPLES", "70"))
+EXAMPLES = int(os.environ.get("EXAMPLES", "25"))
 OPERATORS = st.sampled_from(["=", "!=", "<", "<=", ">", ">="])
 
 

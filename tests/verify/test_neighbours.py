@@ -17,7 +17,7 @@ def pairs_of(cube: Cube, neighbourhood: Neighbourhood) -> set[tuple[tuple[int, .
 
 
 def person_by_person(adjacency: str, max_items: int | None) -> set[tuple[tuple[int, ...], ...]]:
-    """All data sets of at most four persons over two items with counts up to 2, changed by one."""
+    """All datasets of at most four persons over two items with counts up to 2, changed by one."""
     limit = 2 if max_items is None else max_items
     baskets = [
         basket for size in range(limit + 1) for basket in combinations(range(2), size)

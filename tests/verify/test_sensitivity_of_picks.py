@@ -26,7 +26,7 @@ from topsecret.mechanisms import (
     PrunedTopK,
     TestedTopK,
 )
-from topsecret.mechanisms.nested_test import own_variances, spread_cost
+from topsecret.mechanisms.pick_prune_test import own_variances, spread_cost
 from topsecret.mechanisms.tested_schedule import Length
 from topsecret.noise.bits import ReplayableBits
 from topsecret.verify import Neighbourhood, check_privacy

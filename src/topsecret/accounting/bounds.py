@@ -35,8 +35,8 @@ RENYI = "tight Rényi curves, converted by Canonne et al. 2020, Prop. 12"
 OPTIMAL = "optimal adaptive composition, after Dong, Durfee & Rogers 2020"
 PURE = "Kairouz, Oh & Viswanath 2015, Thm 3.3"
 GAUSSIAN = "Balle & Wang 2018, Thm 8"
-JOINT = "noise and threshold of one release together, docs/proofs/weighted-histogram.md"
-ABSORBED = "picks absorbed by Gaussians, in closed form (docs/proofs/absorption.md)"
+JOINT = "noise and threshold of one release together (proof: WeightedHistogram)"
+ABSORBED = "picks absorbed by Gaussians, in closed form (proof: absorption)"
 
 BRANCHING = TestedSteps | ChosenSteps
 """Steps after a published choice, which have a zCDP, a closed form and a profile of their own."""

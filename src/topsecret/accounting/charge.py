@@ -6,11 +6,11 @@
 >>> described("rho", Fraction(1, 3), needed=True), described("rho", Fraction(1, 3), needed=False)
 ('rho 0.334', 'rho 0.333')
 >>> print(Charge("checkins", 7, {"picks": Fraction(3), "queries": Fraction(1)}))
-3 items and 1 query of data set 'checkins' (entry 7)
+3 items and 1 query of dataset 'checkins' (entry 7)
 >>> print(Charge("checkins", 7, {"picks": Fraction(3)}, stored=True))
-nothing: this is the stored answer to the same question from data set 'checkins' (entry 7)
+nothing: this is the stored answer to the same question from dataset 'checkins' (entry 7)
 >>> print(Charge("checkins", 7, {"picks": Fraction(6)}, groups=2))
-6 items of data set 'checkins' (entry 7), for all 2 groups together
+6 items of dataset 'checkins' (entry 7), for all 2 groups together
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ class Charge:
     """Which budget paid for an answer, how much, and whether this time it was free."""
 
     dataset: str
+    """The dataset whose budget paid."""
     entry: int
-    """The position of the reservation in the data set's history."""
+    """The position of the reservation in the dataset's history."""
     cost: Mapping[str, Fraction]
     """What the answer cost when it was drawn, exactly."""
     stored: bool = False
@@ -44,7 +45,7 @@ class Charge:
     def __str__(self) -> str:
         if self.words:
             return self.words
-        budget = f"data set {self.dataset!r} (entry {self.entry})"
+        budget = f"dataset {self.dataset!r} (entry {self.entry})"
         if self.stored:
             return f"nothing: this is the stored answer to the same question from {budget}"
         together = f", for all {self.groups} groups together" if self.groups > 1 else ""

@@ -25,8 +25,11 @@ class Bound:
     """One provable epsilon, where it comes from, and its name."""
 
     name: str
+    """Of the bound."""
     epsilon: float
+    """What it proves, rounded up."""
     source: str
+    """Where it is from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,9 @@ class Explanation:
     """
 
     delta: Fraction
+    """At which the bounds are compared."""
     bounds: tuple[Bound, ...]
+    """Every bound that is valid for the loss."""
 
     def __post_init__(self) -> None:
         ranked = tuple(sorted(self.bounds, key=lambda bound: bound.epsilon))

@@ -37,9 +37,13 @@ class Steps:
     """What the optimal recursion can treat: runs of picks in order, and steps of a fixed pair."""
 
     picks: tuple[Run, ...]
+    """Runs of bounded-range steps: how many, and the epsilon of each."""
     pures: tuple[Run, ...]
+    """Runs of pure steps."""
     mu_squared: Fraction
+    """mu² of all Gaussian steps together."""
     discretes: tuple[Run, ...] = ()
+    """Runs of discrete Gaussian steps: how many, and the sigma² of each."""
     in_order: bool = True
     """Whether the picks came in this order; otherwise the worst order counts."""
 

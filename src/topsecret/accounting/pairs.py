@@ -25,7 +25,7 @@ _BITS = 160
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Weights:
-    """Upper bounds of the weights of x - k h for k = -reach .. reach, and of all beyond."""
+    """Upper bounds of the weights of x − k·h for k = −reach … reach, and of all beyond."""
 
     values: Floats
     reach: int
@@ -78,7 +78,7 @@ def _cell_masses(places: list[arb]) -> list[arb]:
 
 @lru_cache(maxsize=64)
 def response_weights(epsilon: Fraction, count: int, spacing: Fraction, reach: int) -> Weights:
-    """``count`` randomized responses, the worst pure steps: (2i - count) epsilon, i binomial."""
+    """``count`` randomized responses, the worst pure steps: (2i − count)·epsilon, i binomial."""
     with precision(_BITS):
         odds = ball(epsilon).exp()
         mass = (1 / (1 + odds)) ** count
@@ -95,8 +95,8 @@ def discrete_gaussian_weights(
 ) -> Weights:
     """``count`` counts with discrete Gaussian noise, each moved by one: a lattice of losses.
 
-    P(k) is proportional to e^(-(k-1)²/(2 sigma²)) and Q(k) to e^(-k²/(2 sigma²)), so the loss at k
-    is (2k - 1)/(2 sigma²) and that of the sum K of ``count`` of them (2K - count)/(2 sigma²).
+    P(k) is proportional to e^(−(k − 1)²/(2σ²)) and Q(k) to e^(−k²/(2σ²)), so the loss at k
+    is (2k − 1)/(2σ²) and that of the sum K of ``count`` of them (2K − count)/(2σ²).
     """
     radius = lattice_radius(sigma_squared)
     with precision(2 * _BITS):

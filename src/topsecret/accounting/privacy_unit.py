@@ -27,14 +27,17 @@ _NEIGHBOURS: dict[str, str] = {
 class PrivacyUnit:
     """The column that identifies each person, the neighbouring relation, and the cap on items.
 
-    *Guarantee.* Two data sets that differ in one unit are neighbours; every epsilon and delta of
+    *Guarantee.* Two datasets that differ in one unit are neighbours; every epsilon and delta of
     a release speaks about neighbours. ``max_items`` is a promise that the source must enforce by
     cutting each person down to that many items; ``None`` needs no promise.
     """
 
     person: str
+    """The column that identifies each person."""
     adjacency: Adjacency = "add-remove"
+    """Which datasets are neighbours."""
     max_items: int | None = None
+    """How many items of one person are counted; None for no cap."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.person, str) or not self.person:

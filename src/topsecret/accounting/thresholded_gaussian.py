@@ -45,6 +45,7 @@ class ThresholdedGaussian:
     unit: int
     """What a weight of 1 person is in the table."""
     sigma: Fraction
+    """The standard deviation of the noise."""
     threshold: Fraction
     """In persons, as sigma."""
 

@@ -8,7 +8,7 @@ True
 >>> print(weakness(12, 1e-6))
 epsilon = 12 is above 10: one person may make an answer more than 22,026 times as likely
 >>> print(weakness(1, 0.01))
-delta = 0.01 is above 0.001: the guarantee may fail altogether, for one in every 100 persons
+delta = 0.01 is above 0.001: that would allow publishing all rows of one in every 100 persons
 """
 
 from __future__ import annotations
@@ -34,14 +34,20 @@ def refuse_void(delta: Number) -> None:
     """Refuse a delta with which the guarantee means nothing."""
     if exact(delta, "delta") >= exact(VOID_DELTA):
         raise InvalidParameter(
-            f"delta={delta} must be below {VOID_DELTA}: a guarantee that fails so often protects "
-            "nobody; 1e-6 is the default, well below one over the number of persons"
+            f"delta={delta} must be below {VOID_DELTA}: one that allows publishing the rows of "
+            "every tenth person protects nobody; 1e-6 is the default, well below one over the "
+            "number of persons"
         )
+
+
+def is_strong(epsilon: Number, delta: Number) -> bool:
+    """Whether (ε, δ) is usual: nothing is to be said of it."""
+    return epsilon <= LARGEST_EPSILON and delta <= LARGEST_DELTA
 
 
 def check_strength(epsilon: Number, delta: Number) -> None:
     """Refuse a void delta; warn, at the caller's own line, of a weak (ε, δ)."""
-    if epsilon <= LARGEST_EPSILON and delta <= LARGEST_DELTA:
+    if is_strong(epsilon, delta):
         return
     refuse_void(delta)
     warn_if_weak(epsilon, delta)
@@ -84,7 +90,7 @@ def weakness(epsilon: float, delta: float) -> str | None:
         )
     if delta > LARGEST_DELTA:
         found.append(
-            f"delta = {rounded_up(delta)} is above 0.001: the guarantee may fail altogether, for "
-            f"one in every {math.floor(1 / delta):,} persons"
+            f"delta = {rounded_up(delta)} is above 0.001: that would allow publishing all rows "
+            f"of one in every {math.floor(1 / delta):,} persons"
         )
     return "; ".join(found) or None

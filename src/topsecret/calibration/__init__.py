@@ -51,15 +51,19 @@ class Entry:
     """A mechanism by the name that users type."""
 
     build: Callable[[Question], Prepared]
+    """Makes the mechanism for a question."""
     needs_domain: bool = False
+    """Whether it needs a public list of all items."""
     no_domain: bool = False
     """Whether it is for an unknown domain alone."""
     needs_cap: bool = False
+    """Whether it needs a cap on one person's items."""
     at_price: Callable[[Question, float, float], Prepared] | None = None
     """For those that pay by the symbol: how to build it at a fixed price and delta."""
     spare: int = 0
     """How many more leading items than k it must be able to look at, in fifths of k, at least."""
     chooses_k: bool = False
+    """Whether it is for k="auto" alone."""
     weighs: bool = False
     """Whether persons are weighted: it can name all safe items, or those of many persons."""
     epsilons: tuple[float, float] = (0.0, math.inf)
@@ -210,7 +214,7 @@ def prepare_at(name: str, question: Question, price: float, share: float) -> Pre
     if name not in metered:
         raise InvalidParameter(
             f"mechanism={name!r} must be {' or '.join(map(repr, metered))}: "
-            "the data set's budget is metered"
+            "the dataset's budget is metered"
         )
     reason = refusal(name, question)
     if question.bounds:

@@ -16,7 +16,7 @@ from topsecret.mechanisms.tested_schedule import default_k_bar
 
 
 def tested_or_weighted(question: Question) -> Prepared:
-    """`TestedOrWeighted`: picks for people who hold many things, weights for those with few.
+    """`TestedOrWeighted`: picks for people who have many items, weights for those with few.
 
     By rows and sums: picks, or sums of which all that one person adds is bounded together.
     """
@@ -31,13 +31,13 @@ def tested_or_weighted(question: Question) -> Prepared:
     longest, shortest = schedule.lengths[0], schedule.lengths[-1]
     noun, nobody = ("people", "0 people") if scores is None else (scores.noun, "0")
     rules = {
-        TESTED: "the item is among the largest by noisy counts, and the whole list passes a noisy "
-        f"test: half of the time when its last item is {lead(question, even_lead(longest))} {noun} "
-        f"ahead of the item ranked {depth + 1}, the first that cannot be named ({nobody} where "
-        "there are fewer items), and 98% of the time at "
-        f"{lead(question, likely_lead(longest))}. With less, a shorter "
-        "list is likely, and an empty one if no item is "
-        f"{lead(question, even_lead(shortest))} ahead",
+        TESTED: "the item is among the largest by noisy counts, and the list passes a noisy test "
+        f"as a whole. A list of {k} passes it half of the time if its last item has "
+        f"{lead(question, even_lead(longest))} {noun} more than the item ranked {depth + 1}, the "
+        f"first that cannot be named ({nobody} where there are fewer items), and 98% of the time "
+        f"with {lead(question, likely_lead(longest))} more. With less, a shorter list is likely, "
+        "and an empty one where not even the largest item has "
+        f"{lead(question, even_lead(shortest))} more",
         WEIGHTED: _weighted_rule(question, branches),
     }
     per_unit = 1 if scores is None else scores.per_unit

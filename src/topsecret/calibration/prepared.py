@@ -37,9 +37,13 @@ class Prepared:
     """One mechanism, calibrated: ``mechanism.loss`` keeps to the question's (ε, δ)."""
 
     name: str
+    """As ``top_k`` takes it."""
     question: Question
+    """What was asked, in numbers."""
     mechanism: Mechanism
+    """The mechanism itself."""
     parameters: Mapping[str, Public]
+    """Its public parameters, by name."""
     scale: float
     """The scale of the noise that a count must stand out from, in persons."""
     named_when: str
@@ -49,6 +53,7 @@ class Prepared:
     nothing: str
     """What NOTHING means here, in words; that it cannot occur, where it cannot."""
     telling: Telling
+    """How its answer is told in words."""
     over_rank: int | None = None
     """The rank of the item that a lead is measured against; None for the next item after a drop."""
     k_bar: int | None = None
@@ -75,12 +80,17 @@ class Drawn:
     """What a mechanism released about one histogram: private, free to be shown."""
 
     items: tuple[Hashable, ...]
+    """The named items."""
     complete: bool
+    """Whether all items that were asked for are named."""
     ordered: bool
+    """Whether the order of the items is part of the answer."""
     chosen: int | None
+    """A number that the mechanism chose and released too; None if it chose none."""
     ending: str
     """How the list ended, going on after "The list"."""
     counts: tuple[int, ...] | None
+    """Noisy counts of the items; None without."""
     persons: int | None
     """The noisy number of persons; None where it was not asked for."""
     intervals: Intervals | None
@@ -103,14 +113,21 @@ class Calibrated:
     """
 
     question: Question
+    """What was asked, in numbers."""
     selection: Prepared
+    """The mechanism that names items."""
     counts: PreparedCounts | None
+    """What adds noisy counts; None where none were asked for."""
     parameters: Mapping[str, Public]
+    """The public parameters, by name."""
     loss: Loss
+    """What the answer costs."""
     epsilon: float
     """What the loss proves at ``delta``, rounded up."""
     delta: float
+    """Of the whole answer."""
     bound: str
+    """The composition bound that proves epsilon."""
     rows: int
     """How many leading counts are needed from a source."""
 

@@ -10,7 +10,10 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
+from types import MappingProxyType
 from typing import Literal, Protocol, SupportsIndex
 
 from topsecret.accounting.weak_privacy import refuse_void
@@ -19,7 +22,7 @@ from topsecret.exact.rounding import Number, down, exact
 
 K_BAR_FACTOR = 20
 """k_bar defaults to 20·k, except where a mechanism has a rule of its own (``tested``). On nine real
-data sets it was within .03 of the best recall in 33 of 36 settings, where k_bar = k loses up to .83
+datasets it was within .03 of the best recall in 33 of 36 settings, where k_bar = k loses up to .83
 (docs/results/k-bar.md). A public rule: it looks at k alone."""
 
 K_BAR_FOR_AUTO = 100
@@ -89,14 +92,16 @@ class Scores:
         return -(-lead * self.sensitivity // self.per_unit)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Question:
     """What is asked, in public numbers alone. Make one with :meth:`of`, which checks them."""
 
     k: Length
     """How many items; "auto" for as many as the counts set apart, "all" for all that are safe."""
     epsilon: float
+    """Of the whole answer."""
     delta: float
+    """Of the whole answer."""
     k_bar: int
     """How many leading items may be looked at."""
     max_items: int | None = None
@@ -114,7 +119,7 @@ class Question:
     fill: bool = False
     """Whether an answer of fewer than k items is completed at random from the public domain."""
     choose: Choose = CHOOSE
-    """Whether "auto" may ask the data, for a part of the budget, which mechanism suits them."""
+    """Whether "auto" may choose by a noisy look at the data, for a part of the budget."""
     scores: Scores | None = None
     """What the items are ranked by; None for distinct persons."""
     least: bool = False
@@ -208,7 +213,7 @@ class Question:
         """The length of what one person adds, at most, in units; 0 where it is not bounded."""
         return 0 if self.scores is None else self.scores.total
 
-    @property
+    @cached_property
     def length(self) -> int:
         """k as a number."""
         if isinstance(self.k, str):
@@ -219,10 +224,20 @@ class Question:
         """The same question at another price."""
         return replace(self, epsilon=epsilon)
 
+    @cached_property
+    def usual_k_bar(self) -> int:
+        """k̄ where it was left out."""
+        return _sizes(self.k, None)[1]
+
     def to_dict(self) -> dict[str, int | float | str | None]:
         """Everything as plain values; what was not asked for is left out."""
+        return dict(self.plain_values)
+
+    @cached_property
+    def plain_values(self) -> Mapping[str, int | float | str | None]:
+        """The same, to be read alone."""
         wishes = {name: True for name in ("ordered", "fill") if getattr(self, name)}
-        return {
+        found = {
             "k": self.k,
             "epsilon": self.epsilon,
             "delta": self.delta,
@@ -238,6 +253,7 @@ class Question:
             **({"order": "least"} if self.least else {}),
             **wishes,
         }
+        return MappingProxyType(found)
 
 
 def whole(name: str, value: SupportsIndex | str) -> int:

@@ -152,14 +152,14 @@ def tested_before(question: Question, mu_squared: Number) -> Prepared:
             **unit_of(question),
         },
         up(1 / longest.price),
-        "the item is among the largest by noisy counts, and the list passes a noisy test of how "
-        f"far its last item is ahead of the item ranked {depth + 1}, the first that cannot be "
-        f"named (0 where there are fewer items). A list of {k} passes half of the time at "
-        f"{amount(question, even_lead(longest))} ahead and 98% of the time at "
-        f"{scaled(question, likely_lead(longest))}. With less, a shorter list is likely: the "
-        "shortest that is tried passes half of the time at "
-        f"{scaled(question, even_lead(shortest))} and 98% at "
-        f"{scaled(question, likely_lead(shortest))}. If no item is that far ahead, the answer is "
+        "the item is among the largest by noisy counts, and the list passes a noisy test as a "
+        f"whole. A list of {k} passes it half of the time if its last item has "
+        f"{amount(question, even_lead(longest))} more than the item ranked {depth + 1}, the first "
+        "that cannot be named (0 where there are fewer items), and 98% of the time with "
+        f"{scaled(question, likely_lead(longest))} more. With less, a shorter list is likely: the "
+        "shortest that is tried passes half of the time with "
+        f"{scaled(question, even_lead(shortest))} more and 98% of the time with "
+        f"{scaled(question, likely_lead(shortest))}. If no item has that many more, the answer is "
         "likely to be empty",
         f"a list in order, of a privately chosen length up to {k}, or nothing",
         f"stands for the whole list: no part of it passed the test; {EMPTY_ADVICE}",

@@ -1,4 +1,4 @@
-"""Weighted persons: for people who hold few things, and for everything that can be named safely."""
+"""Weighted persons: for people who have few items, and for everything that can be named safely."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``topsecret budget``: open, show, share and close the budget of a data set."""
+"""``topsecret budget``: open, show, share and close the budget of a dataset."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 budget = typer.Typer(no_args_is_help=True, help="Budgets that hold: open, show, share, close.")
 app.add_typer(budget, name="budget")
 
-Dataset = Annotated[str, typer.Argument(help="The data set's name.", metavar="DATASET")]
+Dataset = Annotated[str, typer.Argument(help="The dataset's name.", metavar="DATASET")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 Queries = Annotated[int | None, typer.Option(help="How many queries (metered).")]
 Picks = Annotated[int | None, typer.Option(help="How many items in all (metered).")]
@@ -66,12 +66,12 @@ def _budget(
 @budget.command()
 def show(
     dataset: Annotated[
-        str | None, typer.Argument(help="The data set's name.", show_default="all")
+        str | None, typer.Argument(help="The dataset's name.", show_default="all")
     ] = None,
     ledger: LedgerOption = None,
     json: Json = False,
 ) -> None:
-    """Show what is left, of one data set or of all.
+    """Show what is left, of one dataset or of all.
 
     topsecret budget show checkins
     """

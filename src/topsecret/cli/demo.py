@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shlex
 import shutil
 import sys
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -32,42 +34,68 @@ def demo(
     """
     from topsecret.cli.render import show
     from topsecret.questions.top_k import Sum, top_k
-    from topsecret.results.receipt import best_guess
     from topsecret.sources.demo_data import PERSONS, ROWS, write_checkins
 
     path = write_checkins(directory)
     typer.echo(f"{path}: {ROWS:,} made-up check-ins of {PERSONS:,} persons in a city.\n")
     asked: Keywords = {"item": "place", "person": "user", "k": 10, "epsilon": 1.0, "delta": 1e-6}
-    show(top_k(path, **asked))
+    first = top_k(path, **asked)
+    show(first)
     visits: Keywords = {**asked, "measure": "rows", "max_per_item": "private"}
     minutes: Keywords = {**asked, "measure": Sum("minutes"), "max_per_item": 200}
-    for question in (visits, minutes):
-        _brief(top_k(path, **question))
-    typer.echo(
-        "\nThese three are about the same people and add up. For whoever sees them all: at most "
-        f"epsilon = 3 and delta = 3e-06, and a guess whether a person is in the data is right at "
-        f"most {best_guess(3.0, 3e-6)}% of the time."
-    )
+    releases = [first, *(top_k(path, **question) for question in (visits, minutes))]
+    for release in releases[1:]:
+        _brief(release)
+    _together(releases)
     words = [*_program(), "top", str(path), "--item", "place", "--person", "user"]
-    typer.echo("\nTry next, more places for less budget, and see the list end early:")
+    typer.echo(
+        "\nTry next: ask for 80 places with a fifth of the epsilon. The list is likely to stop "
+        "early, and it adds its epsilon, too."
+    )
     typer.echo(f"  {shlex.join([*words, '-k', '80', '--epsilon', '0.2'])}")
-    typer.echo("The list by minutes with its whole receipt:")
+    typer.echo(
+        "The list by minutes with its whole receipt. This is a new draw: it may differ from the "
+        "list above, and it adds its epsilon again."
+    )
     more = ["--sum", "minutes", "--max-per-item", "200", "--epsilon", "1"]
     typer.echo(f"  {shlex.join([*words, *more])}")
+    own = ["top", "FILE", "--item", "COLUMN", "--person", "COLUMN", "-k", "10", "--epsilon", "1"]
+    typer.echo("Your own file, with a column to rank and a column that identifies each person:")
+    typer.echo(f"  {shlex.join([*_program(), *own])}")
 
 
 def _brief(release: Release) -> None:
-    """The items, and how one person's part is bounded."""
-    from topsecret.exact.rounding import rounded_up
+    """The items, and how much of one person counts."""
+    from topsecret.results.receipt import without_or_with
 
     named = ", ".join(map(str, release.items)) or "nothing"
-    spent = rounded_up(release.epsilon, 6)
-    typer.echo(f"\n{release.title}, at epsilon = {spent}:")
+    typer.echo(f"\n{release.title}, at {without_or_with(release.epsilon, release.delta)}:")
     typer.echo(f"  {named}\n  {release.clipping}.")
 
 
+def _together(releases: list[Release]) -> None:
+    """What the answers cost whoever sees them all: sums of what is shown, rounded up."""
+    from topsecret.exact.rounding import rounded_up
+    from topsecret.results.receipt import best_guess
+
+    epsilons = [rounded_up(release.epsilon) for release in releases]
+    epsilon = rounded_up(sum(map(Fraction, epsilons)))
+    delta = rounded_up(sum(Fraction(rounded_up(release.delta)) for release in releases))
+    right = best_guess(float(epsilon), float(delta))
+    twice = best_guess(2 * float(epsilon), float(delta) * (1 + math.exp(float(epsilon))))
+    typer.echo(
+        "\nThese three are about the same people and add up. For whoever sees them all: epsilon = "
+        f"{' + '.join(epsilons)}, rounded up to {epsilon}, and delta = {delta}. A guess "
+        "whether a person is in the data, right 50% of the time without the answers, is right at "
+        f"most {right}% of the time with them; a guess which of two things a person did, "
+        f"{twice}%. What the receipt says of sharing, noise and missing items holds for all three."
+    )
+
+
 def _program() -> list[str]:
-    """How this program is called from here."""
+    """How this program is called from here, as short as can be."""
     if Path(sys.argv[0]).name != "topsecret":
         return [sys.executable, "-m", "topsecret"]
-    return ["topsecret" if shutil.which("topsecret") else os.path.relpath(sys.argv[0])]
+    if shutil.which("topsecret"):
+        return ["topsecret"]
+    return [min(os.path.relpath(sys.argv[0]), os.path.abspath(sys.argv[0]), key=len)]

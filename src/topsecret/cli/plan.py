@@ -61,7 +61,7 @@ def plan(
     choose: Annotated[
         str | None,
         typer.Option(
-            help="How auto chooses: private asks the data, public does not.",
+            help="How auto chooses: private looks at the data with noise, public does not.",
             show_default="private",
         ),
     ] = None,

@@ -57,7 +57,7 @@ def rank(
         ),
     ] = None,
     dataset: Annotated[
-        str | None, typer.Option(help="Pay from this data set's budget (see topsecret budget).")
+        str | None, typer.Option(help="Pay from this dataset's budget (see topsecret budget).")
     ] = None,
     ledger: LedgerOption = None,
     accept_weak_privacy: WeakPrivacyOption = False,

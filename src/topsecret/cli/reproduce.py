@@ -20,7 +20,7 @@ def reproduce(
         typer.Argument(help="Names such as E1.", show_default="all"),
     ] = None,
     data: Annotated[
-        Path | None, typer.Option(help="The folder of the data sets.", show_default=False)
+        Path | None, typer.Option(help="The folder of the datasets.", show_default=False)
     ] = None,
     smoke: Annotated[
         bool, typer.Option("--smoke", help="Small versions, results in a folder of their own.")

@@ -42,7 +42,7 @@ KindOption = Annotated[str, typer.Option(help="cumulative, or window.")]
 Window = Annotated[int, typer.Option(help="How many periods a window has.")]
 Mechanism = Annotated[str, typer.Option(help="How to choose; see topsecret top.")]
 Table = Annotated[str | None, typer.Option(help="The table of a database.")]
-Dataset = Annotated[str, typer.Option(help="Pay from this data set's budget.")]
+Dataset = Annotated[str, typer.Option(help="Pay from this dataset's budget.")]
 Now = Annotated[
     str | None,
     typer.Option(help="The day that counts as today.", metavar="DAY", show_default="today"),

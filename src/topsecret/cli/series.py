@@ -99,8 +99,8 @@ def plan(
         )
     typer.echo(
         f"most is expected of: {found.best.name}. Rule of thumb for a year of weeks at epsilon 1: "
-        "lists drawn anew where the k-th item has more than 1,200 persons; a series where persons "
-        "have few items, or the k-th item is 4 to 10 standard deviations of its noise "
+        "a series where persons have few items, or the k-th item is 4 to 10 standard deviations "
+        "of its noise "
         f"(here {found.kth_deviations:.2g}); else a schedule."
     )
 

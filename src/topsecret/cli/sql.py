@@ -63,7 +63,7 @@ def sql_command(
         bool, typer.Option("--explain", help="Show what the query asks; no row is read.")
     ] = False,
     dataset: Annotated[
-        str | None, typer.Option(help="Pay from this data set's budget (see topsecret budget).")
+        str | None, typer.Option(help="Pay from this dataset's budget (see topsecret budget).")
     ] = None,
     ledger: LedgerOption = None,
     analyst: Annotated[str | None, typer.Option(help="Pay from this analyst's allowance.")] = None,

@@ -1,4 +1,4 @@
-"""``topsecret top``: the most common items of a file, a table or a data base."""
+"""``topsecret top``: the most common items of a file, a table or a database."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def top(
     choose: Annotated[
         str | None,
         typer.Option(
-            help="With auto: private spends a twentieth of the budget on asking the data which "
-            "mechanism suits them, public goes by public numbers alone.",
+            help="With auto: private spends a twentieth of the budget on a noisy look at the data, "
+            "to choose the mechanism that suits them; public goes by public numbers alone.",
             show_default="private",
         ),
     ] = None,
@@ -135,7 +135,7 @@ def top(
         bool, typer.Option("--disjoint", help="Keep each person in one group alone.")
     ] = False,
     dataset: Annotated[
-        str | None, typer.Option(help="Pay from this data set's budget (see topsecret budget).")
+        str | None, typer.Option(help="Pay from this dataset's budget (see topsecret budget).")
     ] = None,
     ledger: LedgerOption = None,
     analyst: Annotated[str | None, typer.Option(help="Pay from this analyst's allowance.")] = None,

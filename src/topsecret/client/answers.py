@@ -15,10 +15,15 @@ class Answer:
     id: str
     """Under which the service keeps it."""
     items: tuple[Any, ...]
+    """The released items, best first when ``ordered``."""
     ordered: bool
+    """Whether the order of the items is part of the answer."""
     complete: bool
+    """Whether all items that were asked for are named."""
     epsilon: float
+    """Of the privacy guarantee, as proven, rounded up."""
     delta: float
+    """Of the privacy guarantee, as proven, rounded up."""
     counts: tuple[int, ...] | None
     """Noisy counts, where they were asked for."""
     half_width: int | None
@@ -26,6 +31,7 @@ class Answer:
     at_least: tuple[int, ...] | None
     """How many persons each item surely has, with k="all"."""
     receipt: Mapping[str, str]
+    """What the answer promises and what it cost, line by line, in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +41,15 @@ class Answers(Mapping[str | int, Answer]):
     id: str
     """Under which the service keeps them."""
     by: str
+    """The column that defines the groups."""
     groups: Mapping[str | int, Answer]
+    """The answer for each group, by the group's value."""
     composition: str
     """``parallel`` where each person was kept in one group alone, else ``sequential``."""
     epsilon: float
     """Of all groups together."""
     delta: float
+    """Of all groups together, too."""
     together: str
     """What all groups cost together, in words."""
 
@@ -59,9 +68,13 @@ class Budget:
     """What is left for the account of a key."""
 
     state: str
+    """Whether questions are admitted: open or closed."""
     epsilon: float
+    """How much epsilon is left for the account."""
     delta: float
+    """How much delta is left for the account."""
     summary: str
+    """What is left, in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +82,19 @@ class Preview:
     """What a question would buy and cost; no data are read for it."""
 
     fits: bool
+    """Whether the question fits into what is left."""
     lead: int | None
     """How many persons an item must be ahead to be named with 95% probability."""
     again: int
     """How many such questions fit into what is left."""
     answer: str
+    """What comes back, in words."""
     buys: str
+    """How large a lead gets an item named, in words."""
     protects: str
+    """What is promised to each person, in words."""
     takes: str
+    """What it takes from the account's share, in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +102,9 @@ class SavedQuestion:
     """A question that the account keeps at the service."""
 
     name: str
+    """Under which the account keeps it."""
     dataset: str
+    """The dataset that it is about."""
     words: str
     """What it asks, in a few words."""
 
@@ -94,12 +114,15 @@ class Run:
     """One time of a schedule: a question of its own, with its own charge and stored answer."""
 
     number: int
+    """Which time it is, from 1 on."""
     at: datetime
+    """When it is due."""
     state: str
     """waiting, asked, ended, skipped, refused or given up."""
     answer: str | None
     """The id of its answer, for ``answer``."""
     message: str | None
+    """Why there is no answer, in words; None if nothing went wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,16 +130,24 @@ class Schedule:
     """A saved question and the times at which it is asked."""
 
     id: str
+    """Under which the service keeps it."""
     name: str
+    """The name of the saved question."""
     dataset: str
+    """The dataset that it is about."""
     words: str
     """What it asks, in a few words."""
     every: str
+    """How often it is asked: day, week or month."""
     runs: tuple[Run, ...]
+    """Its times, each with what became of it."""
 
 
 def answer_of(identity: str, found: Mapping[str, Any]) -> Answer:
-    """One list as the service tells it."""
+    """One list as the service tells it.
+
+    Parameters: ``identity``: the answer's id; ``found``: what the service replied.
+    """
 
     def numbers(name: str) -> tuple[int, ...] | None:
         return None if found[name] is None else tuple(found[name])

@@ -39,7 +39,13 @@ def question(
     counts: bool,
     at_least: int | None,
 ) -> dict[str, object]:
-    """What is asked, without what it ranks by and its groups."""
+    """What is asked, without what it ranks by and its groups.
+
+    Parameters: ``item``: the column to rank; ``k``: how many items; "auto" for as many as stand
+    out, "all" for all that are safe; ``epsilon``: how much of the share to spend; left out where
+    the owner fixed the price; ``where``: conditions ``(column, operator, value)`` that keep rows;
+    ``counts``: whether noisy counts are added; ``at_least``: name what surely has so many persons.
+    """
     conditions = []
     for column, operator, value in where:
         if operator not in _VERBS:
@@ -67,7 +73,10 @@ def question(
 
 
 def warn_weak(epsilon: float, delta: float) -> None:
-    """Warn of a weak budget, as the library does."""
+    """Warn of a weak budget, as the library does.
+
+    Parameters: ``epsilon``: of the answer; 0 if it needs no look; ``delta``: of the answer.
+    """
     from topsecret.accounting.weak_privacy import warn_if_weak
 
     warn_if_weak(epsilon, delta)
@@ -78,7 +87,12 @@ def measured(
     max_per_item: Bound | Sequence[Bound] | None,
     max_total: Bound | None,
 ) -> dict[str, object]:
-    """What it ranks by, where it is not persons."""
+    """What it ranks by, where it is not persons.
+
+    Parameters: ``measure``: "persons", "rows" or ``Sum("column")``; ``max_per_item``: the most that
+    one person adds to one item, by rows or sums; ``max_total``: a bound on all that one person
+    adds.
+    """
     if measure == "persons" and max_per_item is None and max_total is None:
         return {}
     if measure != "rows" and isinstance(measure, str):
@@ -100,7 +114,11 @@ def measured(
 
 
 def grouped(by: str | None, groups: Sequence[str | int], disjoint: bool) -> dict[str, object]:
-    """Its groups, if it has any."""
+    """Its groups, if it has any.
+
+    Parameters: ``by``: the column that defines the groups; ``groups``: the groups to answer for, by
+    their values; ``disjoint``: whether each person is kept in one group alone.
+    """
     if by is None and not groups:
         return {}
     if by is None or not groups or isinstance(groups, str):

@@ -47,19 +47,35 @@ LOCAL = frozenset(("localhost", "127.0.0.1", "::1"))
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A service and the key of an account. Make one with :func:`connect`."""
+    """A service and the key of an account. Make one with :func:`connect`.
+
+    Parameters: ``dataset``: the dataset's name, one of ``datasets()``; ``item``: the column to
+    rank; ``k``: how many items; "auto" for as many as stand out, "all" for all that are safe;
+    ``epsilon``: how much of the share to spend; left out where the owner fixed the price;
+    ``where``: conditions ``(column, operator, value)`` that keep rows; ``counts``: whether noisy
+    counts are added; ``at_least``: name what surely has so many persons; ``measure``: "persons",
+    "rows" or ``Sum("column")``; ``max_per_item``: the most that one person adds to one item, by
+    rows or sums; ``max_total``: a bound on all that one person adds; ``request_id``: a name of your
+    choice: the same one finds the same answer; ``wait``: how many seconds to wait for the answer;
+    ``by``: the column that defines the groups; ``groups``: the groups to answer for, by their
+    values; ``disjoint``: whether each person is kept in one group alone; ``name``: the name of a
+    saved question; ``answer``: the answer's id; ``times``: how many times it is asked; ``every``:
+    how often it is asked; ``start``: when it is asked first; now unless given.
+    """
 
     url: str
+    """The service's address."""
     key: str = field(repr=False)
+    """The account's API key; it is not shown."""
     patience: float = 30.0
     """Seconds to wait for one reply."""
 
     def datasets(self) -> list[str]:
-        """The names of the data sets that the account may ask."""
+        """The names of the datasets that the account may ask."""
         return [str(one["name"]) for one in self._call("GET", "/datasets")]
 
     def budget(self, dataset: str) -> Budget:
-        """What is left of a data set for the account."""
+        """What is left of a dataset for the account."""
         found = self._call("GET", f"/datasets/{_name(dataset)}/budget")
         return Budget(found["state"], found["epsilon"], found["delta"], found["summary"])
 
@@ -102,7 +118,7 @@ class Service:
         request_id: str | None = None,
         wait: float = 600.0,
     ) -> Answer:
-        """Name the ``k`` most common items of a data set, paid for from the account's share.
+        """Name the ``k`` most common items of a dataset, paid for from the account's share.
 
         ``measure="rows"`` ranks by rows and ``Sum("price")`` by a sum, with ``max_per_item`` and
         ``max_total`` as in the library.
@@ -142,6 +158,9 @@ class Service:
 
         With ``disjoint`` each person is kept in one group alone, and each group has the whole
         budget; without it a person counts in all of theirs, which share it.
+
+        Parameters: ``k``: how many items each list names; ``epsilon``: what all lists may cost
+        together.
         """
         asked = question(item, k, epsilon, where, counts, None)
         asked |= measured(measure, max_per_item, max_total) | grouped(by, groups, disjoint)
@@ -263,6 +282,9 @@ def connect(url: str, key: str) -> Service:
 
     >>> connect("https://topsecret.example.org/", "tsk_1_secret")
     Service(url='https://topsecret.example.org', patience=30.0)
+
+    Parameters: ``url``: the service's address, beginning with https://; ``key``: an API key, which
+    the account makes on its page.
     """
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -301,7 +323,7 @@ def _refusal(status: int, text: bytes) -> Exception:
 
 def _name(dataset: str) -> str:
     if not dataset or not all(c.isascii() and (c.isalnum() or c in "_-") for c in dataset):
-        raise InvalidParameter(f"there is no data set {dataset!r}; datasets() lists yours")
+        raise InvalidParameter(f"there is no dataset {dataset!r}; datasets() lists yours")
     return dataset
 
 

@@ -43,6 +43,18 @@ class Histogram:
     """Counts of distinct persons per item, kept secret.
 
     Make one with :meth:`of`, :meth:`from_counts` or :meth:`leading`.
+
+    Parameters: ``table``: the counts, as the constructors below make them; ``weighted``: sums of
+    weights beside the counts, where there are any; ``counts``: how many persons have each observed
+    item; ``domain``: all items that may be named; None if they are not public; ``pairs``: items
+    with their counts, best first; ``limit``: how many rows were asked for; ``holdings``: the items
+    that each person has; ``weights``: how much each item of a person counts; ``salt``: a secret
+    that chooses which items of a person count under a cap; ``amounts``: for each person what they
+    add to each item; ``bounds``: the bounds on one person, of which one is chosen; ``clip``: how
+    one person's part is bounded; ``later``: how many persons have each item in the later period;
+    ``earlier``: the same for the earlier period; ``sums``: the sums of the weights; ``groups``: the
+    places of the groups, in the order of naming; ``bits``: where random bits come from;
+    ``mechanism``: the name that an error gives; ``at_least``: how many items the domain must have.
     """
 
     __slots__ = ("_table", "_weighted")

@@ -20,7 +20,7 @@ import math
 from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property
 from typing import Any, Literal
 
 from topsecret.errors import InvalidParameter
@@ -37,7 +37,7 @@ LARGEST_TABLE = 10_000
 Weighting = Literal["share", "cap"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Weights:
     """A public table of weights. Make one with :meth:`share` or :meth:`cap`."""
 
@@ -82,20 +82,15 @@ class Weights:
         # isqrt rounds down: items·weight² ≤ full_items·UNIT² holds in integers.
         return math.isqrt(UNIT * UNIT * min(items, self.full_items) // items)
 
-    @property
+    @cached_property
     def table(self) -> tuple[int, ...]:
         """The weights for 1, 2, … ``most_items`` items, in 1/1024; never rising."""
-        return _table(self)
+        return tuple(self.of(n) for n in range(1, self.most_items + 1))
 
     @property
     def squared_norm(self) -> Fraction:
         """The largest n·w(n)², in persons²."""
         return Fraction(max(n * w * w for n, w in enumerate(self.table, 1)), UNIT * UNIT)
-
-
-@lru_cache(maxsize=64)
-def _table(weights: Weights) -> tuple[int, ...]:
-    return tuple(weights.of(n) for n in range(1, weights.most_items + 1))
 
 
 def weighted_sums(

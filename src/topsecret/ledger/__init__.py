@@ -17,8 +17,7 @@ from topsecret.ledger.audit import Fault, Report
 from topsecret.ledger.budget import Flexible, Metered, Picks, Price, PriceAtEpsilon
 from topsecret.ledger.chain import Entry
 from topsecret.ledger.ledger import Ledger
-from topsecret.ledger.payment import paid
-from topsecret.ledger.request import FirstForm, Request, Reservation, Stored
+from topsecret.ledger.payment import FirstForm, Request, Reservation, Stored, paid
 from topsecret.ledger.settlement_time import SettlementTime
 
 __all__ = [

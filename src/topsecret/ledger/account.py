@@ -15,9 +15,13 @@ class Pending:
     """A reservation without an end: under way, or in doubt after a crash."""
 
     id: str
+    """The reservation's name."""
     analyst: str
+    """Who asked."""
     time: str
+    """When it was made."""
     cost: Amounts
+    """What it took, at most."""
 
     def to_dict(self) -> dict[str, object]:
         """As plain values that JSON can hold."""
@@ -30,31 +34,42 @@ class Allowance:
     """An analyst's share."""
 
     analyst: str
+    """Whose share it is."""
     limits: Amounts
+    """The most of each resource that they may spend."""
     spent: Amounts
+    """What they have spent."""
 
     @property
     def left(self) -> Amounts:
-        """What the analyst may still spend, if the data set has it."""
+        """What the analyst may still spend, if the dataset has it."""
         return minus(self.limits, self.spent)
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A data set's budget as it stands.
+    """A dataset's budget as it stands.
 
     Guarantee: everything that was and will be answered from this budget is together
     (``budget.guarantee``)-DP for ``person`` under ``adjacency``.
     """
 
     dataset: str
+    """The dataset's name."""
     budget: Metered | Flexible
+    """The terms of the budget."""
     person: str
+    """The column that identifies each person."""
     adjacency: str
+    """Which datasets are neighbours."""
     state: str
+    """open or closed."""
     spent: Amounts
+    """What was spent of each resource, reservations included."""
     pending: tuple[Pending, ...]
+    """Reservations under way, or in doubt."""
     allowances: tuple[Allowance, ...]
+    """The analysts' shares."""
     held: tuple[Pending, ...] = ()
     """What is set aside for questions to come."""
 
@@ -99,7 +114,10 @@ class Account:
 
 
 def what_is_left(left: Amounts, limits: Amounts) -> str:
-    """Each resource as "37 of 50 items left", rounded down."""
+    """Each resource as "37 of 50 items left", rounded down.
+
+    Parameters: ``left``: what is left of each resource; ``limits``: what there was of each.
+    """
     return ", ".join(
         f"{int(left[name])} of {described(name, limit, needed=False)} left"
         if name in NOUNS

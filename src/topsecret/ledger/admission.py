@@ -1,22 +1,66 @@
-"""Whether a request fits into what is left of a budget, and spending it.
+"""Whether a request was made before, whether it fits into what is left of a budget, spending it.
 
 Every decision depends on the ledger and on public parameters alone.
 """
 
 from __future__ import annotations
 
+import json
 import secrets
 from collections.abc import Mapping
 
+from sqlalchemy import Connection, RowMapping
+
 from topsecret.accounting.charge import described
 from topsecret.accounting.privacy_unit import PrivacyUnit
-from topsecret.errors import BudgetExceeded, InvalidParameter
+from topsecret.errors import BudgetExceeded, InDoubt, InvalidParameter
 from topsecret.ledger import rows, statements
 from topsecret.ledger.amounts import Amounts, as_text, least, minus, shortages
 from topsecret.ledger.budget import Flexible, Metered
 from topsecret.ledger.chain import canonical
-from topsecret.ledger.request import Request
+from topsecret.ledger.payment import Request, Stored
 from topsecret.ledger.rows import DatasetRow, amounts
+
+
+def asked_before(connection: Connection, request: Request, question: str) -> list[RowMapping]:
+    """The same question's reservations, answers first; none where other data may be meant."""
+    if not request.repeatable:
+        return []
+    key = {"the_dataset": request.dataset}
+    same = connection.execute(statements.SAME_QUESTION, key | {"the_question": question})
+    if (earlier := list(same.mappings())) or request.first_form is None:
+        return earlier
+    first = request.first_form
+    key |= {"the_key": first.key, "the_mechanism": first.mechanism or ""}
+    found = connection.execute(
+        statements.SAME_FIRST_FORM, key | {"any_mechanism": first.mechanism is None}
+    )
+    return list(found.mappings())
+
+
+def retried(request: Request, question: str, earlier: RowMapping, may_wait: bool) -> Stored | None:
+    """What became of the request with the same id; None if it is worth waiting for."""
+    name = f"request_id={request.request_id!r}"
+    first = None if request.first_form is None else request.first_form.key
+    if question != earlier["question"] and (first is None or first != earlier["first_form"]):
+        raise InvalidParameter(f"{name} was used for another question; choose a new one")
+    if earlier["state"] == rows.SETTLED:
+        return stored(earlier)
+    if earlier["state"] == rows.FAILED:
+        raise InvalidParameter(
+            f"{name} failed after it was charged; choose a new one to pay and ask again"
+        )
+    if may_wait:
+        return None
+    raise InDoubt(
+        f"{name} is under way elsewhere or was cut short (reservation {earlier['id']} of "
+        f"{earlier['time']}); try again later, or ask the owner to write it off"
+    )
+
+
+def stored(row: RowMapping) -> Stored:
+    """The answer that a settled reservation has."""
+    return Stored(json.loads(row["answer"]), amounts(row["cost"]), row["position"], row["time"])
 
 
 def weighed(row: DatasetRow, request: Request, analyst: str) -> tuple[Amounts, Amounts]:
@@ -29,11 +73,11 @@ def left_for(row: DatasetRow, unit: PrivacyUnit, analyst: str) -> Amounts:
     """What there is for an analyst's queries about these persons."""
     if row.state != rows.OPEN:
         raise InvalidParameter(
-            f"the budget of data set {row.name!r} is closed and admits nothing more; ask its owner"
+            f"the budget of dataset {row.name!r} is closed and admits nothing more; ask its owner"
         )
     if (unit.person, unit.adjacency) != (row.person, row.adjacency):
         raise InvalidParameter(
-            f"the budget of data set {row.name!r} protects persons identified by "
+            f"the budget of dataset {row.name!r} protects persons identified by "
             f"{row.person!r} under {row.adjacency}; ask with these"
         )
     left = minus(row.budget.limits, row.spent)
@@ -41,7 +85,7 @@ def left_for(row: DatasetRow, unit: PrivacyUnit, analyst: str) -> Amounts:
     if row.shares and not mine:
         who = f"analyst {analyst!r}" if analyst else "a query without analyst"
         raise InvalidParameter(
-            f"{who} has no allowance from data set {row.name!r}; its owner gives one with "
+            f"{who} has no allowance from dataset {row.name!r}; its owner gives one with "
             "topsecret budget allow"
         )
     for share in mine:
@@ -88,7 +132,7 @@ def exceeded(
     needs = " and ".join(described(name, worst[name], needed=True) for name in lacking)
     rest = " and ".join(described(name, left[name], needed=False) for name in lacking)
     return BudgetExceeded(
-        f"the query may need {needs}, and data set {request.dataset!r} has {rest} left for it; "
+        f"the query may need {needs}, and dataset {request.dataset!r} has {rest} left for it; "
         f"{budget.advice(left, request.bargain)}",
         dataset=request.dataset,
         needed=worst,

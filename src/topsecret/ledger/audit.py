@@ -1,7 +1,7 @@
 """The audit: the hash chain, and every other table against what the entries say.
 
 The chain finds an entry that was changed, removed or put in, with its position. Whoever can rewrite
-the whole chain from some entry on, and the data set's row, is found only by comparing the chain's
+the whole chain from some entry on, and the dataset's row, is found only by comparing the chain's
 end with one that was noted elsewhere: ``Report.heads``.
 """
 
@@ -44,12 +44,14 @@ class Fault:
     """Something that is not as the entries say."""
 
     dataset: str
+    """The dataset whose history it is."""
     position: int
     """Of the entry that is wrong, or that shows that another row is."""
     what: str
+    """What is wrong, in words."""
 
     def __str__(self) -> str:
-        return f"data set {self.dataset!r}, entry {self.position}: {self.what}"
+        return f"dataset {self.dataset!r}, entry {self.position}: {self.what}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +59,11 @@ class Report:
     """What an audit found; empty ``faults`` mean that all is well."""
 
     entries: int
+    """How many entries were looked at."""
     heads: dict[str, str]
-    """The chain's end per data set: note it elsewhere to notice a chain that was rewritten."""
+    """The chain's end per dataset: note it elsewhere to notice a chain that was rewritten."""
     faults: tuple[Fault, ...]
+    """What was found."""
 
 
 @dataclass(slots=True)
@@ -75,7 +79,7 @@ class _Reserved:
 
 @dataclass(slots=True)
 class _Replay:
-    """A data set's life, told by its entries."""
+    """A dataset's life, told by its entries."""
 
     dataset: str
     opened: dict[str, Any] | None = None
@@ -235,16 +239,16 @@ def _sums(replay: _Replay, row: RowMapping | None) -> Iterator[Fault]:
         return Fault(replay.dataset, replay.count, what)
 
     if row is None or replay.opened is None:
-        yield fault("the data set's row is missing")
+        yield fault("the dataset's row is missing")
         return
     if (row["entries"], row["head"]) != (replay.count, replay.head):
         yield fault(f"the chain must end with entry {row['entries']}: entries are missing or added")
     if any(row[name] != replay.opened.get(name) for name in ("terms", "person", "adjacency")):
-        yield Fault(replay.dataset, 1, "the data set's row has other terms than its first entry")
+        yield Fault(replay.dataset, 1, "the dataset's row has other terms than its first entry")
     if row["state"] != (rows.CLOSED if replay.closed else rows.OPEN):
-        yield fault("the data set's row has another state")
+        yield fault("the dataset's row has another state")
     if row["spent"] != canonical(as_text(replay.spent)):
-        yield fault("the data set's row has another sum than its entries")
+        yield fault("the dataset's row has another sum than its entries")
 
 
 def _allowances(connection: Connection, replay: _Replay) -> Iterator[Fault]:

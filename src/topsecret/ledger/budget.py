@@ -18,6 +18,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import ClassVar, Literal, Protocol
 
 from topsecret.accounting import Loss, calibrate_picks, calibrate_zcdp, picks, zcdp
@@ -43,15 +44,24 @@ class Picks:
     count: int
     """The most symbols that an answer can have."""
     epsilon: Fraction
+    """ε₀ of each symbol."""
     delta: Fraction
+    """The failure of the query's threshold."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Price:
     """What a query may cost: its loss in full, and the part of it that is paid by the symbol."""
 
     loss: Loss
+    """The cost of the whole query."""
     picks: Picks | None = None
+    """The part that is paid by the symbol; None if nothing is."""
+
+    @cached_property
+    def rho(self) -> float | None:
+        """The zCDP of the loss, rounded up; None if it has none."""
+        return self.loss.rho()
 
     def check_symbols(self, symbols: int) -> None:
         """An answer of this many symbols is one that the query can give."""
@@ -68,10 +78,16 @@ class PriceAtEpsilon:
     epsilon: float
     """The ε that was asked for."""
     price_at: Callable[[float], Price]
+    """What the query costs at an ε."""
 
 
 class Budget(Protocol):
-    """A total guarantee as amounts to be spent; ``Metered`` and ``Flexible`` are the kinds."""
+    """A total guarantee as amounts to be spent; ``Metered`` and ``Flexible`` are the kinds.
+
+    Parameters: ``price``: what the query may cost; ``symbols``: how many symbols it released;
+    ``left``: what is left of each resource; ``bargain``: the same query at another ε; None if it
+    has no other price.
+    """
 
     kind: ClassVar[str]
 
@@ -110,21 +126,30 @@ class Budget(Protocol):
 class Metered:
     """A fixed price per pick and a fixed δ per query; so many picks, so many queries.
 
+    Parameters, beside those of ``Budget``: ``epsilon``: of everything that is ever answered;
+    ``delta``: of everything that is ever answered; ``queries``: how many queries there may be;
+    ``picks``: how many items, and endings of lists, may be released.
+
     *Guarantee* (docs/proofs/many-queries.md, section 2; Durfee & Rogers 2019, Thm 2). Queries are
     ``LimitedDomain`` or ``OptimalThreshold`` with this price and this δ. A query is charged one
     pick per symbol that it released, and one query. However the queries depend on earlier answers
     and wherever they stop, with at most K ``picks`` and L ``queries`` in all the sequence is
-    (ε∗(K, δ − L·δ_q) + K·ln(1 + δ_q), δ)-DP, ε∗ the optimal bound for K picks. *Why refunds are
-    safe:* the symbols of all queries in the order of their reservations are one sequence of at
-    most K adaptively chosen picks; a query that ended early leaves its picks to later ones, which
-    is a choice that depends on released symbols alone.
+    (ε∗(K, δ − L·δ_q) + K·ln(1 + δ_q), δ)-DP, ε∗ the optimal bound for K picks.
+
+    *Why refunds are safe:* the symbols of all queries in the order of their reservations are one
+    sequence of at most K adaptively chosen picks; a query that ended early leaves its picks to
+    later ones, which is a choice that depends on released symbols alone.
     """
 
     kind: ClassVar[Literal["metered"]] = "metered"
     epsilon: Fraction
+    """Of everything that is ever answered, as the owner stated it."""
     delta: Fraction
+    """Of everything that is ever answered, as the owner stated it."""
     queries: int
+    """How many queries there may be in all."""
     picks: int
+    """How many items, and endings of lists, may be released in all."""
     price: Fraction
     """ε₀ of each pick."""
     query_delta: Fraction
@@ -222,23 +247,33 @@ class Metered:
 class Flexible:
     """An approximate-zCDP filter: every query brings its own parameters.
 
+    Parameters, beside those of ``Budget``: ``epsilon``: of everything that is ever answered;
+    ``delta``: of everything that is ever answered.
+
     *Guarantee* (docs/proofs/many-queries.md, section 3; Whitehouse, Ramdas, Rogers & Wu 2023).
     A query is admitted only if with it Σρ ≤ ``rho``, Σδ ≤ ``failures`` and Σslack ≤ ``slack``.
     Then the whole adaptive sequence is (ε, δ)-DP: ρ-zCDP gives (ε − slack, δ − failures).
+
     *Why the slacks s_i add beside it:* a limited-domain query's law is, on its good outcomes, P
     with (1 + δ)^(−k)·B ≤ P ≤ B for the law B of k bounded-range picks. Put B for P in all
     queries: B_h(S) ≤ e^x·B_h′(S) + δ′ by the filter, hence
     P_h(S) ≤ B_h(S) + Σδ_i ≤ e^(x + Σs_i)·P_h′(S) + δ′ + Σδ_i.
+
     *Why refunds are safe:* each pick is an adaptive step of ε₀²/8-zCDP of its own; picks that ⊥
     left undone were never taken. δ and slack are not given back.
     """
 
     kind: ClassVar[Literal["flexible"]] = "flexible"
     epsilon: Fraction
+    """Of everything that is ever answered, as the owner stated it."""
     delta: Fraction
+    """Of everything that is ever answered, as the owner stated it."""
     rho: Fraction
+    """How much zCDP there is to spend."""
     failures: Fraction
+    """How much δ of queries' thresholds there is to spend."""
     slack: Fraction
+    """How much ε there is to spend beside zCDP, for the slacks of queries."""
 
     @classmethod
     def of(cls, *, epsilon: Number, delta: Number) -> Flexible:
@@ -267,13 +302,12 @@ class Flexible:
 
     def worst(self, price: Price) -> Amounts:
         """The zCDP of the whole query, its failures and its slack."""
-        rho = price.loss.rho()
-        if rho is None:
+        if price.rho is None:
             raise InvalidParameter(
                 "a flexible budget counts in zCDP, and this mechanism has none; choose another"
             )
         return {
-            "rho": on_grid(Fraction(rho)),
+            "rho": on_grid(Fraction(price.rho)),
             "delta": on_grid(price.loss.failures),
             "slack": on_grid(price.loss.slack),
         }

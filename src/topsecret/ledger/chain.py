@@ -15,22 +15,27 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 GENESIS = "0" * 64
-"""What the first entry of a data set has for its predecessor's hash."""
+"""What the first entry of a dataset has for its predecessor's hash."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One event in the life of a data set's budget."""
+    """One event in the life of a dataset's budget."""
 
     dataset: str
+    """The dataset's name."""
     position: int
     """1 for the first, without gaps."""
     time: str
+    """When it was written, in UTC."""
     event: str
+    """What happened, in one word."""
     body: str
     """Canonical JSON."""
     previous: str
+    """The hash of the entry before."""
     hash: str
+    """The hash of this entry, which covers the one before."""
 
     @classmethod
     def after(

@@ -44,7 +44,9 @@ class CountRule:
     """What counts of a person's pairs. Public."""
 
     kind: Literal["cumulative", "window"]
+    """Whether sums go back to the start or over the last periods."""
     window: int
+    """How many periods a window has."""
     max_counts: int
     """How many counts each person has for life."""
     late: int

@@ -35,7 +35,13 @@ HeldAgain = Callable[[Connection, str], None]
 
 
 class Holds:
-    """What is set aside in one ledger."""
+    """What is set aside in one ledger.
+
+    Parameters: ``ledger``: whose amounts are set aside; ``dataset``: whose budget pays;
+    ``analyst``: in whose name; ``cost``: what each question may cost; ``times``: how many
+    questions; ``note``: is told what the amounts are called; ``chosen``: the names of those to give
+    back.
+    """
 
     def __init__(self, ledger: Ledger) -> None:
         self._store = ledger._store
@@ -69,7 +75,7 @@ class Holds:
         needs = " and ".join(described(name, all_of_it[name], needed=True) for name in lacking)
         rest = " and ".join(described(name, left[name], needed=False) for name in lacking)
         raise BudgetExceeded(
-            f"{times} times may need {needs}, and data set {dataset!r} has {rest} left for it",
+            f"{times} times may need {needs}, and dataset {dataset!r} has {rest} left for it",
             dataset=dataset,
             needed=all_of_it,
             left=left,
@@ -93,7 +99,7 @@ def held(row: DatasetRow, analyst: str, cost: Amounts) -> str:
 
 
 def given_back(row: DatasetRow, held: str) -> bool:
-    """Give a held amount of this data set back, unless it was used or given back before."""
+    """Give a held amount of this dataset back, unless it was used or given back before."""
     found: RowMapping | None = (
         row.connection.execute(statements.ONE_RESERVATION, {"the_id": held})
         .mappings()

@@ -28,14 +28,20 @@ from topsecret.accounting.privacy_unit import PrivacyUnit
 from topsecret.errors import InDoubt, InvalidParameter, Taken
 from topsecret.ledger import rows, statements
 from topsecret.ledger.account import Account, Allowance, Pending
-from topsecret.ledger.admission import admitted, exceeded, weighed
+from topsecret.ledger.admission import (
+    admitted,
+    asked_before,
+    exceeded,
+    retried,
+    stored,
+    weighed,
+)
 from topsecret.ledger.amounts import Amounts, as_text, named, plus, shortages
-from topsecret.ledger.asked_before import asked_before, retried, stored
 from topsecret.ledger.audit import Report, audit
 from topsecret.ledger.budget import Flexible, Metered
 from topsecret.ledger.chain import GENESIS, Entry, canonical, digest
 from topsecret.ledger.holds import HeldAgain, given_back, held
-from topsecret.ledger.request import Request, Reservation, Stored
+from topsecret.ledger.payment import Request, Reservation, Stored
 from topsecret.ledger.rows import DatasetRow, allowances, amounts
 from topsecret.ledger.schema import ALLOWANCES, DATASETS, ENTRIES, RESERVATIONS
 from topsecret.ledger.settlement_time import SettlementTime
@@ -50,6 +56,15 @@ class Ledger:
 
     ``place`` is a path or an address ``postgresql://…``; without one, what ``TOPSECRET_LEDGER``
     names, or a file in the platform's data directory.
+
+    Parameters: ``place``: a path, or an address of PostgreSQL; ``dataset``: the dataset's name;
+    ``budget``: its terms; ``person``: the column that identifies each person; ``adjacency``: which
+    datasets are neighbours; ``analyst``: who asks; ``limits``: the most of each resource that they
+    may spend; ``request``: the question and its price; ``wait``: for how many seconds at most;
+    ``reservation``: what was spent in advance; ``answer``: what to store; ``symbols``: how many
+    symbols it released; ``request_id``: the caller's name for a request; ``entries``: how many
+    entries there were; ``head``: the hash of the last; ``held``: the name of what is held; None for
+    nothing; ``again``: is told the new name.
     """
 
     def __init__(self, place: str | os.PathLike[str] | None = None) -> None:
@@ -96,7 +111,7 @@ class Ledger:
         person: str,
         adjacency: str = "add-remove",
     ) -> None:
-        """Give a data set its budget, once, for the persons that ``person`` identifies."""
+        """Give a dataset its budget, once, for the persons that ``person`` identifies."""
         _name("dataset", dataset)
         unit = PrivacyUnit(person=person, adjacency=adjacency)  # type: ignore[arg-type]  # checked there
         terms = canonical(budget.to_record())
@@ -109,14 +124,14 @@ class Ledger:
                 row.append("opened", public)
         except Taken:
             raise InvalidParameter(
-                f"data set {dataset!r} has a budget already; a second one would add to the first, "
+                f"dataset {dataset!r} has a budget already; a second one would add to the first, "
                 "so choose another name only for other data"
             ) from None
 
     def allow(self, dataset: str, analyst: str, limits: Amounts) -> None:
         """Give an analyst a share; from then on only analysts with an allowance may ask.
 
-        The data set's total binds whatever the allowances add up to. A second call replaces the
+        The dataset's total binds whatever the allowances add up to. A second call replaces the
         limits; what the analyst has spent stays.
         """
         _name("analyst", analyst)
@@ -125,7 +140,7 @@ class Ledger:
             foreign = set(limits) ^ set(row.budget.limits)
             if foreign or any(value < 0 for value in limits.values()):
                 raise InvalidParameter(
-                    f"an allowance from data set {dataset!r} states "
+                    f"an allowance from dataset {dataset!r} states "
                     f"{', '.join(row.budget.limits)}, each 0 or more; give these alone"
                 )
             spent: Amounts = {}
@@ -150,7 +165,7 @@ class Ledger:
             row = DatasetRow.locked(connection, dataset)
             if row.state == rows.CLOSED:
                 raise InvalidParameter(
-                    f"the budget of data set {dataset!r} is closed already; nothing is left to do"
+                    f"the budget of dataset {dataset!r} is closed already; nothing is left to do"
                 )
             row.state = rows.CLOSED
             row.append("closed", {})
@@ -273,12 +288,12 @@ class Ledger:
     # Whoever wants to know
 
     def datasets(self) -> list[str]:
-        """The data sets that have a budget."""
+        """The datasets that have a budget."""
         with self._store.reading() as connection:
             return list(connection.execute(select(DATASETS.c.name).order_by("name")).scalars())
 
     def account(self, dataset: str) -> Account:
-        """The budget of a data set, what was spent of it and by whom."""
+        """The budget of a dataset, what was spent of it and by whom."""
         with self._store.reading() as connection:
             query = select(DATASETS).where(DATASETS.c.name == dataset)
             opened = connection.execute(query).mappings().one_or_none()
@@ -316,7 +331,7 @@ class Ledger:
             )
 
     def position(self, dataset: str) -> int:
-        """How many entries a data set has: it moves with every change, and is cheap to ask."""
+        """How many entries a dataset has: it moves with every change, and is cheap to ask."""
         with self._store.reading() as connection:
             query = select(DATASETS.c.entries).where(DATASETS.c.name == dataset)
             found: int | None = connection.execute(query).scalar_one_or_none()
@@ -342,13 +357,13 @@ class Ledger:
         return dict(json.loads(body)["asked"])
 
     def reached(self) -> dict[str, tuple[int, str]]:
-        """For each data set: how many entries it has, and the hash of the last."""
+        """For each dataset: how many entries it has, and the hash of the last."""
         query = select(DATASETS.c.name, DATASETS.c.entries, DATASETS.c.head)
         with self._store.reading() as connection:
             return {row.name: (row.entries, row.head) for row in connection.execute(query)}
 
     def passed(self, dataset: str, entries: int, head: str) -> bool:
-        """Whether the data set's chain once ended so."""
+        """Whether the dataset's chain once ended so."""
         if entries == 0:
             return True
         at = (ENTRIES.c.dataset == dataset, ENTRIES.c.position == entries, ENTRIES.c.hash == head)
@@ -356,13 +371,13 @@ class Ledger:
             return connection.execute(select(ENTRIES.c.position).where(*at)).first() is not None
 
     def had(self, dataset: str, head: str) -> bool:
-        """Whether the chain of a data set once ended with this hash."""
+        """Whether the chain of a dataset once ended with this hash."""
         at = (ENTRIES.c.dataset == dataset, ENTRIES.c.hash == head)
         with self._store.reading() as connection:
             return connection.execute(select(ENTRIES.c.position).where(*at)).first() is not None
 
     def history(self, dataset: str) -> list[Entry]:
-        """Everything that happened to a data set's budget, oldest first."""
+        """Everything that happened to a dataset's budget, oldest first."""
         with self._store.reading() as connection:
             query = select(ENTRIES).where(ENTRIES.c.dataset == dataset).order_by("position")
             found = [Entry(**row) for row in connection.execute(query).mappings()]

@@ -30,7 +30,7 @@ from topsecret.ledger.amounts import Amounts, shortages
 from topsecret.ledger.budget import Flexible, Metered
 from topsecret.ledger.chain import canonical, digest, now
 from topsecret.ledger.ledger import Ledger
-from topsecret.ledger.request import Request
+from topsecret.ledger.payment import Request
 from topsecret.ledger.rows import DatasetRow, amounts
 from topsecret.ledger.schema import ANSWERS, PERIODS, PUBLICATIONS, RESERVATIONS
 
@@ -44,11 +44,15 @@ class Publication:
     id: str
     """The reservation that paid for all periods."""
     dataset: str
+    """The dataset that paid."""
     name: str
+    """Under which its opener finds it again."""
     record: Mapping[str, Any]
     """What is published, as its opener described it."""
     cost: Amounts
+    """What it took from the budget."""
     position: int
+    """Of the reservation's entry."""
     key: bytes = field(repr=False)
     """Secret: the noise of a series comes from it. Empty where noise is drawn anew."""
 
@@ -79,7 +83,7 @@ class Publications:
         return self._ledger.account(publication.dataset).budget
 
     def names(self, dataset: str) -> list[str]:
-        """All publications of a data set."""
+        """All publications of a dataset."""
         query = select(PUBLICATIONS.c.name).where(PUBLICATIONS.c.dataset == dataset)
         with self._store.reading() as connection:
             return list(connection.execute(query.order_by("name")).scalars())
@@ -100,7 +104,7 @@ class Publications:
             if known is not None:
                 if canonical(dict(known.record)) != text:
                     raise InvalidParameter(
-                        f"{name!r} of data set {request.dataset!r} was begun with other terms; "
+                        f"{name!r} of dataset {request.dataset!r} was begun with other terms; "
                         "choose another name, or leave the terms out to go on with it"
                     )
                 return known

@@ -1,6 +1,6 @@
-"""What the ledger keeps about one data set, read and changed inside a transaction.
+"""What the ledger keeps about one dataset, read and changed inside a transaction.
 
-Every change appends an entry and moves the data set's row with it: the sums, the number of entries
+Every change appends an entry and moves the dataset's row with it: the sums, the number of entries
 and the end of the hash chain are always those of the entries.
 """
 
@@ -36,7 +36,7 @@ GIVEN_BACK: Amounts = {}
 
 @dataclass(slots=True)
 class DatasetRow:
-    """A data set's row, locked until the transaction ends."""
+    """A dataset's row, locked until the transaction ends."""
 
     connection: Connection
     name: str
@@ -98,7 +98,7 @@ class DatasetRow:
         return entry
 
     def spend(self, analyst: str, more: Amounts, less: Amounts = GIVEN_BACK) -> None:
-        """Move the sums of the data set and of the analyst; ``append`` writes the former."""
+        """Move the sums of the dataset and of the analyst; ``append`` writes the former."""
         self.spent = minus(plus(self.spent, more), less)
         if not analyst:
             return  # an allowance has a name
@@ -129,7 +129,7 @@ def as_row(entry: Entry) -> dict[str, object]:
 
 
 def allowances(connection: Connection, dataset: str) -> list[RowMapping]:
-    """All allowances of a data set."""
+    """All allowances of a dataset."""
     found = connection.execute(statements.ALL_ALLOWANCES, {"the_dataset": dataset})
     return list(found.mappings())
 
@@ -140,9 +140,9 @@ def amounts(text: str) -> Amounts:
 
 
 def unknown(name: str) -> InvalidParameter:
-    """The error for a data set without a budget."""
+    """The error for a dataset without a budget."""
     return InvalidParameter(
-        f"data set {name!r} has no budget; open one with "
+        f"dataset {name!r} has no budget; open one with "
         f"topsecret budget open {name} --person COLUMN --epsilon 1, say"
     )
 

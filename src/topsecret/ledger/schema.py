@@ -24,7 +24,7 @@ from sqlalchemy import (
 )
 
 from topsecret.errors import LedgerError
-from topsecret.ledger.request import FirstForm
+from topsecret.ledger.payment import FirstForm
 
 METADATA = MetaData()
 
@@ -43,7 +43,7 @@ DATASETS = Table(
     Column("head", Text, nullable=False),
     sqlite_with_rowid=False,
 )
-"""One row per data set, locked by whoever changes anything of it; sums and the chain's end."""
+"""One row per dataset, locked by whoever changes anything of it; sums and the chain's end."""
 
 ENTRIES = Table(
     "entries",

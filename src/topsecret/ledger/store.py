@@ -2,7 +2,7 @@
 
 A commit is durable when it returns: SQLite runs in WAL mode with ``synchronous=FULL``, PostgreSQL
 with ``synchronous_commit=on``. Writers are one after the other: on SQLite each takes the write
-lock before it reads (``BEGIN IMMEDIATE``), on PostgreSQL the data set's row (``FOR UPDATE``).
+lock before it reads (``BEGIN IMMEDIATE``), on PostgreSQL the dataset's row (``FOR UPDATE``).
 """
 
 from __future__ import annotations

@@ -168,7 +168,10 @@ class CanonicalSet:
         ]
 
     def set_law(self, ranked: RankedGroups, m: int, bits: int) -> dict[tuple[int, ...], arb]:
-        """The law of the set of size m, as places in falling order of counts."""
+        """The law of the set of size m, as places in falling order of counts.
+
+        Parameters: ``bits``: the precision of the probabilities.
+        """
         law: dict[tuple[int, ...], arb] = {}
         for (leading, upto), chance in Classes(ranked, m, *self.exponents).law(bits).items():
             share = chance / comb(upto - leading, m - leading)

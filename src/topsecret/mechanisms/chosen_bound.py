@@ -14,11 +14,13 @@ the data for one out of a public list c_0 < c_1 < … and publishes it.
 
 **Scores.** For a bound c_i and the next one, c_i + w, let D_j be what all persons add to item j
 beyond c_i and up to c_i + w, and Q_i = (m-th largest D)/w: about how many persons a bound of c_i
-cuts off at an item of rank m. Q falls with i. With a public target K, a few times the noise
-in persons, the score of c_i is −max(0, Q_i − K, K − Q_{i−1}), less a public handicap H for
-each smaller bound there is; the first bound has no last term, the last one none with Q_i. It is
-highest for the smallest bound that cuts off at most K persons. Then the m-th score at c_i is at
-least c_i·Q_{i−1}, more than K·c_i: what is ranked stands out from noise in units of c_i.
+cuts off at an item of rank m. Q falls with i.
+
+With a public target K, a few times the noise in persons, the score of c_i is −max(0, Q_i − K, K −
+Q_{i−1}), less a public handicap H for each smaller bound there is; the first bound has no last
+term, the last one none with Q_i. It is highest for the smallest bound that cuts off at most K
+persons. Then the m-th score at c_i is at least c_i·Q_{i−1}, more than K·c_i: what is ranked stands
+out from noise in units of c_i.
 
 **Statement.** The bound and the list are what one ε-bounded-range step, followed by the list's own
 steps, is: ``loss`` is exactly that. All options have the same loss.

@@ -17,8 +17,10 @@ step of signal-to-noise ratio μ costs: ``gaussian(mu²)``.
 **Proof.** Publish X_i = h_i − λN + Z_i and Y = N + W instead: what is published is a function of
 them, h_i + Z_i + λW = X_i + λY. One person more moves N by 1 and the h_i of the v ≤ Δ items that
 the person has by 1, so these X_i move by 1 − λ and the other m − v by −λ. The squared
-signal-to-noise ratio is (v(1 − λ)² + (m − v)λ²)/a + 1/b = (v(1 − 2λ) + mλ²)/a + 1/b. It grows with
-v, as λ ≤ ½, so it is at most S/a + 1/b ≤ μ². One person less: the same with the other sign. ∎
+signal-to-noise ratio is (v(1 − λ)² + (m − v)λ²)/a + 1/b = (v(1 − 2λ) + mλ²)/a + 1/b.
+
+It grows with v, as λ ≤ ½, so it is at most S/a + 1/b ≤ μ². One person less: the same with the other
+sign. ∎
 
 **The noise.** The best split for a given λ is a = √S(√S + λ)/μ², b = (√S + λ)/(λμ²); each count
 then has the deviation (√S + λ)/μ, and λ = (Δ − √(Δ(m − Δ)/(m − 1)))/m, at most ½, makes it
@@ -50,18 +52,15 @@ from flint import arb, ctx
 
 from topsecret.accounting import Loss, gaussian
 from topsecret.counts.histogram import Histogram
-from topsecret.errors import InvalidParameter, TooLarge
+from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import Number, ball, exact, precision, root_up
 from topsecret.mechanisms import parameters
 from topsecret.mechanisms.count_noise import CountNoise
-from topsecret.mechanisms.noisy_counts import no_repetition
-from topsecret.mechanisms.plackett_luce import as_floats
-from topsecret.mechanisms.selection import Outcome, Selection
-from topsecret.noise.bits import BitSource, SystemBits
+from topsecret.mechanisms.noisy_counts import ClampedCounts, no_repetition
+from topsecret.mechanisms.selection import Outcome
+from topsecret.noise.bits import FIRST_BITS, BitSource, Noisy, Rational, Real, SystemBits
 from topsecret.noise.distributions import GAUSSIAN
-from topsecret.noise.reals import FIRST_BITS, Noisy, Rational, Real
 
-_MOST = 200_000
 _ZERO = Rational(Fraction(0))
 _GRID = 1 << 40
 """λ is a multiple of 2⁻⁴⁰: any rational of at most ½ serves, and short ones stay fast."""
@@ -72,6 +71,7 @@ class ReleasedCounts:
     """Noisy counts, already private. They may be negative: cutting them at 0 costs nothing."""
 
     counts: tuple[int, ...]
+    """The noisy count of each item, in the items' order."""
     persons: int | None
     """The noisy number of persons; None where it was not asked for or there is none."""
     noise: CountNoise | None
@@ -89,6 +89,8 @@ class CorrelatedCounts:
     """The signal-to-noise ratio that one person has."""
     max_items: int | None = None
     adjacency: parameters.Adjacency = "add-remove"
+
+    meets_claim_exactly: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         parameters.positive(self.mu, "mu")
@@ -154,12 +156,22 @@ class CorrelatedCounts:
         whole = None if persons is None or common is None else persons + common
         return ReleasedCounts(counts, whole, noise)
 
-    def of(self, items: Sequence[Hashable], window: tuple[int, int]) -> ClampedCorrelatedCounts:
+    def counts_alone(
+        self, histogram: Histogram, items: Sequence[Hashable], bits: BitSource | None
+    ) -> tuple[int, ...]:
+        """The noisy counts; the number of persons is not published with them."""
+        return self.release(histogram, items, bits=bits).counts
+
+    def clamped_law(self, counts: Sequence[int], window: tuple[int, int]) -> dict[Outcome, arb]:
+        """Given W the counts are independent; their product is integrated over W."""
+        return dict(_law(self.noise(len(counts)), tuple(counts), window, max(128, ctx.prec) + 32))
+
+    def of(self, items: Sequence[Hashable], window: tuple[int, int]) -> ClampedCounts:
         """The same release for fixed items, each count clamped to the window: a finite law."""
-        return ClampedCorrelatedCounts(self, tuple(items), window)
+        return ClampedCounts(self, tuple(items), window)
 
     @classmethod
-    def verification_cases(cls) -> tuple[ClampedCorrelatedCounts, ...]:
+    def verification_cases(cls) -> tuple[ClampedCounts, ...]:
         """The parameters that ``topsecret verify`` checks."""
         one, two, window = ("a",), ("a", "b"), (2, 5)
         return (
@@ -200,70 +212,6 @@ def _nearest(own: Real, common: Real | None = None, weight: Fraction = Fraction(
         if found is not None:
             return int(found)
         bits *= 2
-
-
-@dataclass(frozen=True)
-class ClampedCorrelatedCounts:
-    """``CorrelatedCounts`` for fixed items, clamped to a window: what verification can enumerate.
-
-    Clamping is post-processing. The ends of the window carry the whole tails. The number of
-    persons is not published here: the histograms of a verification do not know it.
-    """
-
-    counts: CorrelatedCounts
-    items: tuple[Hashable, ...]
-    window: tuple[int, int]
-
-    meets_claim_exactly: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        no_repetition(self.items)
-        low, high = self.window
-        if low > high or not self.items:
-            raise InvalidParameter(f"window={self.window} and items must not be empty")
-
-    @property
-    def max_items(self) -> int | None:
-        """How many items one person may touch."""
-        return self.counts.max_items
-
-    @property
-    def adjacency(self) -> parameters.Adjacency:
-        """Which data sets are neighbours."""
-        return self.counts.adjacency
-
-    @property
-    def ordered(self) -> bool:
-        """The counts stand in the order of the items."""
-        return True
-
-    @property
-    def loss(self) -> Loss:
-        """The fixed cost of the counts."""
-        return self.counts.loss
-
-    def select(self, histogram: Histogram, bits: BitSource | None = None) -> Selection:
-        """Draw the counts and clamp them."""
-        histogram.require_domain("ClampedCorrelatedCounts", 0)
-        low, high = self.window
-        noisy = self.counts.release(histogram, self.items, bits=bits).counts
-        return Selection(tuple(max(low, min(high, count)) for count in noisy), complete=True)
-
-    def probabilities(self, histogram: Histogram) -> dict[Outcome, arb]:
-        """Given W the counts are independent; their product is integrated over W."""
-        histogram.require_domain("ClampedCorrelatedCounts", 0)
-        low, high = self.window
-        if (high - low + 1) ** len(self.items) > _MOST:
-            raise TooLarge(
-                f"{len(self.items)} counts in {self.window} have more than {_MOST} outcomes; "
-                "take a narrower window"
-            )
-        noise, counts = self.counts.noise(len(self.items)), histogram.counts_of(self.items)
-        return dict(_law(noise, tuple(counts), self.window, max(128, ctx.prec) + 32))
-
-    def distribution(self, histogram: Histogram) -> dict[Outcome, float]:
-        """The exact law of the clamped counts."""
-        return as_floats(self.probabilities(histogram))
 
 
 @lru_cache(maxsize=4096)

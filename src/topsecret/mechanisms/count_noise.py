@@ -21,6 +21,7 @@ class CountNoise:
     """Z_i + weight·W for each of ``released`` counts, and W for the number of persons."""
 
     released: int
+    """How many counts are released."""
     weight: Fraction
     """λ"""
     item_scale: Fraction

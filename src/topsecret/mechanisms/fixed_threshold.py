@@ -43,8 +43,7 @@ from topsecret.mechanisms import parameters
 from topsecret.mechanisms.plackett_luce import as_floats
 from topsecret.mechanisms.propose_test_release import LaplaceChance
 from topsecret.mechanisms.selection import Outcome, Selection
-from topsecret.noise.bits import BitSource, SystemBits
-from topsecret.noise.reals import Real, bernoulli
+from topsecret.noise.bits import BitSource, Real, SystemBits, bernoulli
 
 _MOST = 16
 

@@ -42,11 +42,15 @@ class LargestGap:
     """The place of the largest noisy gap among the first ``k_bar``."""
 
     k_bar: int
+    """How many gaps are looked at."""
     scale: Fraction
+    """The scale of the noise on each gap."""
     noise: Noise
+    """Which noise it is."""
     bonus: tuple[Fraction, ...] | None = None
     """r(1), …, r(k̄); None for no regulariser."""
     sensitivity: int = 1
+    """The most that one person moves a gap by."""
 
     @property
     def loss(self) -> Loss:

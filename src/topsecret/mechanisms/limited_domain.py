@@ -53,10 +53,9 @@ from topsecret.exact.rounding import Number, ball, exact, precision
 from topsecret.mechanisms import parameters
 from topsecret.mechanisms.plackett_luce import as_floats, plackett_luce
 from topsecret.mechanisms.selection import Outcome, Selection
-from topsecret.noise.bits import BitSource, SystemBits
+from topsecret.noise.bits import BitSource, Log, SystemBits
 from topsecret.noise.distributions import GUMBEL
 from topsecret.noise.race import EXTRA, race
-from topsecret.noise.reals import Log
 from topsecret.noise.screening import ScoreGroups
 
 

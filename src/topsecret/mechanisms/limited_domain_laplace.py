@@ -49,10 +49,9 @@ from topsecret.mechanisms.order_laws import laplace, list_law
 from topsecret.mechanisms.piecewise import at, guard_bits
 from topsecret.mechanisms.plackett_luce import as_floats
 from topsecret.mechanisms.selection import NOTHING, Outcome, Selection
-from topsecret.noise.bits import BitSource, SystemBits
+from topsecret.noise.bits import BitSource, Log, SystemBits
 from topsecret.noise.distributions import LAPLACE
 from topsecret.noise.race import EXTRA, race
-from topsecret.noise.reals import Log
 from topsecret.noise.screening import ScoreGroups
 
 

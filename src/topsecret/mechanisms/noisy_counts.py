@@ -34,7 +34,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from flint import arb, ctx
 
@@ -47,6 +47,9 @@ from topsecret.mechanisms.plackett_luce import as_floats
 from topsecret.mechanisms.selection import Outcome, Selection
 from topsecret.noise.bits import BitSource, SystemBits
 from topsecret.noise.lattice import DiscreteGaussian, DiscreteLaplace, IntegerNoise
+
+if TYPE_CHECKING:
+    from topsecret.mechanisms.correlated_counts import CorrelatedCounts
 
 _MOST = 200_000
 
@@ -63,6 +66,9 @@ class NoisyCounts:
     rho: float | None = None
     max_items: int | None = None
     adjacency: parameters.Adjacency = "add-remove"
+
+    meets_claim_exactly: ClassVar[bool] = True
+    """q^|x| against q^(|x + 1|) is e^(1/b) exactly; none exceeds it, by the note above."""
 
     def __post_init__(self) -> None:
         if (self.epsilon is None) == (self.rho is None):
@@ -119,6 +125,22 @@ class NoisyCounts:
         noise = self.noise(len(items))
         return tuple(count + noise.draw(bits) for count in histogram.counts_of(items))
 
+    def counts_alone(
+        self, histogram: Histogram, items: Sequence[Hashable], bits: BitSource | None
+    ) -> tuple[int, ...]:
+        """All that is released."""
+        return self.release(histogram, items, bits)
+
+    def clamped_law(self, counts: Sequence[int], window: tuple[int, int]) -> dict[Outcome, arb]:
+        """The product of the clamped laws."""
+        law: dict[Outcome, arb] = {(): arb(1)}
+        noise = self.noise(len(counts))
+        with precision(max(128, ctx.prec) + 64):
+            for count in counts:
+                masses = _clamped(noise, count, *window)
+                law = {(*o, x): p * q for o, p in law.items() for x, q in masses.items()}
+        return law
+
     def of(self, items: Sequence[Hashable], window: tuple[int, int]) -> ClampedCounts:
         """The same release for fixed items, each count clamped to the window: a finite law."""
         return ClampedCounts(self, tuple(items), window)
@@ -138,19 +160,16 @@ class NoisyCounts:
 
 @dataclass(frozen=True)
 class ClampedCounts:
-    """``NoisyCounts`` for fixed items, clamped to a window: what verification can enumerate.
+    """Noisy counts of fixed items, clamped to a window: what verification can enumerate.
 
     The items are public, so it asks for a public domain. Clamping is post-processing: its loss
     is at most that of the counts. The ends of the window carry the whole tails, so that no mass
     is left out.
     """
 
-    counts: NoisyCounts
+    counts: NoisyCounts | CorrelatedCounts
     items: tuple[Hashable, ...]
     window: tuple[int, int]
-
-    meets_claim_exactly: ClassVar[bool] = True
-    """q^|x| against q^(|x + 1|) is e^(1/b) exactly; none exceeds it, by the note above."""
 
     def __post_init__(self) -> None:
         no_repetition(self.items)
@@ -159,13 +178,18 @@ class ClampedCounts:
             raise InvalidParameter(f"window={self.window} must not be empty; swap its ends")
 
     @property
+    def meets_claim_exactly(self) -> bool:
+        """As the counts do."""
+        return self.counts.meets_claim_exactly
+
+    @property
     def max_items(self) -> int | None:
         """How many items one person may touch."""
         return self.counts.max_items
 
     @property
     def adjacency(self) -> parameters.Adjacency:
-        """Which data sets are neighbours."""
+        """Which datasets are neighbours."""
         return self.counts.adjacency
 
     @property
@@ -182,11 +206,11 @@ class ClampedCounts:
         """Draw the counts and clamp them."""
         histogram.require_domain("ClampedCounts", 0)
         low, high = self.window
-        noisy = self.counts.release(histogram, self.items, bits)
+        noisy = self.counts.counts_alone(histogram, self.items, bits)
         return Selection(tuple(max(low, min(high, count)) for count in noisy), complete=True)
 
     def probabilities(self, histogram: Histogram) -> dict[Outcome, arb]:
-        """The product of the clamped laws."""
+        """The exact law of the clamped counts, in balls."""
         histogram.require_domain("ClampedCounts", 0)
         low, high = self.window
         if (high - low + 1) ** len(self.items) > _MOST:
@@ -194,15 +218,9 @@ class ClampedCounts:
                 f"{len(self.items)} counts in {self.window} have more than {_MOST} outcomes; "
                 "take a narrower window"
             )
-        law: dict[Outcome, arb] = {(): arb(1)}
         if not self.items:
-            return law
-        noise = self.counts.noise(len(self.items))
-        with precision(max(128, ctx.prec) + 64):
-            for count in histogram.counts_of(self.items):
-                masses = _clamped(noise, count, low, high)
-                law = {(*o, x): p * q for o, p in law.items() for x, q in masses.items()}
-        return law
+            return {(): arb(1)}
+        return self.counts.clamped_law(histogram.counts_of(self.items), self.window)
 
     def distribution(self, histogram: Histogram) -> dict[Outcome, float]:
         """The exact law of the clamped counts."""

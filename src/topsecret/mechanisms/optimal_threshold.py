@@ -48,10 +48,9 @@ from topsecret.mechanisms import parameters
 from topsecret.mechanisms.limited_domain import LimitedDomain
 from topsecret.mechanisms.plackett_luce import as_floats
 from topsecret.mechanisms.selection import Outcome, Selection
-from topsecret.noise.bits import BitSource, SystemBits
+from topsecret.noise.bits import BitSource, Rational, SystemBits, bernoulli
 from topsecret.noise.distributions import GUMBEL
 from topsecret.noise.race import race
-from topsecret.noise.reals import Rational, bernoulli
 from topsecret.noise.screening import ScoreGroups
 
 _FINE = 2**40

@@ -43,7 +43,7 @@ from topsecret.mechanisms.piecewise import (
     product,
 )
 from topsecret.mechanisms.selection import NOTHING, Outcome
-from topsecret.noise.reals import Log
+from topsecret.noise.bits import Log
 
 __all__ = [
     "Runner",

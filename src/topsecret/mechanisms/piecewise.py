@@ -31,7 +31,7 @@ from flint import arb, ctx
 
 from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import ball
-from topsecret.noise.reals import Log, is_less
+from topsecret.noise.bits import Log, is_less
 
 Rate = int | Fraction
 Terms = dict[tuple[int, Rate], arb]

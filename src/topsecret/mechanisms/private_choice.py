@@ -5,7 +5,7 @@
 0
 
 Which mechanism, which bound on one person, which threshold: where public numbers do not tell what
-is best, a small part of the budget may ask the data. Every option has a *score*, a number that one
+is best, a small part of the budget may find out. Every option has a *score*, a number that one
 person moves by little, and an option is drawn ∝ e^(λ·score). The option is published: what follows
 may depend on it, and the whole is charged as the pick and then the costliest of the options
 (docs/proofs/weighted-histogram.md).
@@ -29,6 +29,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 from flint import arb
@@ -48,7 +49,7 @@ STEPS = 2**20
 """Scores are whole multiples of one over this."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PrivateChoice:
     """A pick among a few options at ``epsilon``; both numbers are public.
 
@@ -68,7 +69,7 @@ class PrivateChoice:
         """One pick; what follows is charged behind it."""
         return picks(1, self.epsilon)
 
-    @property
+    @cached_property
     def scale(self) -> Fraction:
         """1/λ, in steps of a score."""
         return self.spread / exact(self.epsilon)

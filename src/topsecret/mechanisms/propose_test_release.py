@@ -32,8 +32,8 @@ from flint import arb
 
 from topsecret.accounting import Loss, approximate, failure, gaussian
 from topsecret.exact.rounding import ball, precision
+from topsecret.noise.bits import Real
 from topsecret.noise.distributions import GAUSSIAN, LAPLACE
-from topsecret.noise.reals import Real
 
 Quantile = Literal["exact", "paper"]
 

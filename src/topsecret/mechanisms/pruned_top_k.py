@@ -38,7 +38,7 @@ from topsecret.accounting import Loss, picks
 from topsecret.counts.histogram import Histogram
 from topsecret.exact.rounding import Number, exact, precision
 from topsecret.mechanisms import parameters
-from topsecret.mechanisms.pick_and_prune import (
+from topsecret.mechanisms.pick_prune_test import (
     Levels,
     in_units,
     pick,

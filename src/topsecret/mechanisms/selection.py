@@ -34,6 +34,7 @@ class Selection:
     complete: bool
     """False when ``NOTHING`` ended the list."""
     ordered: bool = True
+    """Whether the order of the items is part of the answer."""
     chosen: int | None = None
     """A public number that the mechanism chose on the way and releases too, such as k̄."""
     values: tuple[int, ...] | None = None

@@ -54,6 +54,7 @@ class SeriesNumbers:
     """
 
     kind: Kind
+    """Whether sums go back to the start or over the last periods."""
     periods: int
     """T, the number of periods."""
     window: int
@@ -61,7 +62,9 @@ class SeriesNumbers:
     max_counts: int
     """D, how many counts one person has for life."""
     delta: Fraction
+    """Of all periods together."""
     sigma: Fraction
+    """The standard deviation of the noise behind all sums."""
 
     def __post_init__(self) -> None:
         parameters.one_of(self.kind, "kind", ("cumulative", "window"))

@@ -22,10 +22,10 @@ from topsecret.counts.weights import UNIT
 from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import ball, down, precision, up
 from topsecret.mechanisms.series_numbers import SeriesNumbers
+from topsecret.noise.bits import FIRST_BITS
 from topsecret.noise.coins import exact_fraction
 from topsecret.noise.enclosures import Bounds
 from topsecret.noise.keyed_normals import KeyedNormals
-from topsecret.noise.reals import FIRST_BITS
 
 _CHUNK = 2**14
 

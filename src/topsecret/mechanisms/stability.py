@@ -57,9 +57,8 @@ from topsecret.mechanisms.largest_gap import LargestGap
 from topsecret.mechanisms.plackett_luce import as_floats
 from topsecret.mechanisms.propose_test_release import GaussianTest, LaplaceTest, Quantile
 from topsecret.mechanisms.selection import NOTHING, Outcome, Selection
-from topsecret.noise.bits import BitSource, SystemBits
+from topsecret.noise.bits import BitSource, SystemBits, bernoulli
 from topsecret.noise.distributions import GAUSSIAN, GUMBEL
-from topsecret.noise.reals import bernoulli
 
 Regulariser = Callable[[int], Number] | Sequence[Number]
 Rows = list[tuple[Hashable, int]]

@@ -9,13 +9,14 @@ from fractions import Fraction
 from flint import arb, ctx
 
 from topsecret.exact.rounding import ball, precision
-from topsecret.mechanisms.pick_and_prune import NULL, nested_law
+from topsecret.mechanisms.pick_prune_test import NULL, nested_law
 from topsecret.mechanisms.selection import NOTHING, Outcome
-from topsecret.mechanisms.tested_schedule import UNIT, Length, Schedule, length_scores
+from topsecret.mechanisms.tested_schedule import UNIT, Length, Schedule
 
 
 def tested_law(
     schedule: Schedule,
+    scores: Sequence[int],
     items: Sequence[Hashable],
     leads: Sequence[int],
     nulls: int,
@@ -25,7 +26,6 @@ def tested_law(
     """The probability of every (length, list or ⊥), from the same numbers that the draw uses."""
     law: dict[Outcome, arb] = defaultdict(lambda: arb(0))
     with precision(max(128, ctx.prec)):
-        scores = length_scores(schedule, leads, sensitivity)
         rate = schedule.choice / (2 * UNIT * sensitivity)
         weights = [ball(score * rate).exp() for score in scores]
         total = sum(weights, arb(0))

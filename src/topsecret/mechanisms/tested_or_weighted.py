@@ -8,8 +8,8 @@
 >>> drawn.branch in ("tested", "weighted"), set(drawn.items) <= {"tea", "jam"}
 (True, True)
 
-Picks win where people hold many items, weights where they hold few, and public numbers do not tell
-which it is. So a twentieth of the budget (as zCDP) asks the data: one pick between the two, each
+Picks win where people have many items, weights where they have few, and public numbers do not tell
+which it is. So a twentieth of the budget (as zCDP) finds out: one pick between the two, each
 scored by about how much of the top k it would find. The answer says which was drawn. The proof is
 the last section of docs/proofs/weighted-histogram.md.
 
@@ -20,7 +20,7 @@ and L(m) the lead that a tested list of m items needs:
 - weights: .9 times the mean over i ≤ k of clip(S₍i₎/T − ½).
 
 Clips are to [0, 1], that of the whole list (m = k) to [0, 2]. Where counts are large both would
-find k items, but by weights other ones: those of people who hold few things. There picks lead by
+find k items, but by weights other ones: those of people with few items. There picks lead by
 so much that the noise hardly ever chooses the weights.
 
 **Statement.** The answer (which of the two, and its list) is (x, δ_c(x) + δ_t)-DP under add-remove
@@ -123,7 +123,7 @@ class TestedOrWeighted:
         """Both mechanisms and the choice between them, from public numbers alone."""
         return _branches(self.k, exact(self.epsilon), exact(self.delta), self.k_bar, self.weights)
 
-    @property
+    @cached_property
     def slots(self) -> int:
         """k̄ of the picks."""
         return self.branches.tested.slots
@@ -196,7 +196,9 @@ class Branches:
     """Two calibrated mechanisms and the choice between them. All public."""
 
     tested: TestedTopK
+    """The mechanism of picks."""
     weighted: WeightedHistogram | ClippedSums
+    """The mechanism of weighted persons, or of bounded sums."""
     epsilon: Fraction
     """ε_a: the price of the choice."""
     weights: Weights | Clip
@@ -240,7 +242,7 @@ class Branches:
         sigma = self.weighted.sigma
         return sigma / self._per_score if isinstance(self.weights, Clip) else sigma
 
-    @property
+    @cached_property
     def level(self) -> Fraction:
         """T, in units of the sums."""
         assert self.weighted.threshold is not None

@@ -41,6 +41,7 @@ class Target:
     """What the branches must keep to, all public."""
 
     epsilon: Fraction
+    """What all steps together must keep to."""
     budget: Fraction
     """The delta that is left beside the test's failure."""
     choice: Fraction

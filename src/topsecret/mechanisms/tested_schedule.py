@@ -8,21 +8,18 @@ utility, never privacy. docs/tested-top-k.md says how the constants were chosen.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
 
 from flint import arb
-from numpy.typing import NDArray
 
 from topsecret.accounting import calibrate_gaussian
 from topsecret.accounting.tested import Branch, TestedSteps
 from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import ball, down, precision, root_up, up
-from topsecret.mechanisms.nested_test import NestedTest, spread_cost
-from topsecret.mechanisms.pick_and_prune import Levels, rising
+from topsecret.mechanisms.pick_prune_test import Levels, NestedTest, rising, spread_cost
 from topsecret.mechanisms.tested_prices import Target, price_of
 
 
@@ -41,6 +38,7 @@ class Constants:
     later: Fraction = Fraction(1, 2)
     """The price of the prunes from list to list, as a share of that of the first prunes."""
     longest: int = 1000
+    """The longest list whose length is chosen privately."""
     ratio: Fraction = Fraction(17, 20)
     """The possible lengths are longest·ratio^j and k itself."""
     nearest: Fraction = Fraction(93, 100)
@@ -73,7 +71,9 @@ class Length:
     """One possible length of the list, its hidden steps and its test."""
 
     size: int
+    """How many items the list has."""
     prunes: int
+    """How many picks are taken away again."""
     price: Fraction
     """e_m: the epsilon of a prune and of the last picks."""
     levels: Levels
@@ -83,6 +83,7 @@ class Length:
     later_price: Fraction
     """The epsilon of a prune from one list to the next."""
     test: NestedTest
+    """The test of the nested lists."""
     offset: int = 0
     """What the m-th count must exceed T by for this length to be comfortable, in 1/1024."""
 
@@ -113,6 +114,7 @@ class Schedule:
     mu_squared: Fraction
     """What the test costs as a Gaussian step, whatever the length."""
     failure: Fraction
+    """The probability with which the test may pass wrongly."""
 
     @property
     def steps(self) -> TestedSteps:
@@ -290,18 +292,3 @@ def _length(k: int, size: int, price: Fraction, test: NestedTest, constants: Con
 def _quantile(failure: Fraction) -> arb:
     """Φ⁻¹(1 − failure)."""
     return arb(2).sqrt() * (2 * ball(failure)).erfcinv()
-
-
-def length_scores(
-    schedule: Schedule, leads: Sequence[int] | NDArray[Any], sensitivity: int = 1
-) -> list[int]:
-    """s(m) for each length, in units of 1/1024; the m-th lead is 0 past the named items.
-
-    One person moves each by at most ``sensitivity``.
-    """
-    comfort = [
-        UNIT * (int(leads[length.size - 1]) if length.size <= len(leads) else 0)
-        - sensitivity * length.offset
-        for length in schedule.lengths
-    ]
-    return [-max(0, -comfort[i], comfort[i - 1] if i > 0 else 0) for i in range(len(comfort))]

@@ -30,9 +30,9 @@ most c = ``sensitivity``, all in one direction, are taken in units of c: every l
 - *list j passes when A_j − 1 + N_j > σ·s_j·z*, A_j the smallest a of the list: a list with a ∗ in
   it has A_j = 1 and passes with probability Φ(−z) ≤ δ_t/J. That is all that distinguishes real
   outputs from merged ones. With A_j in place of A_j − 1, or δ_t for each list, it would be more.
-- *the noises N_j have a common part and parts of their own* (``nested_test.py``): all A_j move in
-  the same direction, which makes the joint test cheaper than J tests; with one common noise alone
-  it would not be private at all.
+- *the noises N_j have a common part and parts of their own* (``pick_prune_test.py``): all A_j
+  move in the same direction, which makes the joint test cheaper than J tests; with one common
+  noise alone it would not be private at all.
 - *e^(ε_u·s/2)*: the score of a length moves by up to 1 in both directions, hence the half.
 - *all prunes are charged.* They are hidden, but which items they remove shows in the list.
 """
@@ -56,7 +56,7 @@ from topsecret.counts.histogram import Histogram
 from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import Number, exact
 from topsecret.mechanisms import parameters
-from topsecret.mechanisms.pick_and_prune import in_units, pick, prune, removed_in_order
+from topsecret.mechanisms.pick_prune_test import in_units, pick, prune, removed_in_order
 from topsecret.mechanisms.plackett_luce import as_floats
 from topsecret.mechanisms.selection import Outcome, Selection
 from topsecret.mechanisms.tested_law import tested_law
@@ -66,7 +66,6 @@ from topsecret.mechanisms.tested_schedule import (
     Length,
     Schedule,
     default_k_bar,
-    length_scores,
     schedule,
 )
 from topsecret.noise.bits import BitSource, SystemBits
@@ -133,6 +132,21 @@ def _integers(values: list[int]) -> NDArray[Any]:
     return np.array(values, dtype=np.object_)
 
 
+def length_scores(
+    schedule: Schedule, leads: Sequence[int] | NDArray[Any], sensitivity: int = 1
+) -> list[int]:
+    """s(m) for each length, in units of 1/1024; the m-th lead is 0 past the named items.
+
+    One person moves each by at most ``sensitivity``.
+    """
+    comfort = [
+        UNIT * (int(leads[length.size - 1]) if length.size <= len(leads) else 0)
+        - sensitivity * length.offset
+        for length in schedule.lengths
+    ]
+    return [-max(0, -comfort[i], comfort[i - 1] if i > 0 else 0) for i in range(len(comfort))]
+
+
 @dataclass(frozen=True)
 class TestedTopK:
     """At most k of the leading observed items, in order, after one test of nested lists.
@@ -178,7 +192,7 @@ class TestedTopK:
         """The list is published in the order of the picks."""
         return True
 
-    @property
+    @cached_property
     def slots(self) -> int:
         """k̄: how many leading items it may look at."""
         return default_k_bar(self.k) if self.k_bar is None else self.k_bar
@@ -243,6 +257,7 @@ class TestedTopK:
         slots = self._slots(histogram)
         return tested_law(
             self.schedule,
+            length_scores(self.schedule, slots.ranked, self.sensitivity),
             slots.items,
             slots.ranked.tolist(),
             slots.nulls,

@@ -56,9 +56,8 @@ from topsecret.mechanisms.piecewise import (
 from topsecret.mechanisms.plackett_luce import as_floats
 from topsecret.mechanisms.selection import Outcome, Selection
 from topsecret.mechanisms.stability import Rows, gaps_of
-from topsecret.noise.bits import BitSource, SystemBits
+from topsecret.noise.bits import BitSource, Log, Noisy, Rational, SystemBits, is_less
 from topsecret.noise.distributions import LAPLACE
-from topsecret.noise.reals import Log, Noisy, Rational, is_less
 
 _SHARE = Fraction(37, 100)  # ε₁/ε of the paper
 RATIO = 2 * _SHARE / (1 - _SHARE)  # c = 74/63: it is not 1, and no power of δ_q meets another
@@ -69,6 +68,8 @@ class TopStable:
     """At most ``k`` items of the largest top i ≤ ``k_bar`` that is stable, as a set, or nothing.
 
     Guarantee: (``epsilon`` + ``epsilon_refine``, ``delta``)-DP; ``loss`` keeps the stronger form.
+
+    Parameters: ``epsilon``: of finding the set; ``delta``: of the whole release.
     """
 
     k: int

@@ -53,7 +53,7 @@ class BinnedValues:
 
     @property
     def adjacency(self) -> Adjacency:
-        """Which data sets are neighbours."""
+        """Which datasets are neighbours."""
         return self.release.adjacency
 
     @property

@@ -33,6 +33,7 @@ class Noise:
     """How much noise, and from where on a label is named, in persons."""
 
     sigma: Fraction
+    """The standard deviation of the noise."""
     threshold: Fraction | None
     """None for a public domain, where every label may be named."""
 

@@ -29,10 +29,9 @@ import numpy as np
 from flint import arb
 
 from topsecret.exact.rounding import ball, down, precision, up
-from topsecret.noise.bits import BitSource, Uniform
+from topsecret.noise.bits import FIRST_BITS, BitSource, Rational, Uniform
 from topsecret.noise.distributions import Noise
 from topsecret.noise.race import HeadStart, Leg, Runner
-from topsecret.noise.reals import FIRST_BITS, Rational
 from topsecret.noise.screening import WORD, ScoreGroups, Screen, draw_words
 
 _CHUNK = 2**18

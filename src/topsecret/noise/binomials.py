@@ -5,7 +5,7 @@
 >>> [round(float(v), 9) for v in value], bool((error < 1e-11).all())
 ([2.302585093, 41.446531674], True)
 
-**Formula.** n! = √(2πn)·(n/e)ⁿ·e^s(n). With l = min(m, n − m) ≥ 1 and g = n − l ≥ n/2,
+**Formula.** n! = √(2πn)·(n/e)ⁿ·e^(s(n)). With l = min(m, n − m) ≥ 1 and g = n − l ≥ n/2,
 
 ln C(n, m) = l·ln(n/l) − g·ln(1 − l/n) + ½·ln(n/(2π·l·g)) + s(n) − s(l) − s(g).
 

@@ -10,7 +10,7 @@ Guarantee: each flip is an independent Bernoulli of exactly its chance.
 
 >>> from fractions import Fraction
 >>> from topsecret.noise.bits import ScriptedBits
->>> from topsecret.noise.reals import Rational
+>>> from topsecret.noise.bits import Rational
 >>> coins = Coins(lambda kind: Rational(Fraction(kind, 4)))
 >>> words = np.array([2**62 - 1, 2**62 + 1], dtype=np.uint64)
 >>> coins.flip(np.array([1, 1]), ScriptedBits(words.tobytes())).tolist()
@@ -29,8 +29,7 @@ from flint import arb
 from numpy.typing import NDArray
 
 from topsecret.exact.rounding import precision
-from topsecret.noise.bits import BitSource, Uniform
-from topsecret.noise.reals import Real, is_less
+from topsecret.noise.bits import BitSource, Real, Uniform, is_less
 from topsecret.noise.screening import WORD, draw_words
 
 _LAST_WORD = 2**WORD - 1

@@ -4,26 +4,28 @@ NumPy's ``log`` and ``exp`` promise nothing about their last digits, so they dec
 These are built from + − × ÷, ``frexp`` and ``ldexp``, which IEEE 754 defines exactly, and each
 returns floats that *enclose* the true value. Write u = 2⁻⁵³ for the unit roundoff.
 
-**Logarithm.** x = m·2ᵉ with m in [√½, √2); z = (m − 1)/(m + 1), |z| ≤ .1716, w = z² ≤ .02945 and
-ln m = 2z·(1 + w/3 + … + w⁸/17 + r), 0 ≤ r ≤ w⁹/19/(1 − w) < 9·10⁻¹⁶ < 9u. m − 1 is exact
-(Sterbenz), so z carries at most 2u + u² of relative error, w 5u + …; the Horner sum is at least
-1 and its coefficients add up to less than 1.011, so that it carries less than 2u (each step's
-error is multiplied by w, and an error of 6u in w moves it by less than 6u·w·.35). The product
-2z·sum has less than 2.1u + 2u + u + 9u < 15u of relative error, in absolute terms below
+**Logarithm.** x = m·2ᵉ with m in [√½, √2); z = (m − 1)/(m + 1), |z| ≤ .1716, w = z² ≤ .02945 and ln
+m = 2z·(1 + w/3 + … + w⁸/17 + r), 0 ≤ r ≤ w⁹/19/(1 − w) < 9·10⁻¹⁶ < 9u. m − 1 is exact (Sterbenz),
+so z carries at most 2u + u² of relative error, w 5u + …; the Horner sum is at least 1 and its
+coefficients add up to less than 1.011, so that it carries less than 2u (each step's error is
+multiplied by w, and an error of 6u in w moves it by less than 6u·w·.35).
+
+The product 2z·sum has less than 2.1u + 2u + u + 9u < 15u of relative error, in absolute terms below
 15u·.3466 < 5.2u. e·LN2 carries 2u·|e|·.6932 (LN2 is the nearest float) and the last addition
-u·(.3466 + .6932|e| + tiny). In all the absolute error is below u·(5.6 + 2.1|e|). We widen by
-8u·(1 + |e|) = 2⁻⁵⁰(1 + |e|), with room for the rounding of the widening itself.
+u·(.3466 + .6932|e| + tiny). In all the absolute error is below u·(5.6 + 2.1|e|). We widen by 8u·(1
++ |e|) = 2⁻⁵⁰(1 + |e|), with room for the rounding of the widening itself.
 
 **Arrival** −ln(1 − v). For v < ¼ with z = v/(2 − v) ≤ 1/7 the same series has no constant term,
 and 2z·sum has relative error below 15u. We widen by the factor 1 ± 2⁻⁴⁸ = 1 ± 32u. For v ≥ ¼ it
 is the logarithm of 1 − v (one rounding, relative error at most u where 1 − v ≥ ½ and none where
 v ≥ ½), hence at most 2u more of absolute error beside a widening of at least 8u.
 
-**Survival** 1 − e^(−s). For s < ¼ the Taylor series s·(1 − s/2 + s²/6 − …) to s¹³/14!,
-truncation below s¹⁴/15! < 10⁻²⁰, alternating with decreasing terms, sum at least .87: relative
-error below 6u. For s ≥ ¼: s = j·ln 2 + f with |f| ≤ .35 where f is computed as s − j·LN2
-(relative error of the product u, of LN2 u, so that f is off by at most 2u·s + u); e^(−f) by
-Taylor to f¹⁵/15! (truncation below 10⁻²⁰, Horner error below 4u relative), times 2^(−j) exactly.
+**Survival** 1 − e^(−s). For s < ¼ the Taylor series s·(1 − s/2 + s²/6 − …) to s¹³/14!, truncation
+below s¹⁴/15! < 10⁻²⁰, alternating with decreasing terms, sum at least .87: relative error below 6u.
+For s ≥ ¼: s = j·ln 2 + f with |f| ≤ .35 where f is computed as s − j·LN2 (relative error of the
+product u, of LN2 u, so that f is off by at most 2u·s + u); e^(−f) by Taylor to f¹⁵/15! (truncation
+below 10⁻²⁰, Horner error below 4u relative), times 2^(−j) exactly.
+
 The absolute error of e^(−s) is at most e^(−s)·(4u + 2u·s + 2u) < 8u, and the subtraction adds u:
 below 9u where the result is at least .22, hence relative error below 41u < 64u. We widen by the
 factor 1 ± 2⁻⁴⁶ = 1 ± 128u.
@@ -32,13 +34,15 @@ factor 1 ± 2⁻⁴⁶ = 1 ± 128u.
 4u + 2u·s + 2u < 1031u. We widen by the factor 1 ± 2⁻⁴² = 1 ± 2048u.
 
 **One Gumbel** −ln(−ln(1 − V)/c) of a group of c < 2⁵³ items, in plain floats, from the word w of
-the first 64 bits of V, where 2⁴⁴ ≤ w and v = fl(w)·2⁻⁶⁴ ≤ 1 − 2⁻¹². For v < ¼ |v/V − 1| ≤ u + 2⁻⁴⁴,
-which moves −ln(1 − V) by a factor within 1 ± 1.16·(u + 2⁻⁴⁴), and the series adds 15u: less than
-2⁻⁴² in all. For v ≥ ¼ |v − V| ≤ 1.01u, so fl(1 − v) is off by at most 2.1u, and ln(1 − V) by
-2.2u/(1 − V) + u·(5.6 + 2.1·12); −ln(1 − V) is at least .287, and 8.3 where 1 − V = 2⁻¹²: again
-less than a factor 1 ± 2⁻⁴². The division makes it 1 ± 2⁻⁴¹, and the second logarithm, whose
-argument lies between 2⁻⁷⁴ and 2⁴, adds u·(5.6 + 2.1·74) < 2⁻⁴⁵. We widen by 2⁻⁴⁰. Past 1 − 2⁻¹² the
-noise is smaller than there; below 2⁴⁴ nothing is said. Arrays go the same way.
+the first 64 bits of V, where 2⁴⁴ ≤ w and v = fl(w)·2⁻⁶⁴ ≤ 1 − 2⁻¹². For v < ¼, |v/V − 1| is at
+most u + 2⁻⁴⁴, which moves −ln(1 − V) by a factor within 1 ± 1.16·(u + 2⁻⁴⁴), and the series adds
+15u: less than 2⁻⁴² in all.
+
+For v ≥ ¼, |v − V| ≤ 1.01u, so fl(1 − v) is off by at most 2.1u, and ln(1 − V) by 2.2u/(1 − V) +
+u·(5.6 + 2.1·12); −ln(1 − V) is at least .287, and 8.3 where 1 − V = 2⁻¹²: again less than a factor
+1 ± 2⁻⁴². The division makes it 1 ± 2⁻⁴¹, and the second logarithm, whose argument lies between 2⁻⁷⁴
+and 2⁴, adds u·(5.6 + 2.1·74) < 2⁻⁴⁵. We widen by 2⁻⁴⁰. Past 1 − 2⁻¹² the noise is smaller than
+there; below 2⁴⁴ nothing is said. Arrays go the same way.
 
 The proofs assume no overflow or underflow; arguments stay in [2⁻¹⁰⁰⁰, 2¹⁰⁰⁰] or are 0 or ∞.
 ``tests/noise/test_enclosures.py`` checks all bounds against ball arithmetic.

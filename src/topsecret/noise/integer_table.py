@@ -27,9 +27,8 @@ from flint import arb
 from numpy.typing import NDArray
 
 from topsecret.exact.rounding import precision
-from topsecret.noise.bits import BitSource, Uniform
+from topsecret.noise.bits import BitSource, Uniform, is_less
 from topsecret.noise.lattice import IntegerNoise
-from topsecret.noise.reals import is_less
 from topsecret.noise.screening import WORD, draw_words
 
 MOST_ENTRIES = 2**18

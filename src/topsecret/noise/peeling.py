@@ -28,10 +28,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from topsecret.noise.bits import BitSource, Uniform
+from topsecret.noise.bits import BitSource, Rational, Uniform
 from topsecret.noise.distributions import Noise
 from topsecret.noise.race import Leg, Runner
-from topsecret.noise.reals import Rational
 from topsecret.noise.screening import WORD, ScoreGroups, Screen, draw_words
 
 __all__ = ["peel"]

@@ -31,10 +31,9 @@ import numpy as np
 from flint import arb, fmpq
 
 from topsecret.exact.rounding import down, precision, up
-from topsecret.noise.bits import BitSource, Uniform
+from topsecret.noise.bits import FIRST_BITS, BitSource, Real, Shifted, Uniform
 from topsecret.noise.distributions import GUMBEL, Noise
 from topsecret.noise.enclosures import WHOLE, gumbel_bounds
-from topsecret.noise.reals import FIRST_BITS, Real, Shifted
 from topsecret.noise.screening import (
     WORD,
     ScoreGroups,

@@ -18,9 +18,8 @@ from fractions import Fraction
 from flint import arb
 
 from topsecret.exact.rounding import ball, down, precision, up
-from topsecret.noise.bits import BitSource, Uniform
+from topsecret.noise.bits import FIRST_BITS, BitSource, Uniform
 from topsecret.noise.distributions import GAUSSIAN
-from topsecret.noise.reals import FIRST_BITS
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@
 answer (nothing included): no cost depends on the data, so all of them may be shown. The aggregator
 fixes beforehand how many queries it will answer (``capacity``, a public number) so that all of them
 together keep to (epsilon, delta); queries may depend on earlier answers; one more is refused.
+
 ``answer.epsilon`` and ``spent()`` are the guarantee of the answers so far, for a number of queries
 that was not chosen by looking at the answers; whoever stops at an answer that pleases relies on the
 whole budget. ``answer.epsilon`` is cheap (a Rényi bound, see ``accounting/running.py``) and at most
@@ -53,7 +54,9 @@ class Answer:
     labels: tuple[int, ...] | None
     """The labels in their public order; None for nothing: the votes are too close to call."""
     epsilon: float
+    """Of all answers up to this one."""
     delta: float
+    """Of all answers up to this one."""
     shares: tuple[float, ...] | None = None
     """Of a soft rule: the noisy share of the teachers for each label; ``labels`` are those above
     one half."""

@@ -43,6 +43,7 @@ class Row:
     """What one number of queries buys."""
 
     queries: int
+    """How many queries are answered."""
     share_deviation: float
     """The noise of a share with the chosen cut."""
     whole_deviation: float

@@ -11,12 +11,12 @@ or remove a teacher instead; ``adjacency="add-remove"`` is kept to reproduce the
 - `NoisyMajority`: every label whose count + N(0, σ²) exceeds half the teachers. The c noisy counts
   are a Gaussian mechanism of L2 sensitivity √c: gaussian(c/σ²). With ``max_votes`` = τ (PATE-τ)
   each ballot is cut to τ labels first: at most τ counts move under add-remove, at most 2τ under
-  replace (τ votes go, τ come), so the L2 sensitivity is √min(c, 2τ). *Only the bits are drawn.*
-  count + N(0, σ²) > n/2 has probability Φ((count − n/2)/σ), so each label is a coin of known chance
-  (``noise/coins.py``): the noise itself is never drawn. *Half the teachers* is half of the
-  declared, public number: a threshold that followed a number of teachers which is itself secret
-  would move all c comparisons by ½ under add-remove, and √τ would be too small where c > 4τ (a test
-  shows it).
+  replace (τ votes go, τ come), so the L2 sensitivity is √min(c, 2τ).
+- *Only the bits are drawn.* count + N(0, σ²) > n/2 has probability Φ((count − n/2)/σ), so each
+  label is a coin of known chance (``noise/coins.py``): the noise itself is never drawn. *Half the
+  teachers* is half of the declared, public number: a threshold that followed a number of teachers
+  which is itself secret would move all c comparisons by ½ under add-remove, and √τ would be too
+  small where c > 4τ (a test shows it).
 
 The label set is all that is released; which of the c − 1 gaps was chosen stays hidden unless it
 passes, and how sure an answer was is not told.
@@ -104,16 +104,25 @@ class StableLabels:
     """
 
     labels: int
+    """How many labels there are."""
     teachers: int
+    """How many teachers vote."""
     selection_scale: Number
+    """The scale of the noise on the gaps."""
     test_scale: Number
+    """The standard deviation of the test's noise."""
     failure: Number
+    """The probability with which the test may pass wrongly."""
     selection: Literal["gumbel", "gaussian"] = "gumbel"
+    """Which noise is on the gaps."""
     adjacency: parameters.Adjacency = "replace"
+    """Which votes are neighbours."""
     k_bar: int | None = None
     """At most how many labels one answer has; all but one by default."""
     regulariser: Sequence[Number] | None = None
+    """A public bonus for each number of labels."""
     quantile: Quantile = "exact"
+    """How the test's margin is found: "exact", or the larger one of the "paper"."""
 
     def __post_init__(self) -> None:
         parameters.whole(self.labels, "labels", at_least=2)

@@ -13,11 +13,13 @@ variance. Cut to yes or no it would lose most of what was paid for.
 **From shares to labels.** ``threshold="f1"`` takes the estimated shares for chances and chooses the
 one threshold with the largest expected F1 on the public rows: F(t) = 2·Σ_{q>t} q/(Σ q + #{q > t}),
 and a little less where teachers seem to disagree (``LOWER``). Where the answers say little, all
-estimates are alike and every label is named, which is what F1 asks for. The estimates are those of
-each row by the other rows: a fit with more features than rows knows its own rows too well. Models
-that are not told of the noise cannot know that they know nothing; for them every label is named
-where the noise hides even how often a label occurs (``HIDDEN``). ``threshold="rates"`` gives each
-label the threshold at which it is named as often as the teachers named it.
+estimates are alike and every label is named, which is what F1 asks for.
+
+The estimates are those of each row by the other rows: a fit with more features than rows knows its
+own rows too well. Models that are not told of the noise cannot know that they know nothing; for
+them every label is named where the noise hides even how often a label occurs (``HIDDEN``).
+``threshold="rates"`` gives each label the threshold at which it is named as often as the teachers
+named it.
 
 The priors and ``LOWER`` were found on made sets; ``experiments/tune_students.py`` shows the latter.
 

@@ -61,6 +61,22 @@ def plan(
     ``shape``, or ``public_amounts``, which are lists of what each person adds to an item, one list
     for each item.
 
+    Parameters: ``k``: how many items; "auto" or "all" as for ``top_k``; ``epsilon``: how much one
+    person may change the odds of any answer; or give ``needed_lead``; ``delta``: a probability that
+    is added to what epsilon allows; ``k_bar``: how many leading items may be looked at;
+    ``max_items``: how many items of one person are counted; None for no cap; ``domain_size``: how
+    many items a public list of all items has; None if there is none; ``ordered``: whether the order
+    must be part of the answer; ``fill``: whether a set is completed to k items at random;
+    ``choose``: "private" or "public": whether the data may be asked which mechanism suits them;
+    ``at_least``: plan for items that surely have so many persons; ``needed_lead``: find the
+    smallest epsilon at which so large a lead is enough; ``shape``: an example of data, on which the
+    recall is simulated; ``public_counts``: counts that are public already, as the example;
+    ``measure``: "persons", "rows" or ``Sum("column")``; ``max_per_item``: the most that one person
+    adds to one item, by rows or sums; ``max_total``: a bound on all that one person adds;
+    ``public_amounts``: for each item what each person adds, as the example for rows and sums;
+    ``runs``: how many times the example is simulated; ``progress``: called while the plan is being
+    made, to show how far it is.
+
     *Guarantee.* A plan is made of the numbers given here. There is no way to give it a private
     source, so it costs nothing and may be shown to anyone.
     """

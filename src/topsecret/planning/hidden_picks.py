@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from topsecret.mechanisms.pick_and_prune import Levels
+from topsecret.mechanisms.pick_prune_test import Levels
 
 
 def unwanted_left(

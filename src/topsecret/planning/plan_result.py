@@ -27,11 +27,13 @@ class Option:
     """One mechanism at these public numbers."""
 
     name: str
+    """The mechanism's name, as ``top_k`` takes it."""
     answer: str
     """What comes back, in words."""
     nothing: str
     """What NOTHING means, in words."""
     named_when: str
+    """The rule by which an item may be named, in words."""
     scale: float
     """The scale of the noise, in persons."""
     needed_lead: int | None
@@ -43,7 +45,9 @@ class Option:
     epsilon: float
     """What is proven, at the plan's delta."""
     bound: str
+    """The composition bound that proves epsilon."""
     parameters: dict[str, Public]
+    """The mechanism's public parameters."""
     lead_for_any: int | None = None
     """The lead of k level items at which an answer is empty with at most 5%; None if not known."""
 
@@ -72,7 +76,9 @@ class HeldQuestions:
     """How many picks a budget for many questions holds at one noise scale."""
 
     scale: int
+    """The scale of the noise, in persons."""
     picks: int
+    """How many picks fit."""
     lists: int | None
     """How many lists of k that is; None when k is "auto"."""
 
@@ -82,15 +88,21 @@ class Plan:
     """What a budget buys before anything is spent. It holds public numbers alone."""
 
     question: Question
+    """What was asked, in numbers."""
     options: tuple[Option, ...]
+    """Every mechanism that can answer it."""
     recommendation: Recommendation
+    """Which of them is advised, and why."""
     held: tuple[HeldQuestions, ...]
+    """How many such questions a budget holds."""
     needed_lead: int | None = None
     """The lead that was asked for, when the plan looked for the smallest epsilon."""
     shape: str = ""
     """The example shape in words."""
     runs: int = 0
+    """How many times the example was simulated."""
     recalls: tuple[Recall, ...] = ()
+    """What each mechanism found of the example's top k."""
     proposed: str = ""
     """How a bound on one person was found on the example, in words; empty where it was given."""
 
@@ -290,14 +302,14 @@ LEGEND = (
     "it has. The rest are taken as tied, the hardest case for a lead. In few data the top k are "
     "far ahead of rank k + 1, so leads over different ranks do not compare. "
     "Noise: its scale in persons. Over nobody: weighted persons, of which those with few items "
-    "count in full; it wins where people hold few things, picks where they hold many."
+    "count in full; it wins where people have few items each, picks where they have many."
 )
 
 
 GEOMETRIES = (
-    "Picks cost the same however many items a person has, and win where people hold many things. "
-    "Where they hold few, weighted persons (mechanism = weighted) name more. Without "
-    "choose = public the data are asked which it is, for a twentieth of the budget "
+    "Picks cost the same however many items a person has, and win where people have many items. "
+    "Where they have few, weighted persons (mechanism = weighted) name more. Without "
+    "choose = public a noisy look at the data, for a twentieth of the budget, decides which it is "
     "(tested-or-weighted)."
 )
 

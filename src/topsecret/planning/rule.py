@@ -8,8 +8,8 @@ alone decides, by what was best on synthetic shapes (docs/tested-top-k.md). k="a
 finds more: ``canonical-set``, or ``oneshot-private-length`` where an order is asked for. (There a
 lead says little, since a shorter answer is an answer too.)
 
-On an unknown domain, from four items on, picks win where people hold many things and weighted
-persons where they hold few, which no public number tells: ``tested-or-weighted`` asks the data, for
+On an unknown domain, from four items on, picks win where people have many items and weighted
+persons where they have few, which no public number tells: ``tested-or-weighted`` finds out, for
 a twentieth of the budget. So it does by rows and sums, unless their bound is chosen privately. With
 ``choose="public"`` the data are never asked.
 
@@ -183,18 +183,19 @@ PRIVATE_LENGTH = {
 
 
 ASKED = (
-    "a twentieth of the budget asks the data which of two suits them: tested picks, which win "
-    "where people hold many things, or weighted persons, which win where they hold few. The answer "
-    "says which it was, and costs the same either way. With choose = public the data "
-    "are not asked, and picks are taken."
+    "a twentieth of the budget pays for a noisy look at the data, which chooses one of two: tested "
+    "picks, which win where people have many items each, or weighted persons, which win where they "
+    "have few. The answer says which it was, and costs the same either way. With choose = public "
+    "the data are not looked at for that, and picks are taken."
 )
 
 
 MEASURED_ASKED = (
-    "a twentieth of the budget asks the data which of two suits them: tested picks, which win "
-    "where people add to many items, or sums of which all that one person adds is bounded "
-    "together, which win where they add to few. The answer says which it was, and costs the same "
-    "either way. With choose = public the data are not asked, and picks are taken."
+    "a twentieth of the budget pays for a noisy look at the data, which chooses one of two: tested "
+    "picks, which win where people add to many items, or sums of which all that one person adds is "
+    "bounded together, which win where they add to few. The answer says which it was, and costs "
+    "the same either way. With choose = public the data are not looked at for that, and picks are "
+    "taken."
 )
 
 

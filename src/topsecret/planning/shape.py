@@ -24,9 +24,13 @@ class Zipf:
     """
 
     exponent: float
+    """How fast items get rarer: 0 for all alike, 1 for the usual long tail."""
     items: int
+    """How many items there are."""
     persons: int
+    """How many persons there are."""
     events: int = 10
+    """How many items each person draws."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.exponent <= 100:

@@ -6,15 +6,10 @@ import math
 from functools import lru_cache
 
 from topsecret.exact.rounding import exact
-from topsecret.mechanisms.nested_test import Above
+from topsecret.mechanisms.pick_prune_test import Above
 from topsecret.mechanisms.tested_prices import rough_price_of
-from topsecret.mechanisms.tested_schedule import (
-    UNIT,
-    Length,
-    Schedule,
-    length_scores,
-    planned,
-)
+from topsecret.mechanisms.tested_schedule import UNIT, Length, Schedule, planned
+from topsecret.mechanisms.tested_top_k import length_scores
 from topsecret.planning.hidden_picks import last_is_kept, unwanted_left
 
 FAR = 10**9

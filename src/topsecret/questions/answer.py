@@ -7,42 +7,34 @@ answer with what it cost; show it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol
 
-from topsecret.calibration.calibrated import calibrated
-from topsecret.calibration.counts import CountsBudget
 from topsecret.calibration.prepared import Calibrated
 from topsecret.calibration.question import Question as Numbers
-from topsecret.calibration.rises import LEADING_RISES
 from topsecret.calibration.words import scaled_down
 from topsecret.counts.clip import Clip
 from topsecret.counts.histogram import Histogram
-from topsecret.counts.weights import UNIT
+from topsecret.counts.weights import UNIT, Weights
 from topsecret.errors import InvalidParameter
-from topsecret.exact.rounding import down, exact, up
-from topsecret.mechanisms.mechanism import Mechanism
+from topsecret.exact.rounding import down
 from topsecret.questions import rise
+from topsecret.questions.planned_lists import Plan, lists_within
 from topsecret.questions.question import Question
-from topsecret.questions.secret_counts import counted, engine_of
 from topsecret.results.group_releases import Releases
 from topsecret.results.release import Release
-from topsecret.sources import Source
+from topsecret.sources import CountQuery, Source
 
 if TYPE_CHECKING:
     from topsecret.ledger import Flexible, Metered
+    from topsecret.sources.session import Engine
 
 Answer = Release | Releases
 Draws = Callable[[], tuple[Answer, int]]
 """Reads and draws: the answer, and how many symbols were released."""
-
-STEPS = 6
-"""How often the price of one of several lists over time is bisected."""
-TRIES, ENOUGH = 6, 0.97
-"""How often the budget of one of several lists is tried, and which part of all is spent enough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,17 +106,6 @@ def checked_plan(
     return plan
 
 
-@dataclass(frozen=True, slots=True, eq=False)  # kept and compared as the object that it is
-class Plan:
-    """How a question is answered: each of its lists, and what all of them cost together."""
-
-    each: Calibrated
-    lists: int
-    """How many lists one person can be in: their losses add up."""
-    epsilon: float
-    delta: float
-
-
 def planned(
     numbers: Numbers,
     question: Question,
@@ -142,100 +123,7 @@ def planned(
     at = None
     if terms is not None and terms.kind == "metered":
         at = down(terms.price), down(terms.query_delta)
-    return _planned(numbers, question.mechanism, question.counts, at, lists, over_time)
-
-
-@lru_cache(maxsize=256)
-def _planned(
-    numbers: Numbers,
-    mechanism: str | Mechanism,
-    counts: CountsBudget | None,
-    at: tuple[float, float] | None,
-    lists: int,
-    over_time: bool,
-) -> Plan:
-    """The costliest lists, or nearly, that the budget can afford together.
-
-    δ is divided evenly. ε/lists is always affordable (basic composition); the sum of all losses
-    is usually far smaller than the sum of their epsilons, so that more is tried.
-    """
-
-    def each_at(epsilon: float, delta: float) -> Calibrated:
-        asked = replace(numbers, epsilon=epsilon, delta=delta)
-        return calibrated(_named(mechanism, asked, at), asked, counts, at)
-
-    epsilon, delta = numbers.epsilon, numbers.delta
-    if lists == 1:
-        best = each_at(epsilon, delta)
-        return Plan(best, 1, best.epsilon, delta)
-    share, least = down(exact(delta) / lists), down(exact(epsilon) / lists)
-    if over_time:
-        best = _bisected(each_at, least, epsilon, share, lambda one: _together(one, lists, delta))
-        return Plan(best, lists, _together(best, lists, delta), delta)
-    if at is not None or delta == 0 or not isinstance(mechanism, str):
-        best = each_at(least, share)  # prices that others fixed, or that add up one by one
-        return Plan(best, lists, _together(best, lists, delta), delta)
-    from topsecret.planning.several_lists import calibrated_together, epsilon_of_each, likely_name
-
-    name = likely_name(replace(numbers, epsilon=least, delta=share), mechanism)
-    first = None if counts is not None else calibrated_together(mechanism, numbers, lists)
-    x = 0.0 if first is not None else epsilon_of_each(name, numbers, lists, counts is not None)
-    found: list[tuple[float, Calibrated]] = []
-    for _ in range(TRIES):
-        tried = first or each_at(min(max(x, least), epsilon), share)
-        spent = _together(tried, lists, delta)
-        if spent <= epsilon:
-            found.append((spent, tried))
-            if first is not None or spent >= ENOUGH * epsilon:
-                break
-        # What lists cost together is nearly in proportion to what one costs.
-        more = (1 + ENOUGH) / 2 * epsilon / max(spent, epsilon / 16)
-        x, first = tried.question.epsilon * more, None
-    if not found:
-        found = [(_together(best := each_at(least, share), lists, delta), best)]
-    spent, best = max(found, key=lambda one: one[0])
-    return Plan(best, lists, spent, delta)
-
-
-def _bisected(
-    each_at: Callable[[float, float], Calibrated],
-    low: float,
-    high: float,
-    share: float,
-    together: Callable[[Calibrated], float],
-) -> Calibrated:
-    """As lists over time are priced: their plan is made anew for each, and must not change."""
-    best, epsilon = each_at(low, share), high
-    for _ in range(STEPS):
-        middle = (low * high) ** 0.5
-        tried = each_at(middle, share)
-        if together(tried) <= epsilon:
-            best, low = tried, middle
-        else:
-            high = middle
-    return best
-
-
-def _together(each: Calibrated, lists: int, delta: float) -> float:
-    """What so many lists cost at delta: by their summed losses, or one by one."""
-    return min(up(lists * exact(each.epsilon)), (lists * each.loss).epsilon(delta))
-
-
-def _named(mechanism: str | Mechanism, numbers: Numbers, at: object) -> str | Mechanism:
-    """The mechanism that "auto" stands for, by a public rule."""
-    if not isinstance(mechanism, str) and at is not None:
-        raise InvalidParameter(
-            "a metered budget needs a mechanism by its name: it sets the parameters itself"
-        )
-    if mechanism != "auto":
-        return mechanism
-    if numbers.two_periods:
-        return LEADING_RISES
-    if at is not None:
-        return "limited-domain"
-    from topsecret.planning.rule import recommended_name
-
-    return recommended_name(numbers)
+    return lists_within(numbers, question.mechanism, question.counts, at, lists, over_time)
 
 
 def _numbers(question: Question, source: Source) -> Numbers:
@@ -303,6 +191,89 @@ def _check_schema(source: Source, question: Question) -> None:
         check_before_paying(source, question.queries(1))
 
 
+@contextmanager
+def counted(
+    source: Source,
+    queries: Sequence[CountQuery],
+    count_persons: bool = False,
+    weights: Weights | Clip | None = None,
+    rises: bool = False,
+) -> Iterator[tuple[list[Histogram], list[int] | None]]:
+    """The secret counts of each list, of one moment of the data where the source can do that.
+
+    With ``count_persons`` also how many persons each is of; with ``weights`` their sums, or those
+    of parts, beside the counts; with ``rises`` the first counts less the second.
+    """
+    if weights is not None:
+        from topsecret.counts.engine_table import GroupedTable, PersonsTable
+        from topsecret.sources.domains.weighted_labels import weighted_labels
+
+        table = weights.table if isinstance(weights, Weights) else weights
+        with weighted_labels(engine_of(source), queries, table) as labels:
+            tables = [(PersonsTable(one), GroupedTable(one)) for one in labels]
+            yield [Histogram(persons, (weights, sums)) for persons, sums in tables], None
+        return
+    measure = queries[0].measure
+    if measure is not None and measure.bounds:
+        from topsecret.counts.scores_by_bound import ScoresKeptByEngine
+        from topsecret.sources.domains.scores_by_bound import scores_by_bound
+
+        with scores_by_bound(engine_of(source), queries) as found:
+            kept = [ScoresKeptByEngine(one, measure.bounds, queries[0].rows) for one in found]
+            yield [Histogram.by_bound(one) for one in kept], None
+        return
+    if rises and queries[0].domain is None:
+        from topsecret.counts.two_periods import TwoPeriods
+        from topsecret.sources.domains.rises import leading_rises
+
+        with leading_rises(engine_of(source), queries) as (later, earlier):
+            yield [Histogram(TwoPeriods(later, earlier, queries[0].rows))], None
+        return
+    total = measure is not None and measure.total > 0
+    if queries[0].domain is not None or total:
+        from topsecret.counts.engine_table import GroupedTable
+        from topsecret.sources.domains.counted_domain import counted_domains
+        from topsecret.sources.domains.rises import counted_rises
+
+        counting = counted_rises if rises else counted_domains
+        with counting(_engine(source, queries, count_persons), queries) as domains:
+            everybody = [domain.persons() for domain in domains] if count_persons else None
+            yield [Histogram(GroupedTable(domain)) for domain in domains], everybody
+        return
+    everybody = None
+    if count_persons:
+        from topsecret.sources.session import leading_counts_and_persons
+
+        lists, everybody = leading_counts_and_persons(_engine(source, queries, True), queries)
+    elif len(queries) == 1:
+        lists = [source.leading_counts(queries[0])]
+    else:
+        from topsecret.sources.session import leading_counts_of
+
+        lists = leading_counts_of(engine_of(source), queries)
+    read = zip(lists, queries, strict=True)
+    yield [Histogram.leading(rows, limit=query.rows) for rows, query in read], everybody
+
+
+def _engine(source: Source, queries: Sequence[CountQuery], count_persons: bool) -> Engine:
+    """The source as an engine, which reads its rows once where persons are counted, too."""
+    from topsecret.sources.read_once import ReadOnce
+
+    return ReadOnce(engine_of(source), queries) if count_persons else engine_of(source)
+
+
+def engine_of(source: Source) -> Engine:
+    """The source as an engine of ours, which can do more than rank."""
+    from topsecret.sources.session import Engine
+
+    if isinstance(source, Engine):
+        return source
+    raise InvalidParameter(
+        f"{source.name} counts leading items only; a public domain, groups or a bound that is "
+        "chosen privately need a file, a database or a data frame"
+    )
+
+
 def _released(
     question: Question,
     plan: Plan,
@@ -345,7 +316,11 @@ def _release(
     if question.rise_from:
         described, clipping = rise.described(question.rise_from), rise.CLIPPING
     if measure != counted.measure:
-        clipping += "; the data chose the bound, with noise, within the same guarantee"
+        assert measure is not None
+        clipping += (
+            f". The program chose the limit {measure.bound} by a noisy look at the data, already "
+            "counted in epsilon"
+        )
     elif isinstance(each.weights, Clip) and drawn.branch == "weighted":
         clipping += f"; {scaled_down(each.question, each.weights)}"
     release = Release(

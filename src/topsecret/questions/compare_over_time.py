@@ -21,7 +21,8 @@ from topsecret.calibration.series import UNIT, SeriesNumbers
 from topsecret.counts.histogram import Histogram
 from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import Number, down, exact
-from topsecret.questions.answer import Plan, planned
+from topsecret.questions.answer import planned
+from topsecret.questions.planned_lists import Plan
 from topsecret.questions.question import Question
 from topsecret.questions.schedule_terms import Kind, due_periods
 from topsecret.questions.series_terms import MAX_COUNTS
@@ -40,10 +41,13 @@ class Way:
     """One way of publishing, and what it is expected to find."""
 
     name: str
+    """Of the way."""
     recall: float
     """The expected share of the true top k that is named, mean of several times."""
     lists: int
+    """How many lists are drawn."""
     words: str
+    """What is published, in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +55,15 @@ class Limit:
     """What a number of counts for life costs and buys."""
 
     max_counts: int
+    """How many counts each person has for life."""
     share: float
     """The share of the pairs of person and item that count at the end."""
     deviation: float
+    """The standard deviation of the noise, in persons."""
     threshold: float
+    """How many counted persons an item needs to be named."""
     recall: float
+    """The expected share of the true top k that is named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +71,9 @@ class Comparison:
     """The three ways, and what other limits of counts would do for the series. Public."""
 
     ways: tuple[Way, Way, Way]
+    """The three ways."""
     limits: tuple[Limit, ...]
+    """Other limits of counts."""
     kth_deviations: float
     """How many standard deviations of the series' noise the k-th item's counted persons are."""
 

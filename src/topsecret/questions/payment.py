@@ -1,4 +1,4 @@
-"""Paying from a ledger that keeps the budget of a data set.
+"""Paying from a ledger that keeps the budget of a dataset.
 
 The order of events of a paid question is that of ``topsecret.ledger.payment``.
 """
@@ -18,7 +18,8 @@ from topsecret.calibration import Prepared, paid_by_symbol
 from topsecret.calibration.calibrated import calibrated
 from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import down, exact
-from topsecret.questions.answer import Answer, Bill, Draws, Plan
+from topsecret.questions.answer import Answer, Bill, Draws
+from topsecret.questions.planned_lists import Plan
 from topsecret.results.record import from_record, to_record
 from topsecret.results.release import Release
 from topsecret.sources.source import source_fingerprint
@@ -42,7 +43,7 @@ FIRST_SHARE = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Paid:
-    """The budget of a data set that a ledger keeps, perhaps an analyst's share of it."""
+    """The budget of a dataset that a ledger keeps, perhaps an analyst's share of it."""
 
     ledger: Ledger
     dataset: str
@@ -93,11 +94,11 @@ def purse(
     analyst: str | None = None,
     request_id: str | None = None,
 ) -> Paid:
-    """The data set's budget, or the analyst's share of it."""
+    """The dataset's budget, or the analyst's share of it."""
     if ledger is None:
         raise InvalidParameter(f"dataset={dataset!r} needs a ledger; pass ledger=Ledger()")
     if dataset is None:
-        raise InvalidParameter("a ledger needs the name of a data set; pass dataset='...'")
+        raise InvalidParameter("a ledger needs the name of a dataset; pass dataset='...'")
     return Paid(ledger, dataset, analyst, request_id)
 
 
@@ -119,7 +120,7 @@ def first_form(bill: Bill) -> FirstForm:
     from topsecret.ledger import FirstForm
 
     question, groups = bill.question, bill.question.groups
-    numbers = bill.plan.each.question.to_dict()
+    numbers = dict(bill.plan.each.question.plain_values)
     numbers.pop("choose", None)  # that version knew one rule for "auto"
     if question.counts is not None:  # the selection's own part of epsilon was written down
         share = FIRST_SHARE if question.counts.part is None else question.counts.part
@@ -194,7 +195,7 @@ def paid_in_full(
     """The record of an answer that is no top list, paid for at its whole price.
 
     *Guarantee.* As ``Paid.pay``: reserved before ``draw`` reads, stored before it is shown.
-    ``unit`` must be the one that the data set's budget protects.
+    ``unit`` must be the one that the dataset's budget protects.
     """
     from topsecret.ledger import Price, Request, paid
 

@@ -19,7 +19,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, Required, TypedDict
 
 from topsecret.accounting.privacy_unit import PrivacyUnit
-from topsecret.accounting.weak_privacy import check_strength
+from topsecret.accounting.weak_privacy import check_strength, is_strong
 from topsecret.calibration.counts import CountsBudget
 from topsecret.calibration.from_outside import check_object
 from topsecret.calibration.from_outside import fingerprint as mechanism_fingerprint
@@ -139,8 +139,10 @@ def _numbers(
     max_items: int | None,
     at_least: int | None,
     weighting: str,
-) -> Numbers:
-    return Numbers.of(
+    choose: str | None,
+) -> tuple[Numbers, bool]:
+    """The numbers, checked, and whether they protect as is usual."""
+    numbers = Numbers.of(
         k=k,
         epsilon=epsilon,
         delta=delta,
@@ -148,7 +150,9 @@ def _numbers(
         max_items=max_items,
         at_least=at_least,
         weighting=weighting,
+        choose=choose,
     )
+    return numbers, is_strong(numbers.epsilon, numbers.delta)
 
 
 @lru_cache(maxsize=256)
@@ -165,9 +169,11 @@ class Question:
     numbers: Numbers
     """How many items, and the budget of the whole question."""
     mechanism: str | Mechanism = "auto"
+    """The algorithm, by name or as an object."""
     counts: CountsBudget | None = None
     """What noisy counts get of the budget; None for no counts."""
     groups: Groups | None = None
+    """The groups to answer for; None for one list."""
     version: str | None = None
     """Which data it is, in the caller's words, where the source does not say."""
     count_persons: bool = False
@@ -223,12 +229,12 @@ class Question:
         if terms is not None and terms.kind == "metered":
             if groups is not None:
                 raise InvalidParameter(
-                    "the data set's budget is metered, for one list at a time; groups need a "
+                    "the dataset's budget is metered, for one list at a time; groups need a "
                     "flexible one"
                 )
             if epsilon is not None:
                 raise InvalidParameter(
-                    f"epsilon={epsilon} must be left out: the data set's budget is metered, with "
+                    f"epsilon={epsilon} must be left out: the dataset's budget is metered, with "
                     f"{float(terms.price):.4g} per item"
                 )
             if counts:
@@ -238,16 +244,15 @@ class Question:
             epsilon, delta = down(terms.epsilon), down(terms.delta)
         if epsilon is None:
             raise InvalidParameter("epsilon is missing; 1 is a common choice")
-        given = (k, epsilon, delta, k_bar, max_items, at_least, weighting)
+        given = (k, epsilon, delta, k_bar, max_items, at_least, weighting, choose)
         try:
-            numbers = _numbers(*given)
+            numbers, strong = _numbers(*given)
         except TypeError:  # no key of a cache: a list, say; the checks find the words
-            numbers = _numbers.__wrapped__(*given)
-        check_strength(numbers.epsilon, numbers.delta)
+            numbers, strong = _numbers.__wrapped__(*given)
+        if not strong:
+            check_strength(numbers.epsilon, numbers.delta)
         if ordered is not False or fill is not False:
             numbers = numbers.wishing(ordered=ordered, fill=fill)
-        if choose is not None:
-            numbers = numbers.choosing(choose)
         if order != "most":
             numbers = numbers.in_order(order)
         if ranked is not None:
@@ -308,7 +313,7 @@ class Question:
         The mechanism is the one that was asked for: "auto" stays the same question when a later
         version answers it by another rule.
         """
-        numbers, named = self.numbers.to_dict(), self.mechanism
+        numbers, named = self.numbers.plain_values, self.mechanism
         measure = self.counted.measure
         rows = measure is not None and measure.column is None
         found: Fingerprint = {
@@ -338,8 +343,7 @@ class Question:
         if self.rise_from:
             found = found | {"rise_from": [one.fingerprint() for one in self.rise_from]}
         # With k_bar left out a mechanism may look deeper than the default of 20·k.
-        usual = self.numbers.k_bar == Numbers.of(k=self.numbers.k, epsilon=1).k_bar
-        if self.numbers.k_bar_given and usual:
+        if self.numbers.k_bar_given and self.numbers.k_bar == self.numbers.usual_k_bar:
             found = found | {"k_bar_given": True}
         return found
 

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from topsecret.errors import DataIndependentFailure, InvalidParameter, LedgerError
 from topsecret.exact.rounding import Number
-from topsecret.questions.answer import Plan, checked_plan, drawn
+from topsecret.questions.answer import checked_plan, drawn
 from topsecret.questions.payment import price_of
 from topsecret.questions.periods import DayLike, moment
+from topsecret.questions.planned_lists import Plan
 from topsecret.questions.schedule_terms import Kind, ScheduleTerms, terms_of
 from topsecret.results.period_list import PeriodList
 from topsecret.results.record import release_from, to_record
@@ -42,6 +43,21 @@ class Schedule:
     ``dataset`` when it is begun, under a ``name``. :meth:`run` draws what is due and shows the list
     of the last period that has ended; it may be called as often as wanted. A schedule that was
     begun is found by :meth:`resume`, from the ledger alone.
+
+    Parameters: ``source``: where the rows are, as for ``top_k``; ``item``: the column to rank, or
+    several; ``person``: the column that identifies each person; ``time``: the column that says when
+    a row happened; ``every``: the length of a period, such as "week" or "2 weeks"; ``until``: the
+    day on which the last period ends; ``k``: how many items each list has; ``epsilon``: of all
+    lists together; ``ledger``: the ledger that pays and remembers; ``dataset``: whose budget in the
+    ledger pays; ``delta``: of all lists together; ``start``: the first day of the first period;
+    today unless given; ``kind``: "cumulative" for all rows since the start, "window" for the last
+    periods; ``window``: how many periods a window has; ``name``: under which the ledger knows it;
+    ``analyst``: in whose name it is asked, where the budget has allowances; ``where``: conditions
+    that keep rows; ``k_bar``: how many leading items may be looked at; ``mechanism``: the algorithm
+    by name; ``max_items``: how many items of one person are counted; None for no cap; ``counts``:
+    whether noisy counts are added; ``counts_part``: the part of the budget for counts; ``table``:
+    the table or view, where the source is a database; ``trust_view``: the data owner's word that
+    each row of a view depends on its own person alone.
 
     *Guarantee.* All lists together are (``epsilon``, ``delta``)-differentially private under
     adding or removing one person with all their rows of all time, however rows depend on lists
@@ -115,7 +131,13 @@ class Schedule:
         table: Table | None = None,
         trust_view: bool = False,
     ) -> Schedule:
-        """Go on with a schedule that was begun: the ledger has its terms."""
+        """Go on with a schedule that was begun: the ledger has its terms.
+
+        Parameters: ``source``: where the rows are, as before; ``ledger``: the ledger that paid;
+        ``dataset``: whose budget paid; ``name``: under which it was begun; ``table``: the table or
+        view, where the source is a database; ``trust_view``: the data owner's word that each row of
+        a view depends on its own person alone.
+        """
         books, publication, terms = _known(ledger, dataset, name)
         opened = open_source(source, table, trust_view=trust_view)
         plan = checked_plan(terms.question(terms.due[0]), opened, None, len(terms.due))
@@ -139,7 +161,7 @@ class Schedule:
         self._books, self._publication = books, publication
 
     def __repr__(self) -> str:
-        return f"Schedule({self.name!r} of data set {self._publication.dataset!r})"
+        return f"Schedule({self.name!r} of dataset {self._publication.dataset!r})"
 
     def run(self, now: DayLike | datetime.datetime | None = None) -> PeriodList:
         """Draw every list that is due by now and was not drawn; show the one of the last period.
@@ -237,7 +259,7 @@ def _known(
     publication = books.find(dataset, name)
     if publication is None:
         raise InvalidParameter(
-            f"data set {dataset!r} has no schedule {name!r}; begin one with Schedule(…) or "
+            f"dataset {dataset!r} has no schedule {name!r}; begin one with Schedule(…) or "
             "topsecret schedule start"
         )
     return books, publication, ScheduleTerms.of_record(publication.record)

@@ -9,8 +9,9 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from topsecret.errors import InvalidParameter
-from topsecret.questions.answer import Plan, planned
+from topsecret.questions.answer import planned
 from topsecret.questions.periods import DayLike, Periods
+from topsecret.questions.planned_lists import Plan
 from topsecret.questions.question import Question
 from topsecret.sources import Condition, WhereLike
 from topsecret.sources.sql.conditions import Expression, conditions

@@ -58,6 +58,20 @@ class Series:
     count in it. The counts that a series has made are kept in the ledger, persons under a keyed
     hash: keep it as secret as the data.
 
+    Parameters: ``source``: where the rows are, as for ``top_k``; ``item``: the column to rank, or
+    several; ``person``: the column that identifies each person; ``time``: the column that says when
+    a row happened; ``every``: the length of a period, such as "week" or "2 weeks"; ``until``: the
+    day on which the last period ends; windows need none; ``k``: how many items each list has;
+    ``epsilon``: of all lists together; ``ledger``: the ledger that pays and remembers; ``dataset``:
+    whose budget in the ledger pays; ``delta``: of all lists together; ``start``: the first day of
+    the first period; today unless given; ``kind``: "cumulative" for all rows since the start,
+    "window" for the last periods; ``window``: how many periods a window has; ``name``: under which
+    the ledger knows it; ``analyst``: in whose name it is asked, where the budget has allowances;
+    ``where``: conditions that keep rows; ``max_counts``: how many counts each person has for life;
+    10, or 100 for windows; ``late``: for how many periods rows that arrive late still count;
+    ``table``: the table or view, where the source is a database; ``trust_view``: the data owner's
+    word that each row of a view depends on its own person alone.
+
     *Guarantee.* All lists together are (``epsilon``, ``delta``)-differentially private under
     adding or removing one person with all their rows of all time, against whoever cannot break a
     keyed hash. Cumulative sums and windows of one period may have rows that depend on earlier
@@ -123,7 +137,10 @@ class Series:
         table: Table | None = None,
         trust_view: bool = False,
     ) -> Series:
-        """Go on with a series that was begun: the ledger has its terms, its key and its counts."""
+        """Go on with a series that was begun: the ledger has its terms, its key and its counts.
+
+        Parameters: those of ``Series``.
+        """
         books, publication, terms = known_series(ledger, dataset, name)
         found = cls.__new__(cls)
         opened = open_source(source, table, trust_view=trust_view)
@@ -147,7 +164,7 @@ class Series:
         _ = terms.question  # warns of a weak budget before a list is begun
 
     def __repr__(self) -> str:
-        return f"Series({self.name!r} of data set {self._publication.dataset!r})"
+        return f"Series({self.name!r} of dataset {self._publication.dataset!r})"
 
     def run(self, now: DayLike | datetime.datetime | None = None) -> PeriodList:
         """Draw the list of the last period that has ended, if it was not drawn, and show it."""
@@ -294,7 +311,7 @@ def label_of(item: Item) -> str:
     """An item as the text under which it is counted: no other item has it.
 
     Unless it is very long: then its texts are cut, with a hash at their ends, so that no row fails
-    the series of the others. Who has an item of just that name, too, has one item.
+    the series of the others. Somebody who has an item of just that name, too, has one item.
     """
     label = json.dumps(plain(item))
     return label if len(label) <= LONGEST else json.dumps(_cut(plain(item)))

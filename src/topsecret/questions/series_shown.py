@@ -25,7 +25,7 @@ def known_series(
     publication = books.find(dataset, name)
     if publication is None:
         raise InvalidParameter(
-            f"data set {dataset!r} has no series {name!r}; begin one with Series(…) or "
+            f"dataset {dataset!r} has no series {name!r}; begin one with Series(…) or "
             "topsecret series start"
         )
     return books, publication, SeriesTerms.of_record(publication.record)

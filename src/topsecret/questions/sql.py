@@ -48,10 +48,10 @@ def sql(
 ) -> Answer:
     """Answer an SQL query that ranks items by their number of persons, by rows or by a sum.
 
-    ``SELECT place, COUNT(DISTINCT user_id) AS n FROM checkins GROUP BY place ORDER BY n DESC
-    LIMIT 10`` names ten places, with noisy counts because the query shows ``n``. Joins, WITH,
-    sub-queries and views are allowed as long as each row stays one person's; the refusal of
-    anything else names the clause and what to write instead.
+    The query ``SELECT place, COUNT(DISTINCT user_id) AS n FROM checkins GROUP BY place`` with
+    ``ORDER BY n DESC LIMIT 10`` names ten places, and shows noisy counts because it asks for
+    ``n``. Joins, WITH, sub-queries and views are allowed as long as each row stays one person's;
+    the refusal of anything else names the clause and what to write instead.
 
     ``source`` is a database's URL or engine, a DuckDB file or connection, or a file of rows, which
     is one table whatever the query calls it. ``privacy`` is a privacy file, which
@@ -61,6 +61,18 @@ def sql(
     COUNT(*) ranks by rows and SUM(price) by a sum, rounded to multiples of ``unit``, where
     ``max_per_item`` bounds what one person adds to one item; the query's own options and the
     privacy file may have that bound, too.
+
+    Parameters: ``query``: the query's text; ``source``: the database, file or data frame that it
+    reads; ``privacy``: the privacy file, or its path: whose rows each table holds; ``person``: the
+    person's column, where the query reads one table; ``epsilon``: how much one person may change
+    the odds of any answer; ``delta``: a probability that is added to what epsilon allows; 1e-6
+    unless it is given, here or in the query; ``dialect``: the SQL dialect of the text; the engine's
+    own unless given; ``max_per_item``: the most that one person adds to one item, by rows or sums;
+    ``unit``: what sums are rounded to multiples of; ``mechanism``: the algorithm by name;
+    ``ledger``: the ledger that pays; without one nothing is recorded; ``dataset``: whose budget in
+    the ledger pays; ``analyst``: in whose name it is asked, where the budget has allowances;
+    ``request_id``: a name of your choice that makes it safe to repeat a call; ``version``: which
+    data it is about, in your words, for a ledger.
 
     *Guarantee.* As for ``top_k``: one person with all their rows in all tables, as the privacy file
     assigns them, is protected with (``epsilon``, ``delta``).
@@ -135,7 +147,10 @@ def explain(
     max_per_item: Amount | None = None,
     unit: Amount = 1,
 ) -> Mapping[str, object]:
-    """What a query asks and the statement that an engine would count, without reading a row."""
+    """What a query asks and the statement that an engine would count, without reading a row.
+
+    Parameters: those of ``sql``.
+    """
     from topsecret.sources.relations.open_query import open_query
 
     opened, asked = open_query(

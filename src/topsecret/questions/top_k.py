@@ -60,12 +60,15 @@ def top_k(
     several, or an ``Expression``; ``person`` the column that identifies each person. ``where``
     keeps rows by conditions ``(column, operator, value)``; ``max_items`` keeps that many items of
     each person, chosen by a secret ``salt``. ``domain`` lists all items where they are public: no
-    threshold is needed then. ``measure="rows"`` ranks by rows and ``measure=Sum("price")`` by sums,
+    threshold is needed then.
+
+    ``measure="rows"`` ranks by rows and ``measure=Sum("price")`` by sums,
     each with a bound on what one person adds to one item, ``max_per_item``: a public number, or
     ``"private"`` for one that is chosen privately. ``max_total`` bounds all that one person adds.
     ``order="least"`` names the items of a public ``domain`` with the least. ``rise_from``, the
     conditions of an earlier period, ranks them by how many persons more have them in ``where``;
     without a ``domain`` it ranks what private lists of both periods name.
+
     ``counts=True`` adds noisy counts with their intervals, for ``counts_part`` of the budget (0.15,
     or 0.2 below ten items); with ``count_persons=True`` the number of all persons comes along at no
     cost.
@@ -78,13 +81,13 @@ def top_k(
     ``k_bar`` is how many leading items may be looked at, by default by a rule that knows k alone.
     ``k="auto"`` names as many items as the counts set apart clearly, as a set. ``mechanism="auto"``
     follows the public rule of ``plan``, which looks at the numbers given here. From four items of
-    an unknown domain on, that is ``tested-or-weighted``: a twentieth of the budget asks the data
-    whether picks or weighted persons suit them, and the receipt says which was chosen.
-    ``choose="public"`` never asks the data.
+    an unknown domain on, that is ``tested-or-weighted``: a twentieth of the budget is spent on
+    a noisy look at the data, to choose between picks and weighted persons, and the receipt says
+    which was chosen. ``choose="public"`` never looks.
 
-    ``delta=0`` with a ``domain`` answers without any probability of failure: as a set of a private
-    size where that finds more, as a list where ``ordered=True`` asks for one. ``fill=True``
-    completes a set to k items at random, and the release says which.
+    ``delta=0`` with a ``domain`` answers with a pure guarantee, epsilon alone: as a set of a
+    private size where that finds more, as a list where ``ordered=True`` asks for one.
+    ``fill=True`` completes a set to k items at random, and the release says which.
 
     A view is analysed: one whose rows depend on other persons' rows is refused, with the clause
     that mixes them. ``trust_view=True`` is the data owner's word that it does not; the receipt
@@ -97,6 +100,13 @@ def top_k(
     paths and the time of writing, databases by their addresses; of data frames and open
     connections nothing is known, and each question is paid for unless ``version`` says, in your
     words, which data it is about.
+
+    Parameters: ``source``: where the rows are: a file, a database's URL or engine, a data frame;
+    ``table``: the table or view, where the source is a database; with its schema as a pair;
+    ``trust_view``: the data owner's word that each row of a view depends on its own person alone;
+    ``ledger``: the ledger that pays; without one nothing is recorded; ``dataset``: whose budget in
+    the ledger pays; ``analyst``: in whose name it is asked, where the budget has allowances;
+    ``request_id``: a name of your choice that makes it safe to repeat a call.
 
     *Guarantee.* The returned items, how the list ended and the counts are together
     (``epsilon``, ``delta``)-differentially private under adding or removing one person with all
@@ -134,6 +144,10 @@ def top_k_by(
     in all their groups and the budget is divided among them.
 
     With a ``ledger`` all lists are one query of ``dataset``, which needs a flexible budget.
+
+    Parameters, beside those of ``top_k``: ``by``: the column, or expression, that defines the
+    groups; ``groups``: the groups to answer for, by their values; ``disjoint``: whether each person
+    is kept in one group alone.
 
     *Guarantee.* All lists together are (``epsilon``, ``delta``)-differentially private. With
     ``disjoint`` one person more or less changes the counts of a single group, whichever it is

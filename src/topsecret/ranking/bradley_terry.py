@@ -7,19 +7,22 @@ w_i are sufficient. Only w̃_i = w_i + noise is known here, of public variance v
 v/(n_i·g))/τ²: the usual fit with a normal prior of standard deviation τ, which counts for more
 where the noise exceeds what n_i games can tell (g is about the mean of p(1 − p)). κ ≤ 1 makes
 allowance for what is not known of both strengths: the mean of a logistic function over a normal of
-variance s² is about that of its mean divided by √(1 + πs²/8). Left minus right is the gradient of a
-strictly concave function, so there is one solution; Newton's method with conjugate gradients finds
-it. ``residual`` is the largest |left − right|, in wins. How many wins a connected part has in all
-is public, so the mean of its noise is taken away first. τ is estimated from θ̂ by its second
-moment.
+variance s² is about that of its mean divided by √(1 + πs²/8).
+
+Left minus right is the gradient of a strictly concave function, so there is one solution; Newton's
+method with conjugate gradients finds it. ``residual`` is the largest |left − right|, in wins. How
+many wins a connected part has in all is public, so the mean of its noise is taken away first. τ is
+estimated from θ̂ by its second moment.
 
 **Error bars.** To first order θ̂ − θ = H⁻¹(ξ + ν − Λθ) with H = L + Λ, L the Laplacian of the
 weights n_ij·κ_ij·p_ij·p_ji, ξ the luck of the games (of covariance L), ν the noise (v·I) and θ of
 the prior (τ²·I): covariance C = H⁻¹(L + v + τ²Λ²)H⁻¹. ``tail`` widens v in the bars for a noise
-whose 95% lie further out than a normal's. Strengths are centred: 0 is the average of the items that
-can be compared with each other (a connected part), and the bars are about that. Up to `DENSE` items
-C is computed outright; beyond, the leading terms of its diagonal are in closed form and the small
-rest is found by probing with fixed signs. The bars are a model's: privacy rests on none of this.
+whose 95% lie further out than a normal's.
+
+Strengths are centred: 0 is the average of the items that can be compared with each other (a
+connected part), and the bars are about that. Up to `DENSE` items C is computed outright; beyond,
+the leading terms of its diagonal are in closed form and the small rest is found by probing with
+fixed signs. The bars are a model's: privacy rests on none of this.
 
 >>> games = sparse.csr_array(np.array([[0, 40, 40], [40, 0, 40], [40, 40, 0]]))
 >>> fit = BradleyTerry(games, noise_variance=2.0).fit(np.array([60.0, 40.0, 20.0]))
@@ -61,7 +64,9 @@ class Fit:
     """Strengths with their standard errors. All of it may be shown."""
 
     strengths: Floats
+    """Of the items: log odds against the average one."""
     standard_errors: Floats
+    """Of each strength."""
     spread: float
     """τ, the standard deviation of strengths."""
     residual: float

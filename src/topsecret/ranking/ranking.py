@@ -58,14 +58,21 @@ class Ranking:
     """
 
     items: tuple[Hashable, ...]
+    """The items, best first when ``ordered``."""
     ordered: bool
+    """Whether the order of the items is part of the answer."""
     epsilon: float
+    """Of the privacy guarantee, as proven, rounded up."""
     delta: float
+    """Of the privacy guarantee, as proven, rounded up."""
     method: str
+    """How they were ranked, by name."""
     schedule: str
     """The public schedule in words."""
     parameters: Mapping[str, float | int | str] = field(default_factory=dict)
+    """The method's public parameters."""
     assumption: str | None = None
+    """What the guarantee takes for granted, in words; None for nothing."""
 
     @property
     def receipt(self) -> tuple[tuple[str, str], ...]:
@@ -158,7 +165,7 @@ def spectral(
     Without ``teleport`` every pair must have met. ``promise`` puts the paper's assumption in the
     place of a teleport; the receipt repeats it.
 
-    Guarantee: (``epsilon``, ``delta``)-DP on every data set of the schedule (of those that keep
+    Guarantee: (``epsilon``, ``delta``)-DP on every dataset of the schedule (of those that keep
     the promise, if there is one).
     """
     rules.whole(k, "k")

@@ -3,10 +3,12 @@
 **The chain.** Item i has met item j n_ij times (public) and lost w_ji of them (ties half). D is at
 least the largest number of comparisons of any item. P_ij = w_ji/D for j ≠ i, P_ii takes the rest,
 and with a public teleport θ the walk is P_θ = (1 − θ)·P + θ/m. π is its stationary distribution:
-walkers flow to winners. When every pair that meets does so L times, D = d·L and P_ij = y_ij/d: this
-is the chain of Qiao, Su & Zhang 2021, Alg. 3. With n_ij of different sizes, counts serve better
-than shares: under Bradley–Terry w_ji/n_ij = s_j/(s_i + s_j), and π ∝ s satisfies detailed balance
-whatever the n_ij; and one comparison moves P by 1/D however rarely its pair met.
+walkers flow to winners.
+
+When every pair that meets does so L times, D = d·L and P_ij = y_ij/d: this is the chain of Qiao, Su
+& Zhang 2021, Alg. 3. With n_ij of different sizes, counts serve better than shares: under
+Bradley–Terry w_ji/n_ij = s_j/(s_i + s_j), and π ∝ s satisfies detailed balance whatever the n_ij;
+and one comparison moves P by 1/D however rarely its pair met.
 
 **Claim.** Let L be the smallest n_ij over *all* pairs (0 if some pair never met). Then between
 neighbours every coordinate of π moves by at most
@@ -19,10 +21,12 @@ d pairs meets n times.
 **Proof.** (1) *One comparison.* i beats j no more but loses: P_ij and P_jj rise by a = 1/D, P_ii
 and P_ji fall by a (a tie moves half as much). With E = P′_θ − P_θ, π′E = (1 − θ)·a·(π′_i +
 π′_j)·(e_j − e_i).
-(2) *Contraction.* For a row vector x that sums to 0, ‖x·P_θ‖₁ ≤ τ₁‖x‖₁ with τ₁ = ½·max_{i,j} Σ_l
-|P_il − P_jl| = 1 − min_{i,j} Σ_l min(P_il, P_jl). From π′ − π = (π′ − π)P_θ + π′E follows ‖π′ − π‖₁
-≤ ‖π′E‖₁/(1 − τ₁) ≤ 2(1 − θ)a/(1 − τ₁); the coordinates sum to 0, so each is at most half of that
-(Qiao et al. do not use this half).
+
+(2) *Contraction.* For a row vector x that sums to 0, ‖x·P_θ‖₁ ≤ τ₁‖x‖₁ with τ₁ =
+½·max_{i,j} Σ_l |P_il − P_jl| = 1 − min_{i,j} Σ_l min(P_il, P_jl). From π′ − π = (π′ − π)P_θ + π′E
+follows ‖π′ − π‖₁ ≤ ‖π′E‖₁/(1 − τ₁) ≤ 2(1 − θ)a/(1 − τ₁); the coordinates sum to 0, so each is at
+most half of that (Qiao et al. do not use this half).
+
 (3) *Overlap of P.* For i ≠ j: P_ii = 1 − (losses of i)/D ≥ (wins of i)/D ≥ w_ij/D = P_ji, since
 wins and losses together are at most D. So min(P_ii, P_ji) = P_ji, likewise min(P_ij, P_jj) = P_ij,
 and the overlap is at least (w_ij + w_ji)/D = n_ij/D ≥ L/D, **whatever the outcomes**. With teleport
@@ -51,7 +55,7 @@ from topsecret.mechanisms import parameters
 
 @dataclass(frozen=True, slots=True)
 class Mixing:
-    """What is known of the chain on all data sets of one schedule."""
+    """What is known of the chain on all datasets of one schedule."""
 
     sensitivity: Fraction
     """S: how far one comparison moves any coordinate of π."""

@@ -1,15 +1,17 @@
 """The stationary distribution in floating point, with a proven bound on its error.
 
 The sensitivity S of ``sensitivity.py`` is that of the real π. What is ranked is a float vector π̂,
-and if |π̂_i − π_i| ≤ η on *every* data set of the schedule, π̂ moves by at most S + 2η between
+and if |π̂_i − π_i| ≤ η on *every* dataset of the schedule, π̂ moves by at most S + 2η between
 neighbours. η is a public number: it depends on the schedule and on θ alone, never on outcomes.
 
 **One step** x ↦ x·P_θ is computed as (1 − θ)·[x + (W x − l∘x)/D] + θ/m·Σx, W_ji = w_ji the wins of
-j over i, l the losses. All entries of W, l and D are exact floats (half-integers below 2⁵²). With
-u = 2⁻⁵³, n the largest number of opponents and x ≥ 0: (W x)_j has a relative error below 1.01·(n +
-1)·u, and Σ_j (W x)_j ≤ D·‖x‖₁, Σ l_j x_j ≤ D·‖x‖₁. The seven other operations have relative errors
-of u each on vectors of norm at most 3‖x‖₁, and NumPy's pairwise Σx one below (128 + 64)·u. In all,
-the step is off by at most g·‖x‖₁ in the L1 norm with g = 4(n + 256)·u, twice what is needed.
+j over i, l the losses. All entries of W, l and D are exact floats (half-integers below 2⁵²).
+
+With u = 2⁻⁵³, n the largest number of opponents and x ≥ 0: (W x)_j has a relative error below
+1.01·(n + 1)·u, and Σ_j (W x)_j ≤ D·‖x‖₁, Σ l_j x_j ≤ D·‖x‖₁. The seven other operations have
+relative errors of u each on vectors of norm at most 3‖x‖₁, and NumPy's pairwise Σx one below (128 +
+64)·u. In all, the step is off by at most g·‖x‖₁ in the L1 norm with g = 4(n + 256)·u, twice what is
+needed.
 
 **A posteriori.** Let r = x̂P_θ − x̂, e = x̂ − π = e₀ + σπ with e₀ summing to 0, σ = Σx̂ − 1. Then
 e₀ − e₀P_θ = −r up to the part of σπ, which P_θ keeps, so ‖e₀‖₁ ≤ ‖r‖₁/κ, κ ≤ 1 − τ₁; each

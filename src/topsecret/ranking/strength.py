@@ -66,6 +66,7 @@ class StrengthRanking:
     """
 
     items: tuple[Hashable, ...]
+    """The items, strongest first."""
     strengths: tuple[float, ...]
     """Log odds against the average item: 0 is average, 1 wins 73% against it."""
     standard_errors: tuple[float, ...]
@@ -77,7 +78,9 @@ class StrengthRanking:
     size: int
     """Public: how many items there are in all; ``items`` may be the first k of them."""
     epsilon: float
+    """Of the privacy guarantee, as proven, rounded up."""
     delta: float
+    """Of the privacy guarantee, as proven, rounded up."""
     noise: str
     """The noise on each item's wins, in words."""
     spread: float
@@ -87,6 +90,7 @@ class StrengthRanking:
     schedule: str
     """The public schedule in words."""
     per_person: int = 1
+    """How many comparisons one person has, at most."""
     person: str | None = None
     """The column that identifies persons; None where each comparison stands for itself."""
     charge: str | None = None

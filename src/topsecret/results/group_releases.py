@@ -30,9 +30,13 @@ class Releases(Mapping[Group, Release]):
     by: str
     """The column that defines the groups."""
     groups: Mapping[Group, Release]
+    """The release of each group, by the group's value."""
     composition: str
+    """*parallel* or *sequential*: how the groups add up."""
     epsilon: float
+    """Of all groups together, rounded up."""
     delta: float
+    """Of all groups together, rounded up."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "groups", MappingProxyType(dict(self.groups)))

@@ -29,7 +29,9 @@ class Intervals:
     """The noise of counts: Z_i + weight·W for each of ``released`` items, W for the persons."""
 
     released: int
+    """How many items have a count."""
     weight: float
+    """How much of the common noise W is in each count."""
     item_sigma: float
     """The deviation of Z_i."""
     common_sigma: float | None

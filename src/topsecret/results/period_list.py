@@ -22,10 +22,13 @@ class PeriodList:
     """
 
     name: str
+    """Under which the ledger knows the schedule or series."""
     period: int
     """Which of the periods, from 1 on; 0 before the first has ended."""
     periods: int
+    """How many periods there are in all."""
     start: datetime.date | None
+    """The period's first day."""
     end: datetime.date | None
     """The period's first day, and the day after its last."""
     release: Release | None
@@ -37,11 +40,13 @@ class PeriodList:
     lists: int
     """How many lists are drawn in all, at most."""
     epsilon: float
+    """Of all lists together."""
     delta: float
     """Of all lists together."""
     cut_short: tuple[int, ...] = ()
     """Periods whose list was due and was cut short; the owner may write them off."""
     publication: Literal["schedule", "series"] = "schedule"
+    """Which of the two it is."""
     caveats: tuple[str, ...] = ()
     """What the guarantee rests on, in words."""
     values: tuple[float, ...] | None = None
@@ -51,6 +56,7 @@ class PeriodList:
     growth: tuple[float | None, ...] | None = None
     """By how much each value has grown since the list before; None for an item new since then."""
     growth_deviation: float | None = None
+    """The standard deviation of the growths' noise."""
 
     @property
     def held(self) -> bool:

@@ -19,7 +19,12 @@ if TYPE_CHECKING:
 
 Lines = tuple[tuple[str, str], ...]
 
-LIMITED = "the guarantee limits how much that can change how likely any answer is"
+HAD: dict[Adjacency, str] = {
+    "add-remove": "had any one person been left out or added",
+    "replace": "had any one person had other rows",
+    "outcomes": "had any one person decided otherwise",
+}
+"""What might have been instead, as the beginning of a sentence."""
 TOSS: dict[Adjacency, str] = {
     "add-remove": "whether a person is in the data",
     "replace": "which of two sets of rows a person has",
@@ -29,31 +34,27 @@ TOSS: dict[Adjacency, str] = {
 
 def receipt_lines(release: Release) -> Lines:
     """Labels and texts. All of it is public: a receipt may be shown with its list."""
-    parameters = ", ".join(
-        f"{name}={rounded_up(value) if isinstance(value, float) else value}"
-        for name, value in release.parameters.items()
-    )
     epsilon, delta, unit = release.epsilon, release.delta, release.unit
-    order = order_in_words(release.ordered, bool(release.items))
     return (
         ("Protected", f"{unit.protected}."),
-        ("Compared with", f"{unit.neighbours}: {LIMITED}."),
+        ("Compared with", f"{unit.neighbours}. {promise(unit.adjacency)}"),
         ("Guarantee", guarantee(epsilon, delta, unit.adjacency)),
         *weak_lines(epsilon, delta),
         (
             "Not covered",
-            "what is true of many people at once; the rows themselves, where they are kept; what "
-            "other answers about the same people add. This receipt may be shown with the list.",
+            "facts about many people at once (such as that many have an item); the stored data "
+            "themselves; what other answers about the same people add.",
         ),
-        ("The list", release.ending + order),
+        ("Sharing", "the list and this receipt may be shown to anybody."),
+        ("The list", _list(release)),
         ("Missing items", f"{_missing(release)} It does not follow that nobody has it."),
         *([] if release.items else [("Why empty", WHY_EMPTY)]),
         ("Named when", f"{release.threshold}."),
         *_conditions(release),
         (
             "Mechanism",
-            f"(for specialists) named {release.mechanism!r} ({parameters}); epsilon is added up by "
-            f"the {release.bound} bound.",
+            f"(for specialists) named {release.mechanism!r} ({_parameters(release)}); epsilon is "
+            f"added up by the {release.bound} bound.",
         ),
         ("Budget", UNRECORDED if release.charge is None else f"{release.charge}."),
         ("Made", f"{release.time:%Y-%m-%d %H:%M:%S} UTC by topsecret {release.version}."),
@@ -62,15 +63,52 @@ def receipt_lines(release: Release) -> Lines:
 
 # Said of every empty list: which cause it is may depend on the data.
 WHY_EMPTY = (
-    "the usual causes, of which nobody can say here which it is: too few people for this epsilon; "
+    "the usual causes (nothing here can tell which one it is): too few people for this epsilon; "
     "the columns of item and person exchanged; a column in which nearly every row has a value of "
     "its own; a filter that keeps few rows."
 )
 
 UNRECORDED = (
-    "not recorded: every answer about the same people, this question asked again included, adds "
-    "its epsilon and its delta. A ledger adds them up, and refuses what exceeds a total."
+    "without a ledger: nothing was recorded. Every answer about the same people adds its epsilon "
+    "and its delta, even this question asked again. A ledger adds them up and refuses what exceeds "
+    "a total: topsecret budget open NAME --person COLUMN --epsilon TOTAL, then ask with --dataset "
+    "NAME."
 )
+
+STEPS = {
+    "epsilon_of_the_choice": "the choice",
+    "k_bar": "tested",
+    "epsilon_of_the_length": "tested",
+    "epsilon_per_pick": "tested",
+    "test_sigma": "tested",
+    "test_failure": "tested",
+    "full_items": "weighted",
+    "most_items": "weighted",
+    "sigma": "weighted",
+    "threshold": "weighted",
+}
+"""Of the mechanism that chooses between two methods: to which of them a parameter belongs."""
+
+
+def _parameters(release: Release) -> str:
+    """The public parameters; those of two methods, by method."""
+    steps = STEPS if release.mechanism == "tested-or-weighted" else {}
+    groups: dict[str, list[str]] = {}
+    for name, value in release.parameters.items():
+        shown = rounded_up(value) if isinstance(value, float) else value
+        groups.setdefault(steps.get(name, "both" if steps else ""), []).append(f"{name}={shown}")
+    return "; ".join(
+        f"{step}: {', '.join(said)}" if step else ", ".join(said) for step, said in groups.items()
+    )
+
+
+def promise(adjacency: Adjacency) -> str:
+    """What differential privacy promises, as a sentence."""
+    had = HAD[adjacency]
+    return (
+        f"{had[:1].upper()}{had[1:]}, every answer would have been nearly as likely; how nearly, "
+        "the guarantee says."
+    )
 
 
 def without_or_with(epsilon: float, delta: float) -> str:
@@ -86,13 +124,15 @@ def guarantee(epsilon: float, delta: float, adjacency: Adjacency) -> str:
         rounded_up(math.nextafter(math.exp(epsilon), math.inf), 3) if epsilon < 20 else "e^epsilon"
     )
     added = (
-        f"; beyond that, delta adds at most 1 in {_one_in(delta):,} to its probability"
+        f". Beyond that, a further 1 in {_one_in(delta):,} at most (delta) may be added to any "
+        "outcome's probability"
         if delta
         else ""
     )
     return (
-        f"{without_or_with(epsilon, delta)}: no one person makes any outcome more than {factor} "
-        f"times as likely, or as unlikely (e^epsilon){added}. This holds for each person, for this "
+        f"{without_or_with(epsilon, delta)}. This is what is proven; what was asked for may be a "
+        f"little more. No one person makes any outcome more than {factor} times as likely, or as "
+        f"unlikely (e^epsilon){added}. This holds for each person, for this "
         f"one answer; other answers add to it.{_guess(epsilon, delta, adjacency)} This is about "
         "privacy; it does not say how accurate the list is."
     )
@@ -103,12 +143,17 @@ def _guess(epsilon: float, delta: float, adjacency: Adjacency) -> str:
     if adjacency not in TOSS or (right := best_guess(epsilon, delta)) is None:
         return ""
     guessed = (
-        f" Who guesses from the answer {TOSS[adjacency]}, at even odds before, is right at most"
+        f" A guess {TOSS[adjacency]}, right 50% of the time without the answer, is right at most"
     )
     # Two versions of one person's rows are two steps apart: one person less, one person more.
     twice = best_guess(2 * epsilon, delta * (1 + math.exp(epsilon)))
-    did = f"; which of two things a person did, {twice}%" if adjacency == "add-remove" else ""
-    return f"{guessed} {right}% of the time{did if twice else ''}."
+    did = (
+        f"; a guess which of two things a person did, {twice}%, because there a person's rows are "
+        "taken out and others put in, which counts epsilon twice"
+        if adjacency == "add-remove"
+        else ""
+    )
+    return f"{guessed} {right}% of the time with it{did if twice else ''}."
 
 
 def best_guess(epsilon: float, delta: float) -> str | None:
@@ -128,8 +173,18 @@ def best_guess(epsilon: float, delta: float) -> str | None:
 
 def _one_in(delta: float) -> int:
     """The largest n of two digits and zeros with delta <= 1/n."""
-    n = int(1 / Fraction(delta))
+    n = int(1 / Fraction(rounded_up(delta)))  # as it is shown
     return int(str(n)[:2].ljust(len(str(n)), "0"))
+
+
+METHOD = " A noisy look at the data"
+"""Where the sentence begins that says which of two methods was chosen, also in stored answers."""
+
+
+def _list(release: Release) -> str:
+    """How the list ended, what its order is worth, and last by which method it was made."""
+    ended, look, method = release.ending.partition(METHOD)
+    return f"{ended}{order_in_words(release.ordered, bool(release.items))}{look}{method}"
 
 
 def order_in_words(ordered: bool, any_items: bool) -> str:

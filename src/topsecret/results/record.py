@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from datetime import datetime
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -48,6 +49,11 @@ def to_record(answer: Release | Releases) -> dict[str, object]:
     }
 
 
+@lru_cache(maxsize=256, typed=True)
+def _unit(**fields: Any) -> PrivacyUnit:
+    return PrivacyUnit(**fields)
+
+
 def from_record(record: Mapping[str, Any]) -> Release | Releases:
     """The answer that was stored; a field that is younger than the record has its default."""
     if "groups" in record:
@@ -71,7 +77,7 @@ def release_from(record: Mapping[str, Any]) -> Release:
     values["parameters"] = MappingProxyType(dict(values["parameters"]))
     intervals = values.get("intervals")
     values["intervals"] = Intervals(**intervals) if intervals else None
-    values["unit"] = PrivacyUnit(**values["unit"])
+    values["unit"] = _unit(**values["unit"])
     values["time"] = datetime.fromisoformat(values["time"])
     charge = values.get("charge")
     values["charge"] = Charge.from_dict(charge) if charge else None

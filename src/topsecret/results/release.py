@@ -39,10 +39,13 @@ class Release:
     complete: bool
     """True when all items that were asked for are named; False when NOTHING stands for some."""
     ordered: bool
+    """Whether the order of the items is part of the answer."""
     k: int | Literal["auto", "all"]
     """How many items were asked for; "auto" for as many as the counts set apart, "all" for all."""
     epsilon: float
+    """Of the privacy guarantee, as proven, rounded up."""
     delta: float
+    """Of the privacy guarantee, as proven, rounded up."""
     mechanism: str
     """The mechanism's name, as ``top_k`` takes it."""
     parameters: Mapping[str, Public]
@@ -52,11 +55,15 @@ class Release:
     threshold: str
     """The rule by which an item may be named, in words."""
     unit: PrivacyUnit
+    """Who is protected, and which datasets are neighbours."""
     source: str
+    """Where the rows were read, in words."""
     item: str
     """The column that named the items."""
     version: str
+    """The version of topsecret that answered."""
     time: datetime
+    """When the answer was drawn or, with a ledger, paid for."""
     chosen: int | None = None
     """A number that the mechanism chose on the way and released too: a length, or a k̄."""
     told: str = ""
@@ -86,6 +93,7 @@ class Release:
     measure: str = ""
     """What the items are ranked by, in words; empty for distinct persons."""
     least: bool = False  # whether the items with the least were asked for
+    """Whether the items with the least were asked for."""
     clipping: str = ""
     """How one person's part in a score is bounded, in words; empty for distinct persons."""
 
@@ -102,7 +110,7 @@ class Release:
         where = "".join(f", where {part}" for part in (self.group, self.where) if part)
         usual = self.measure or "number of distinct persons"
         by = usual if self.weighted is None else "weighted persons"
-        part = ", each person's part bounded" if self.clipping else ""
+        part = ", with a limit on what each person adds" if self.clipping else ""
         return f"{top} of {self.item!r} in {self.source}{where}, by {by}{part}"
 
     @property
@@ -128,7 +136,11 @@ class Release:
         return max(0, noisy[place] - width), max(0, noisy[place] + width)
 
     def difference(self, place: int, other: int) -> tuple[int, int]:
-        """By how many persons one item leads another, with 95% probability."""
+        """By how many persons one item leads another, with 95% probability.
+
+        Parameters: ``place``: the place of one item in the list, from 0 on; ``other``: the place of
+        the other.
+        """
         noisy = self._noisy()
         between, width = noisy[place] - noisy[other], self._law().difference_half_width()
         return between - width, between + width

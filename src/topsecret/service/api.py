@@ -1,4 +1,4 @@
-"""The API for analysts: data sets, plans, questions, answers, budgets, keys."""
+"""The API for analysts: datasets, plans, questions, answers, budgets, keys."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from topsecret.service.auth.dependencies import (
 from topsecret.service.auth.people import User
 from topsecret.service.datasets import Dataset
 from topsecret.service.grouped_by import GroupedBy
+from topsecret.service.jobs.answering import no_such_answer
 from topsecret.service.jobs.job import ANSWERED, IN_DOUBT, Asked, Job
-from topsecret.service.jobs.outcome import no_such_answer
 from topsecret.service.middleware import API
 from topsecret.service.preview import Preview, preview
 from topsecret.service.problems import RESPONSES, Problem
@@ -64,7 +64,7 @@ async def me(person: Reader) -> dict[str, str]:
 
 @api.get("/datasets", response_model=list[shapes.DatasetShape], tags=["asking"])
 async def list_datasets(request: Request, person: Reader) -> list[dict[str, Any]]:
-    """The data sets that the account may ask; all of them for an owner."""
+    """The datasets that the account may ask; all of them for an owner."""
     return await blocking(partial(_described, parts(request), person))
 
 
@@ -106,7 +106,7 @@ async def list_answers(
     before: shapes.Before = None,
     limit: shapes.PageLength = 100,
 ) -> list[dict[str, object]]:
-    """The account's questions, newest first; of a data set that it may view, everybody's.
+    """The account's questions, newest first; of a dataset that it may view, everybody's.
 
     A page ends after ``limit``: the id of its last answer, as ``before``, gives the next one.
     """
@@ -241,7 +241,7 @@ async def found(request: Request, person: User, answer: str) -> Job:
 
 
 async def cancelled(request: Request, person: User, answer: str) -> Job:
-    """A job that is ended by its analyst or by an owner of its data set."""
+    """A job that is ended by its analyst or by an owner of its dataset."""
     job = await found(request, person, answer)
     if not person.may_end(job.user, job.dataset):
         raise Problem(403, "owner_only", "Only its analyst and the owners may end a question.")
@@ -263,7 +263,7 @@ def metered(service: Parts, dataset: str) -> bool:
 
 
 def checked(service: Parts, name: str, dataset: str, asked: Asked) -> Dataset:
-    """The data set, when the question can be put to it; all by public rules."""
+    """The dataset, when the question can be put to it; all by public rules."""
     return may_be_asked(service.datasets, name, dataset, asked)
 
 

@@ -40,7 +40,7 @@ async def metrics(request: Request, person: Scraper) -> Response:
 
 @owner_api.post(API + "/datasets", response_model=owned.RegisteredShape, status_code=201)
 async def register(request: Request, person: Owner, new: owned.RegisterShape) -> dict[str, Any]:
-    """Register a data set and open its budget, once and for all."""
+    """Register a dataset and open its budget, once and for all."""
     values = new.model_dump()
     values["columns"] = tuple(values["columns"])
     datasets = parts(request).datasets
@@ -69,7 +69,7 @@ async def allow(
     dataset: shapes.DatasetName,
     share: owned.AllowShape,
 ) -> dict[str, bool]:
-    """Give an analyst a share of a data set's budget, or replace it."""
+    """Give an analyst a share of a dataset's budget, or replace it."""
     terms = share.model_dump(exclude={"analyst"})
     await blocking(partial(allowed, parts(request), dataset, share.analyst, terms))
     return {"done": True}
@@ -79,25 +79,30 @@ async def allow(
 async def close(
     request: Request, person: DatasetOwner, dataset: shapes.DatasetName
 ) -> dict[str, bool]:
-    """Admit nothing more to a data set; stored answers stay."""
+    """Admit nothing more to a dataset; stored answers stay."""
     await blocking(partial(closed, parts(request), dataset))
     return {"done": True}
 
 
-@owner_api.patch(API + "/datasets/{dataset}", response_model=shapes.DoneShape)
+@owner_api.patch(API + "/datasets/{dataset}", response_model=owned.RegisteredShape)
 async def edit(
     request: Request,
     person: DatasetOwner,
     dataset: shapes.DatasetName,
     given: owned.EditShape,
-) -> dict[str, bool]:
+) -> dict[str, Any]:
     """Change what may be asked, or, as an owner of the service, point to the next file or table."""
     values = given.model_dump()
     values["columns"] = None if given.columns is None else tuple(given.columns)
     if given.version_from is not None:
         values["version_from"] = VersionFrom(**given.version_from.model_dump())
-    await blocking(partial(edited, parts(request), person, dataset, Changes(**values)))
-    return {"done": True}
+    service, changes = parts(request), Changes(**values)
+    await blocking(partial(edited, service, person, dataset, changes))
+    others: list[str] = []
+    if changes.moves:
+        made = await blocking(partial(service.datasets.get, dataset))
+        others = await blocking(partial(service.datasets.also, made))
+    return {"done": True, "warning": adding_up(others)}
 
 
 @owner_api.post(API + "/datasets/{dataset}/state", response_model=shapes.DoneShape)
@@ -107,7 +112,7 @@ async def move(
     dataset: shapes.DatasetName,
     given: owned.StateShape,
 ) -> dict[str, bool]:
-    """Pause a data set, let it go on, or retire it for good."""
+    """Pause a dataset, let it go on, or retire it for good."""
     await blocking(partial(parts(request).life.move, dataset, given.state))
     return {"done": True}
 
@@ -125,7 +130,7 @@ async def delete(
 async def list_roles(
     request: Request, person: DatasetOwner, dataset: shapes.DatasetName
 ) -> list[dict[str, str]]:
-    """Who owns or views this data set, beside the owners of the service."""
+    """Who owns or views this dataset, beside the owners of the service."""
     members = await blocking(partial(parts(request).roles.members, dataset))
     return [{"name": one.name, "role": one.role} for one in members]
 
@@ -138,7 +143,7 @@ async def give_role(
     name: shapes.AccountName,
     given: owned.RoleShape,
 ) -> dict[str, bool]:
-    """Make somebody an owner or a viewer of this data set."""
+    """Make somebody an owner or a viewer of this dataset."""
     service = parts(request)
     await blocking(partial(service.datasets.get, dataset))
     await blocking(partial(service.roles.give, dataset, name, given.role))
@@ -149,9 +154,9 @@ async def give_role(
 async def take_role(
     request: Request, person: DatasetOwner, dataset: shapes.DatasetName, name: shapes.AccountName
 ) -> dict[str, bool]:
-    """Take somebody's role in this data set away; a share stays."""
+    """Take somebody's role in this dataset away; a share stays."""
     if not await blocking(partial(parts(request).roles.take, dataset, name)):
-        raise Problem(404, "not_found", "The account has no role in this data set.")
+        raise Problem(404, "not_found", "The account has no role in this dataset.")
     return {"done": True}
 
 
@@ -230,7 +235,7 @@ def adding_up(others: list[str]) -> str | None:
     if not others:
         return None
     names = ", ".join(others)
-    return f"The same events seem to be registered as {names} too: their budgets then add up."
+    return f"The same events seem to be registered as {names} too, or were: the budgets add up."
 
 
 def allowed(service: Parts, dataset: str, analyst: str, terms: dict[str, float | None]) -> None:
@@ -241,14 +246,14 @@ def allowed(service: Parts, dataset: str, analyst: str, terms: dict[str, float |
 
 
 def edited(service: Parts, person: User, dataset: str, changes: Changes) -> None:
-    """Change a data set; only owners of the service choose among all its files and tables."""
+    """Change a dataset; only owners of the service choose among all its files and tables."""
     if changes.points and not person.owns:
         raise Problem(403, "owner_only", "Only an owner of the service may name files and tables.")
     service.life.edit(dataset, changes)
 
 
 def closed(service: Parts, dataset: str) -> None:
-    """Close a data set's budget."""
+    """Close a dataset's budget."""
     service.datasets.get(dataset)
     service.ledger.close_budget(dataset)
 
@@ -275,15 +280,15 @@ def deleted(service: Parts, name: str) -> None:
 
 
 def written_off(service: Parts, person: User, reservation: str) -> None:
-    """Write off a reservation of a data set that the person decides about."""
+    """Write off a reservation of a dataset that the person decides about."""
     mine = {one["reservation"] for one in in_doubt(service, person)}
     if not person.owns and reservation not in mine:
-        raise Problem(404, "not_found", "There is no such reservation in your data sets.")
+        raise Problem(404, "not_found", "There is no such reservation in your datasets.")
     service.ledger.write_off(reservation)
 
 
 def in_doubt(service: Parts, person: User) -> list[dict[str, Any]]:
-    """All reservations without an end in the data sets that the person decides about."""
+    """All reservations without an end in the datasets that the person decides about."""
     return [
         {
             "reservation": one.id,

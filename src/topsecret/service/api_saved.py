@@ -39,7 +39,7 @@ async def save(
         dataset, question = given.dataset, asked_of(given.question)
         await blocking(partial(checked, parts(request), person.name, dataset, question))
     else:
-        raise Problem(400, "invalid", "Name a data set and a question, or an answer of yours.")
+        raise Problem(400, "invalid", "Name a dataset and a question, or an answer of yours.")
     await blocking(partial(parts(request).saved.save, person.name, name, dataset, question))
     return {"done": True}
 
@@ -80,7 +80,7 @@ async def kept(request: Request, person: User, name: str) -> Saved:
 
 
 async def of_answer(request: Request, person: User, answer: str) -> tuple[str, Asked]:
-    """The data set and the question of an answer of the account's own."""
+    """The dataset and the question of an answer of the account's own."""
     job = await found(request, person, answer)
     if job.user != person.name:
         raise Problem(403, "not_yours", "Save questions of your own.")

@@ -31,6 +31,7 @@ class NewScheduleShape(shapes.AgainShape):
     """When a saved question is asked, and how often."""
 
     every: Every = "week"
+    """How often it is asked."""
     times: Times = Field(description="At most so often; all of it is paid for now.")
     start: datetime | None = Field(
         default=None, description="The first time, in UTC unless it says otherwise; now if empty."
@@ -41,10 +42,13 @@ class RunShape(BaseModel):
     """One time of a schedule."""
 
     number: int
+    """1 for the first."""
     at: str
+    """When it is due."""
     state: str = Field(description="waiting, asked, ended, skipped, refused or given up.")
     answer: str | None = Field(description="The id of its answer.")
     message: str | None
+    """Why there is no answer, in words; None if nothing went wrong."""
 
 
 class ScheduleShape(BaseModel):
@@ -80,7 +84,7 @@ async def begin_schedule(
 async def list_schedules(
     request: Request, person: Reader, dataset: shapes.OfDataset = None
 ) -> list[dict[str, Any]]:
-    """The account's schedules; of a data set that it decides about, everybody's."""
+    """The account's schedules; of a dataset that it decides about, everybody's."""
     found = parts(request).schedules
     if dataset is not None and person.manages(dataset):
         listed = await blocking(partial(found.of_dataset, dataset))
@@ -131,7 +135,7 @@ def _begun(
 
 
 async def ended(request: Request, person: User, schedule: str) -> Schedule:
-    """End a schedule of the account's, or of a data set that it decides about."""
+    """End a schedule of the account's, or of a dataset that it decides about."""
     service = parts(request)
     found = await blocking(partial(service.schedules.get, schedule))
     if not person.may_end(found.user, found.dataset):

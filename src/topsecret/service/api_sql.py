@@ -1,4 +1,4 @@
-"""The API for analysts who ask in SQL, where the owner of a data set allows it."""
+"""The API for analysts who ask in SQL, where the owner of a dataset allows it."""
 
 from __future__ import annotations
 

@@ -7,8 +7,11 @@ Links that lead out of the folders, or anywhere inside a partitioned one, do not
 from __future__ import annotations
 
 import glob
+import os
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from topsecret.errors import DataIndependentFailure, InvalidParameter
@@ -96,18 +99,48 @@ def shown(source: str) -> str:
     return f"{_literal(name).rpartition('/')[2]}/**/*{suffix}"
 
 
-def may_overlap(one: str, other: str) -> bool:
-    """Whether two of them may hold the same events."""
-    parts = [_split(each) for each in (one, other)]
-    paths = [Path(_literal(name) if suffix else name) for name, suffix in parts]
-    with suppress(OSError):
-        if paths[0].samefile(paths[1]):
-            return True
-    inside = [
-        suffix and (path == place or path in place.parents)
-        for (_, suffix), path, place in zip(parts, paths, paths[::-1], strict=True)
-    ]
-    return one == other or any(inside)
+class Extents(dict[str, "Extent"]):
+    """What registered files are on disk, each looked at once."""
+
+    def __missing__(self, source: str) -> Extent:
+        return self.setdefault(source, Extent.of(source))
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """A file or a folder of partitions: where it is, and its files by the system's numbers."""
+
+    path: Path
+    folder: bool
+    numbers: frozenset[tuple[int, int]]
+    """Its own and, of a folder, those of files that have other names somewhere."""
+
+    @classmethod
+    def of(cls, source: str) -> Extent:
+        """As it is now; what cannot be looked at has no numbers."""
+        name, suffix = _split(source)
+        path = Path(_literal(name) if suffix else name)
+        found = [one for one in (_looked_at(path),) if one is not None]
+        if suffix:
+            inside = map(_looked_at, map(Path, islice(_matching(source), MOST_PARTITIONS)))
+            found += [one for one in inside if one is not None and one.st_nlink > 1]
+        return cls(path, bool(suffix), frozenset((one.st_dev, one.st_ino) for one in found))
+
+    def may_overlap(self, other: Extent) -> bool:
+        """Whether two of them may hold the same events."""
+        return (
+            self.path == other.path
+            or bool(self.numbers & other.numbers)
+            or (self.folder and self.path in other.path.parents)
+            or (other.folder and other.path in self.path.parents)
+        )
+
+
+def _looked_at(path: Path) -> os.stat_result | None:
+    try:
+        return path.stat()
+    except (OSError, ValueError):
+        return None
 
 
 def _split(file: str) -> tuple[str, str]:

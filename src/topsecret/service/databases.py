@@ -15,7 +15,7 @@ from pathlib import Path
 from sqlalchemy import exc, make_url
 
 from topsecret.errors import DataIndependentFailure, InvalidParameter, SourceError
-from topsecret.service.data_files import may_overlap
+from topsecret.service.data_files import Extents
 from topsecret.sources.schema import check_address, table_columns_of, tables_of
 
 ENVIRONMENT = "TOPSECRET_SOURCES"
@@ -99,7 +99,7 @@ class Databases:
         if name in self._addresses:
             return self._addresses[name]
         raise DataIndependentFailure(
-            "the service was started without this data set's database; give it as a --source"
+            "the service was started without this dataset's database; give it as a --source"
         )
 
     def may_be_one(self, name: str, other: str) -> bool:
@@ -122,11 +122,12 @@ class Databases:
         elsewhere = {"dbname", "service"} & {*one.query, *two.query}
         return kinds != {"postgresql"} or bool(elsewhere) or named[0] == named[1]
 
-    def may_be_same(self, one: Events, other: Events) -> bool:
+    def may_be_same(self, one: Events, other: Events, extents: Extents | None = None) -> bool:
         """Whether two files, or two tables, may be the same under two names."""
         (source, table), (other_source, other_table) = one, other
         if table is None or other_table is None:
-            return table == other_table and may_overlap(source, other_source)
+            files = Extents() if extents is None else extents
+            return table == other_table and files[source].may_overlap(files[other_source])
         if source == other_source:
             return table == other_table
         # What one address calls shop.visits is visits where another's schema is shop.

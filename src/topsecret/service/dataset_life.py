@@ -1,6 +1,6 @@
-"""The life of a data set after its registration: edited, pointed to the next file, paused, retired.
+"""The life of a dataset after its registration: edited, pointed to the next file, paused, retired.
 
-The budget stays the one that was opened, whatever the data set is pointed to: persons who are in
+The budget stays the one that was opened, whatever the dataset is pointed to: persons who are in
 several files are protected by it in all of them together. What a person is cannot change, for the
 same reason.
 """
@@ -19,6 +19,7 @@ from topsecret.ledger import Ledger
 from topsecret.ledger.store import Store
 from topsecret.service.auth.recognised import Recognised
 from topsecret.service.datasets import Dataset, Datasets, NewDataset, check_columns, check_title
+from topsecret.service.event_places import remember
 from topsecret.service.schema import DATASETS, JOBS, ROLES
 from topsecret.service.table_versions import VersionFrom
 
@@ -54,7 +55,7 @@ class Changes:
 
 
 class Life:
-    """Changes to registered data sets. Every method may block."""
+    """Changes to registered datasets. Every method may block."""
 
     def __init__(
         self, store: Store, ledger: Ledger, datasets: Datasets, recognised: Recognised
@@ -86,6 +87,9 @@ class Life:
             )
             source, existing = self._datasets.schema_of(new)
             table = changes.table or None
+            if known.sql and table is not None:
+                moved = replace(known, source=source, table=table)
+                self._datasets.check_sql(replace(moved, columns=columns, filters=filters))
             # Version and trust were of the table that it was; the next file speaks for itself.
             values |= {"source": source, "table": table, "trust_view": 0}
             values |= {"version": None, "version_from": None}
@@ -109,6 +113,8 @@ class Life:
         if values:
             with self._store.writing() as connection:
                 connection.execute(update(DATASETS).where(DATASETS.c.name == name).values(values))
+                if changes.moves and (source, table) != (known.source, known.table):
+                    remember(connection, name, (known.source, known.table))
 
     def _tried(self, dataset: Dataset) -> None:
         """A version that cannot be read is refused at once."""
@@ -118,10 +124,10 @@ class Life:
             raise InvalidParameter(str(error)) from None
 
     def move(self, name: str, state: State) -> None:
-        """Pause a data set, let it go on, or retire it for good with its budget."""
+        """Pause a dataset, let it go on, or retire it for good with its budget."""
         known = self._datasets.get(name)
         if known.state == "retired":
-            raise InvalidParameter("a retired data set stays so; its answers can be looked at")
+            raise InvalidParameter("a retired dataset stays so; its answers can be looked at")
         if state == "retired" and self._ledger.account(name).state == "open":
             self._ledger.close_budget(name)
         with self._store.writing() as connection:
@@ -132,11 +138,11 @@ class Life:
         """Take back a registration of which nothing was ever asked; its budget stays as it is."""
         self._datasets.get(name)
         if not all(entry.event in _UNASKED for entry in self._ledger.history(name)):
-            raise InvalidParameter("something was asked of this data set; retire it instead")
+            raise InvalidParameter("something was asked of this dataset; retire it instead")
         with self._store.writing() as connection:
             asked = select(JOBS.c.id).where(JOBS.c.dataset == name)
             if connection.execute(asked.limit(1)).first() is not None:
-                raise InvalidParameter("something was asked of this data set; retire it instead")
+                raise InvalidParameter("something was asked of this dataset; retire it instead")
             connection.execute(delete(ROLES).where(ROLES.c.dataset == name))
             connection.execute(delete(DATASETS).where(DATASETS.c.name == name))
         self._recognised.forget()

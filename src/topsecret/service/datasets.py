@@ -1,6 +1,6 @@
-"""The data sets that the owner registered: what may be asked of which events, at what budget.
+"""The datasets that the owner registered: what may be asked of which events, at what budget.
 
-An analyst names a data set and one of its columns. Files and tables are named here, by the owner
+An analyst names a dataset and one of its columns. Files and tables are named here, by the owner
 alone: a file in one of the folders, or a table of one of the databases, that the service was
 started with.
 """
@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import partial
 from pathlib import Path
 
 from sqlalchemy import RowMapping, select
@@ -21,8 +20,9 @@ from sqlalchemy import RowMapping, select
 from topsecret.errors import InvalidParameter, SourceError, Taken
 from topsecret.ledger import Account, Allowance, Flexible, Ledger, Metered
 from topsecret.ledger.store import Store
-from topsecret.service.data_files import DataFiles, shown
+from topsecret.service.data_files import DataFiles, Extents, shown
 from topsecret.service.databases import Databases
+from topsecret.service.event_places import before
 from topsecret.service.filters import KINDS
 from topsecret.service.problems import Problem
 from topsecret.service.schema import DATASETS
@@ -38,7 +38,7 @@ QUESTIONS = 100
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """One registered data set."""
+    """One registered dataset."""
 
     name: str
     title: str
@@ -105,7 +105,7 @@ class NewDataset:
 
 
 class Datasets:
-    """The registered data sets, with their budgets in the ledger. Every method may block."""
+    """The registered datasets, with their budgets in the ledger. Every method may block."""
 
     def __init__(
         self,
@@ -130,16 +130,19 @@ class Datasets:
         return columns_of(self._files.locate(file))
 
     def register(self, new: NewDataset) -> None:
-        """Open the budget and list the data set."""
+        """Open the budget and list the dataset."""
         if not _NAME.fullmatch(new.name):
             raise InvalidParameter(
-                "a data set's name has 1 to 40 small letters, digits, dashes or underscores"
+                "a dataset's name has 1 to 40 small letters, digits, dashes or underscores"
             )
         check_title(new.title)
         if new.trust_view and (new.sql or not new.table):
             raise InvalidParameter("only a view of a database is trusted, and not asked in SQL")
         source, existing = self.schema_of(new)
         check_columns(new.person, new.columns, new.filters, existing)
+        if new.sql and new.table:
+            asked = (source, new.person, new.columns, new.cap, new.delta, new.table)
+            self.check_sql(Dataset(new.name, new.title, *asked, filters=new.filters))
         budget: Metered | Flexible
         if new.queries is None and new.picks is None:
             budget = Flexible.of(epsilon=new.epsilon, delta=new.delta)
@@ -169,7 +172,7 @@ class Datasets:
             with self._store.writing() as connection:
                 connection.execute(DATASETS.insert().values(values))
         except Taken:
-            raise InvalidParameter(f"{new.name!r} names a data set already; take another") from None
+            raise InvalidParameter(f"{new.name!r} names a dataset already; take another") from None
 
     def existing(self, dataset: Dataset) -> tuple[str, ...]:
         """The columns that its events have today."""
@@ -193,6 +196,12 @@ class Datasets:
         except SourceError as error:
             raise InvalidParameter(str(error)) from None
 
+    def check_sql(self, dataset: Dataset) -> None:
+        """A table that no query in SQL can be about is not registered for it."""
+        from topsecret.service.pasted_sql import check_that_it_can_be_asked  # it imports this
+
+        check_that_it_can_be_asked(self, dataset)
+
     def _open(self, name: str, budget: Metered | Flexible, person: str) -> None:
         """Open the budget, or find the one that a registration left when it was cut short.
 
@@ -209,7 +218,7 @@ class Datasets:
         untouched = all(entry.event == "opened" for entry in self._ledger.history(name))
         if (found.budget, found.person, untouched) != (budget, person, True):
             raise InvalidParameter(
-                f"data set {name!r} has a budget already, with other terms or used; choose "
+                f"dataset {name!r} has a budget already, with other terms or used; choose "
                 "another name only for other data"
             )
 
@@ -219,7 +228,7 @@ class Datasets:
             return connection.execute(query).first() is not None
 
     def allow(self, dataset: str, analyst: str, terms: Mapping[str, float | None]) -> None:
-        """Give an analyst a share of a data set's budget."""
+        """Give an analyst a share of a dataset's budget."""
         known = self.get(dataset)
         budget = self._ledger.account(dataset).budget
         if isinstance(budget, Metered):
@@ -268,7 +277,7 @@ class Datasets:
         ]
 
     def asked_by(self, name: str, analyst: str) -> Dataset:
-        """A data set that the analyst may ask; to others it does not exist."""
+        """A dataset that the analyst may ask; to others it does not exist."""
         dataset = self.get(name)
         if self.allowance(name, analyst) is None:
             raise _unknown(name)
@@ -293,13 +302,27 @@ class Datasets:
         return None
 
     def also(self, dataset: Dataset) -> list[str]:
-        """Other data sets that may be about the same events: their budgets then add up."""
-        may_be_same = partial(self.databases.may_be_same, (dataset.source, dataset.table))
-        others = [one for one in self.all() if one.name != dataset.name]
-        return [one.name for one in others if may_be_same((one.source, one.table))]
+        """Other datasets that are or were about the same events, perhaps: their budgets add up.
+
+        What they were about is compared by its name alone: a folder that was left because it hangs
+        is not looked at again.
+        """
+        with self._store.reading() as connection:
+            past = before(connection)
+        mine, looked_at = (dataset.source, dataset.table), Extents()
+        left = past.get(dataset.name, ())
+        others = {one.name: (one.source, one.table) for one in self.all()}
+        others.pop(dataset.name, None)
+        return [
+            name
+            for name, theirs in others.items()
+            if mine in past.get(name, ())
+            or theirs in left
+            or self.databases.may_be_same(mine, theirs, looked_at)
+        ]
 
     def at_its_version(self, dataset: Dataset) -> Dataset:
-        """The data set with the version that its table has now."""
+        """The dataset with the version that its table has now."""
         return replace(dataset, version=version_now(dataset, self.all(), self.databases))
 
     def lane(self, name: str) -> str:
@@ -322,7 +345,7 @@ class Datasets:
 def check_title(title: str) -> str:
     """A title for people."""
     if not 0 < len(title) <= 100 or not title.isprintable():
-        raise InvalidParameter("a data set needs a title of 1 to 100 printable characters")
+        raise InvalidParameter("a dataset needs a title of 1 to 100 printable characters")
     return title
 
 
@@ -352,8 +375,8 @@ def check_columns(
 
 
 def _unknown(name: str) -> Problem:
-    """There is no such data set, or none for this analyst: they must look alike."""
-    return Problem(404, "not_found", f"there is no data set {name[:60]!r} for you")
+    """There is no such dataset, or none for this analyst: they must look alike."""
+    return Problem(404, "not_found", f"there is no dataset {name[:60]!r} for you")
 
 
 def _dataset(row: RowMapping) -> Dataset:

@@ -21,13 +21,13 @@ def gauges(service: Parts) -> bytes:
     ).set(service.jobs.under_way())
     left = Gauge(
         "topsecret_budget_left_ratio",
-        "What is left of a data set's budget, from 0 to 1, of the scarcest resource.",
+        "What is left of a dataset's budget, from 0 to 1, of the scarcest resource.",
         ("dataset",),
         registry=registry,
     )
     endless = Gauge(
         "topsecret_reservations_without_end",
-        "Reservations of a data set that are under way, or in doubt.",
+        "Reservations of a dataset that are under way, or in doubt.",
         ("dataset",),
         registry=registry,
     )

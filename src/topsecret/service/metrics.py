@@ -39,6 +39,12 @@ class Metrics:
         self._log_ins = Counter(
             "topsecret_log_ins", "Log-ins by outcome.", ("outcome",), registry=self._registry
         )
+        self._hangs = Counter(
+            "topsecret_hangs",
+            "How often a dataset no longer answered.",
+            ("dataset",),
+            registry=self._registry,
+        )
         self._seconds = Histogram(
             "topsecret_request_seconds",
             "How long requests took, which do not wait for engines.",
@@ -61,6 +67,10 @@ class Metrics:
     def question(self, state: str) -> None:
         """Count a question that ended."""
         self._questions.labels(state).inc()
+
+    def hang(self, dataset: str) -> None:
+        """Count a dataset that no longer answers."""
+        self._hangs.labels(dataset).inc()
 
     def log_in(self, outcome: str) -> None:
         """Count a log-in."""

@@ -15,13 +15,13 @@ from topsecret.service.shapes import DATASET, NAME, Count, Delta, DoneShape, Eps
 
 
 class RoleShape(Strict):
-    """A role in a data set."""
+    """A role in a dataset."""
 
     role: DatasetRole
 
 
 class MemberShape(RoleShape):
-    """Somebody with a role in a data set."""
+    """Somebody with a role in a dataset."""
 
     name: str
 
@@ -30,33 +30,45 @@ class EntryShape(BaseModel):
     """One entry of the audit trail."""
 
     position: int
+    """1 for the first."""
     time: str
+    """When it was noted."""
     by: str
+    """Who did it."""
     action: str
+    """What was done, in a word or two."""
     details: dict[str, Any]
+    """To what, and how."""
     hash: str = Field(description="Ties the entry to all before it.")
 
 
 class RegisterShape(Strict):
-    """A data set to be registered: a file, or a table of one of the sources."""
+    """A dataset to be registered: a file, or a table of one of the sources."""
 
     name: str = Field(pattern=DATASET)
+    """As addresses have it."""
     title: str = Field(min_length=1, max_length=100)
+    """As pages show it."""
     file: str = Field(default="", max_length=500, description="In one of the data folders.")
-    source: str = Field(default="", max_length=40, description="Instead: a database's name,")
-    table: str = Field(default="", max_length=300, description="and one of its tables.")
+    source: str = Field(default="", max_length=40, description="Or a database's name.")
+    table: str = Field(default="", max_length=300, description="A table of that database.")
     person: str = Field(min_length=1, max_length=200)
+    """The column that identifies each person."""
     columns: list[str] = Field(min_length=1, max_length=50)
+    """The columns that may be ranked."""
     filters: dict[str, Kind] = Field(
         default={}, max_length=20, description="Columns that rows may be chosen by: their kinds."
     )
     cap: Count | None = None
+    """How many items of one person are counted; None for no cap."""
     sql: bool = Field(default=False, description="Whether analysts may ask in SQL, too.")
     trust_view: bool = Field(
         default=False, description="You answer for a view: each row is its own person's alone."
     )
     epsilon: Epsilon
+    """Of everything that is ever answered."""
     delta: Delta = 1e-6
+    """Of everything that is ever answered."""
     queries: Count | None = Field(default=None, description="With a fixed price: how many.")
     picks: Count | None = Field(default=None, description="With a fixed price: items in all.")
 
@@ -66,6 +78,7 @@ class VersionFromShape(Strict):
 
     table: str = Field(min_length=1, max_length=300, description="In the same database.")
     column: str = Field(min_length=1, max_length=LONGEST_COLUMN)
+    """Of that table."""
     trusted: bool = Field(
         default=False,
         description="You answer for a view, or a table with a column of persons, being public.",
@@ -73,11 +86,14 @@ class VersionFromShape(Strict):
 
 
 class EditShape(Strict):
-    """What is to be changed of a data set; what is left out stays."""
+    """What is to be changed of a dataset; what is left out stays."""
 
     title: str | None = Field(default=None, min_length=1, max_length=100)
+    """As pages show it."""
     columns: list[str] | None = Field(default=None, min_length=1, max_length=50)
+    """The columns that may be ranked."""
     filters: dict[str, Kind] | None = Field(default=None, max_length=20)
+    """Columns that rows may be chosen by: their kinds."""
     version: str | None = Field(
         default=None, max_length=100, description="Of a table: another makes every question new."
     )
@@ -85,14 +101,14 @@ class EditShape(Strict):
         default=None, description="Or it is read anew for each question; for owners."
     )
     file: str = Field(default="", max_length=500, description="The next file; for owners.")
-    source: str = Field(default="", max_length=40, description="Or another database,")
-    table: str = Field(default="", max_length=300, description="and its table; for owners.")
+    source: str = Field(default="", max_length=40, description="Or a database; for owners.")
+    table: str = Field(default="", max_length=300, description="Its table; for owners.")
 
 
 class StateShape(Strict):
-    """Where a data set is in its life."""
+    """Where a dataset is in its life."""
 
-    state: State = Field(description="retired is for good, and closes the budget.")
+    state: State = Field(description="What is retired stays so, and its budget is closed.")
 
 
 class SourceShape(BaseModel):
@@ -121,7 +137,9 @@ class NewAnalystShape(Strict):
     """Somebody to be let in."""
 
     name: str = Field(pattern=NAME)
+    """Of the account."""
     role: Role = "analyst"
+    """What the account may do."""
     sign_in: Literal["password", "openid"] = Field(
         default="password", description="By a first password, or by the provider of OpenID Connect."
     )

@@ -1,15 +1,16 @@
 """Questions in SQL: what they ask, by public rules, and how they are answered.
 
-A query reads the data set's own file or table and of it the columns that may be asked and those
+A query reads the dataset's own file or table and of it the columns that may be asked and those
 that rows may be chosen by. It goes the way of every other question.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from topsecret.errors import SourceError
+from topsecret.errors import InvalidParameter, SourceError
 from topsecret.questions.answer import answer
 from topsecret.questions.sql import cut_by_counts, question_of
 from topsecret.questions.top_k import purse_of
@@ -18,7 +19,7 @@ from topsecret.service.jobs.job import Asked
 from topsecret.service.preview import LARGEST_K
 from topsecret.service.problems import Problem
 from topsecret.service.ranked_by import RankedBy
-from topsecret.sources.relations.open_query import open_query
+from topsecret.sources.relations.open_query import open_query, smallest_query
 from topsecret.sources.relations.privacy_file import PrivacyFile
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from topsecret.sources.relations.ranked_query import RankedQuery
 
 
-NOT_IN_SQL = "The owner does not let this data set be asked in SQL."
+NOT_IN_SQL = "The owner does not let this dataset be asked in SQL."
 
 
 def asked_in_sql(datasets: Datasets, dataset: Dataset, query: str, epsilon: float | None) -> Asked:
@@ -51,6 +52,18 @@ def asked_in_sql(datasets: Datasets, dataset: Dataset, query: str, epsilon: floa
     return Asked(item, found.k, epsilon, (), counts, least, query, by)
 
 
+def check_that_it_can_be_asked(datasets: Datasets, dataset: Dataset) -> None:
+    """Refuse a table of which every query would be refused, such as a view. No row is read."""
+    for column in dataset.columns:
+        with suppress(InvalidParameter, SourceError):
+            _opened(datasets, dataset, smallest_query(dataset.table or "", column, dataset.person))
+            return
+    raise InvalidParameter(
+        "no query in SQL can be about this table; it must be an ordinary one of PostgreSQL or "
+        "SQLite, not a view: name the table that it is made of, or leave out SQL"
+    )
+
+
 def answered_in_sql(
     datasets: Datasets, dataset: Dataset, asked: Asked, ledger: Ledger, analyst: str, request: str
 ) -> Release:
@@ -68,8 +81,8 @@ def answered_in_sql(
 
 
 def _opened(datasets: Datasets, dataset: Dataset, query: str) -> tuple[QuerySource, RankedQuery]:
-    source, table = datasets.events(dataset)
-    file = None if table is None else PrivacyFile.of_one_table(table, dataset.person)
+    source, named = datasets.events(dataset)
+    file = None if named is None else PrivacyFile.of_one_table(named, dataset.person)
     opened, found = open_query(
         query,
         source,

@@ -1,12 +1,12 @@
-"""Which questions may be put to a data set, by public rules."""
+"""Which questions may be put to a dataset, by public rules."""
 
 from __future__ import annotations
 
 from topsecret.ledger import Metered
 from topsecret.service.datasets import Dataset, Datasets
 from topsecret.service.filters import conditions
+from topsecret.service.jobs.answering import not_now
 from topsecret.service.jobs.job import Asked
-from topsecret.service.jobs.outcome import not_now
 from topsecret.service.pasted_sql import NOT_IN_SQL
 from topsecret.service.problems import Problem
 from topsecret.service.ranked_by import check_sum
@@ -18,7 +18,7 @@ def fixed_price(datasets: Datasets, dataset: str) -> bool:
 
 
 def may_be_asked(datasets: Datasets, name: str, dataset: str, asked: Asked) -> Dataset:
-    """The data set, when the question can be put to it; all by public rules."""
+    """The dataset, when the question can be put to it; all by public rules."""
     known = datasets.asked_by(dataset, name)
     if asked.query is None and asked.column not in known.columns:
         raise Problem(
@@ -28,7 +28,8 @@ def may_be_asked(datasets: Datasets, name: str, dataset: str, asked: Asked) -> D
         raise Problem(400, "invalid", NOT_IN_SQL)
     if known.state is not None:
         raise Problem(409, known.state, not_now(known.state))
-    conditions(asked.where, known.filters)
+    if asked.where:
+        conditions(asked.where, known.filters)
     by = asked.ranked_by
     if by is not None:
         if asked.query is None:

@@ -1,7 +1,7 @@
 """Questions that an account keeps under a name, to be asked again.
 
 A question is kept, not its answer: asked again it is answered from the store at no cost while
-the data set is as it was, and is a new question, which is paid for, once it is not.
+the dataset is as it was, and is a new question, which is paid for, once it is not.
 """
 
 from __future__ import annotations

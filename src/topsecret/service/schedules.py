@@ -11,7 +11,7 @@ the question is refused, where it took less.
 | asked | its question is a job, found under its answer's id |
 | ended | the job has ended, well or not |
 | skipped | the service was down, and a later time of the schedule has come since |
-| refused | it could not be asked: the data set is paused, the account is deleted |
+| refused | it could not be asked: the dataset is paused, the account is deleted |
 | given up | the schedule was ended before |
 
 Every step is one transaction and may be repeated: a process that is killed leaves a run where it
@@ -189,7 +189,7 @@ class Schedules:
         return self._found(SCHEDULES.c.user == user)
 
     def of_dataset(self, dataset: str) -> list[Schedule]:
-        """Those about a data set, the newest first."""
+        """Those about a dataset, the newest first."""
         return self._found(SCHEDULES.c.dataset == dataset)
 
     def end(self, identity: str) -> None:
@@ -364,7 +364,7 @@ def _too_much(error: BudgetExceeded, cost: Amounts, times: int) -> Problem:
     fit = min(fits, default=0)
     often = f"It fits {fit} times." if fit > 0 else "It does not fit once."
     words = (
-        f"{times} times, paid in advance, need more than is left of your share or of the data set."
+        f"{times} times, paid in advance, need more than is left of your share or of the dataset."
     )
     return Problem(409, "budget_exceeded", f"{words} {often}")
 

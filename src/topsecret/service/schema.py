@@ -79,7 +79,7 @@ ROLES = Table(
     Column("user", Text, primary_key=True),
     Column("role", Text, nullable=False),
 )
-"""Who owns or views single data sets. Who may ask has a share in the ledger."""
+"""Who owns or views single datasets. Who may ask has a share in the ledger."""
 
 AUDIT = Table(
     "service_audit",
@@ -114,7 +114,7 @@ DATASETS = Table(
     Column("version_from", Text, nullable=True),
 )
 """What the owner registered; the budget itself is the ledger's. ``source`` is a file's path or,
-where there is a ``table``, the name of a database that the service was started with. Data sets
+where there is a ``table``, the name of a database that the service was started with. Datasets
 without a ``delta_rate`` give each question the same ``delta``, as the first services did.
 ``state`` is paused or retired, or empty; ``version`` names a table's contents; ``sql`` is 1
 where analysts may ask in SQL, ``trust_view`` where the owner answers for a view; ``version_from``

@@ -31,7 +31,7 @@ class Settings:
     witness: Path | None = None
     """The file that notes how far the ledger is; one in ``home`` when None."""
     files: tuple[Path, ...] = ()
-    """The folders that the files of data sets may lie in."""
+    """The folders that the files of datasets may lie in."""
     sources: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     """Names and addresses of databases whose tables may be registered."""
     tick: float = 1.0
@@ -43,7 +43,9 @@ class Settings:
     openid_issuer: str = ""
     """A provider of OpenID Connect by which people may sign in."""
     openid_client: str = ""
+    """The id under which the provider knows this service."""
     openid_secret: str = field(default="", repr=False)
+    """The secret that goes with it."""
     openid_claim: str = "preferred_username"
     """What the provider calls people by; it must be unique, and not theirs to change."""
     keep_days: int | None = None

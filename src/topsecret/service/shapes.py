@@ -18,13 +18,13 @@ NAME = r"^[a-z0-9][a-z0-9._-]{0,39}$"
 LONGEST_QUERY = 20_000
 REQUEST_ID = r"^[A-Za-z0-9._:-]{1,100}$"
 
-DatasetName = Annotated[str, Path(pattern=DATASET, description="A data set's name.")]
+DatasetName = Annotated[str, Path(pattern=DATASET, description="A dataset's name.")]
 SourceName = Annotated[str, Path(pattern=DATASET, description="A database's name.")]
 AccountName = Annotated[str, Path(pattern=NAME, description="An account's name.")]
 SavedName = Annotated[str, Path(pattern=NAME, description="A saved question's name.")]
 IDENTITY = r"^[A-Za-z0-9_-]{1,40}$"
 Identity = Annotated[str, Path(pattern=IDENTITY)]
-OfDataset = Annotated[str | None, Query(pattern=DATASET, description="One data set's.")]
+OfDataset = Annotated[str | None, Query(pattern=DATASET, description="One dataset's.")]
 Before = Annotated[str | None, Query(pattern=IDENTITY, description="Older than this answer.")]
 Position = Annotated[int | None, Query(ge=1, le=2**53, description="Older than this entry.")]
 PageLength = Annotated[int, Query(ge=1, le=1000, description="At most so many.")]
@@ -44,14 +44,17 @@ class FilterShape(Strict):
     """A condition on one of the columns that the owner allows."""
 
     column: str = Field(min_length=1, max_length=200)
+    """One of the columns that rows may be chosen by."""
     verb: Verb = "is"
-    value: str = Field(min_length=1, max_length=500, description="As text; commas for one of.")
+    """How its value is compared."""
+    value: str = Field(min_length=1, max_length=500, description="Text; several by commas.")
 
 
 class MeasureShape(Strict):
     """What to rank by instead of persons, and how much of it one person may add."""
 
     of: Literal["rows", "sum"]
+    """What to rank by."""
     column: str | None = Field(
         default=None, min_length=1, max_length=200, description="The column that is summed."
     )
@@ -86,10 +89,11 @@ class GroupsShape(Strict):
 
 
 class QuestionShape(Strict):
-    """A question to a data set."""
+    """A question to a dataset."""
 
-    column: str = Field(min_length=1, max_length=200, description="One of the data set's columns.")
+    column: str = Field(min_length=1, max_length=200, description="One of the dataset's columns.")
     k: Annotated[int, Field(strict=True, ge=1, le=LARGEST_K)] | Literal["auto", "all"] = 10
+    """How many items; "auto" for as many as stand out, "all" for all that are safe."""
     epsilon: Epsilon | None = Field(
         default=None, description="What to spend; left out where the owner fixed the price."
     )
@@ -123,7 +127,7 @@ class AskShape(QuestionShape, AgainShape):
 
 
 class SqlShape(Strict):
-    """A question in SQL, to a data set whose owner allows that."""
+    """A question in SQL, to a dataset whose owner allows that."""
 
     query: str = Field(min_length=1, max_length=LONGEST_QUERY, description="One SELECT that ranks.")
     epsilon: Epsilon | None = Field(
@@ -139,7 +143,9 @@ class SaveShape(Strict):
     """A question to be kept under a name."""
 
     dataset: str | None = Field(default=None, pattern=DATASET)
+    """The dataset that is asked."""
     question: QuestionShape | None = None
+    """What is asked."""
     answer: str | None = Field(
         default=None, pattern=IDENTITY, description="Instead: the question of an answer of yours."
     )
@@ -149,11 +155,17 @@ class AskedShape(BaseModel):
     """A question as it was asked."""
 
     column: str
+    """The column that was ranked."""
     k: int | str
+    """How many items."""
     epsilon: float | None
+    """What was spent; None where the owner fixed the price."""
     where: list[FilterShape]
+    """Only rows that fulfil all of these."""
     counts: bool
+    """Whether noisy counts were asked for."""
     at_least: int | None = None
+    """Only values that surely have so many persons; None for any."""
     query: str | None = Field(default=None, description="The SQL, where it was asked in SQL.")
     measure: MeasureShape | None = Field(default=None, description="None for persons.")
     groups: GroupsShape | None = Field(default=None, description="None for one list.")
@@ -163,19 +175,26 @@ class SavedShape(AskedShape):
     """A question that is kept under a name."""
 
     name: str
+    """Under which it is kept."""
     dataset: str
+    """The dataset that is asked."""
     words: str = Field(description="The question in a few words.")
 
 
 class DatasetShape(BaseModel):
-    """A data set as an analyst sees it."""
+    """A dataset as an analyst sees it."""
 
     name: str
+    """As addresses have it."""
     title: str
+    """As pages show it."""
     columns: list[str]
+    """The columns that may be ranked."""
     filters: dict[str, str] = Field(description="Columns that rows may be chosen by: their kinds.")
     price: Literal["flexible", "fixed"]
+    """Whether each question chooses its epsilon or the owner fixed it."""
     state: Literal["open", "closed", "paused", "retired"]
+    """Whether it can be asked, and why not."""
     sql: bool = Field(default=False, description="Whether it may be asked in SQL.")
 
 
@@ -183,30 +202,49 @@ class PreviewShape(BaseModel):
     """What a question would buy and cost."""
 
     k: int | str
+    """How many items."""
     epsilon: float | None
+    """What would be spent; None where the owner fixed the price."""
     mechanism: str
+    """The algorithm by name."""
     lead: int | None
+    """How far ahead an item must be to be named with 95% probability."""
     lead_in: str = Field(description="What the lead counts: people, or rows and so on.")
     fits: bool
+    """Whether it fits into what is left."""
     cost: float
+    """The part of the account's share that it takes, from 0 to 1."""
     left: float
+    """The part of the share that is left, from 0 to 1."""
     again: int
+    """How many such questions fit into what is left."""
     buys: str
+    """How large a lead gets an item named, in words."""
     answer: str
+    """What comes back, in words."""
     protects: str
+    """What is promised to each person, in words."""
     takes: str
+    """What it takes from the account's share, in words."""
 
 
 class AnswerShape(AskedShape):
     """A question and what became of it."""
 
     id: str
+    """Of the answer."""
     dataset: str
+    """The dataset that was asked."""
     request_id: str
+    """The asker's name for the request."""
     state: Literal["working", "answered", "refused", "failed", "in-doubt"]
+    """What became of it."""
     asked: str
+    """When it was asked."""
     error: str | None
+    """The kind of failure, in one word; None if there was none."""
     message: str | None
+    """What went wrong, in words; None if nothing did."""
     cause: str | None = Field(default=None, description="Why data could not be read; for owners.")
     answer: dict[str, Any] | None = Field(
         description="One list or, under groups, one for each group."
@@ -237,8 +275,11 @@ class KeyShape(BaseModel):
     """An API key without its secret."""
 
     id: str
+    """Of the key."""
     label: str
+    """The account's name for it."""
     scope: Scope
+    """What it may do."""
     expires: str | None = Field(description="The day on which it ends.")
 
 
@@ -246,7 +287,9 @@ class SessionShape(BaseModel):
     """A log-in."""
 
     id: str
+    """Of the session."""
     begun: str
+    """When it was begun."""
     agent: str = Field(description="What the browser calls itself.")
     here: bool = Field(description="Whether it is the one that asks.")
 
@@ -255,6 +298,7 @@ class NewKeyShape(Strict):
     """A key to be made."""
 
     label: str = Field(min_length=1, max_length=60, pattern=r"^[A-Za-z0-9 ._-]+$")
+    """Your name for it."""
     scope: Scope = Field(default="all", description="What it may do: ask includes reading.")
     days: Annotated[int, Field(strict=True, ge=1, le=3650)] | None = Field(
         default=None, description="How long it lasts; for good when left out."

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 
 from topsecret.errors import BudgetExceeded
 from topsecret.exact.rounding import rounded_down
@@ -43,6 +44,7 @@ def delta_rate(budget: Flexible) -> float:
     return float(budget.failures * RHO_OF_A_QUESTION / budget.rho)
 
 
+@lru_cache(maxsize=256)
 def question_delta(rate: float, epsilon: float) -> float:
     """The δ of a question of this ε; public, and the same for everybody."""
     return float(rounded_down(Fraction(min(rate * epsilon * epsilon, 0.01)), 3))
@@ -65,11 +67,11 @@ def refusal(
     fits = _fits(error, epsilon)
     if whole:
         return (
-            f"The data set has not enough {names} left for this question, whoever asks it. {fits}"
-            "A data set's budget cannot be raised; stored answers stay free."
+            f"The dataset has not enough {names} left for this question, whoever asks it. {fits}"
+            "A dataset's budget cannot be raised; stored answers stay free."
         )
     return (
-        f"Your share of the data set has not enough {names} left for this question. {fits}"
+        f"Your share of the dataset has not enough {names} left for this question. {fits}"
         "The owner can give you a larger share."
     )
 

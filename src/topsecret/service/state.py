@@ -61,7 +61,7 @@ class Remembered:
     _answers: OrderedDict[str, Stored] = field(default_factory=OrderedDict)
 
     def get(self, identity: str) -> Stored | None:
-        """Whose answer it is, about which data set, and the answer."""
+        """Whose answer it is, about which dataset, and the answer."""
         return self._answers.get(identity)
 
     def clear(self) -> None:
@@ -92,6 +92,7 @@ class Parts:
         self.datasets = Datasets(self.store, self.ledger, settings.files, databases)
         self.life = Life(self.store, self.ledger, self.datasets, self.accounts.recognised)
         turns = Turns(settings.engines, settings.tick, settings.limit)
+        turns.noticed = self._noticed
         self.jobs = Jobs(self.store, self.ledger, self.datasets, turns)
         self.jobs.failed = lambda **what: log("question failed", **what)
         self.saved = SavedQuestions(self.store)
@@ -148,6 +149,12 @@ class Parts:
         except TopSecretError as error:
             log("witness", message=str(error))
             raise
+
+    def _noticed(self, dataset: str, hangs: bool) -> None:
+        """Tell the operator of a dataset that no longer answers, or does again."""
+        log("dataset hangs" if hangs else "dataset answers again", dataset=dataset)
+        if hangs:
+            self.metrics.hang(dataset)
 
     def _forget(self) -> None:
         """Delete what the operator does not want to keep."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class VersionFrom:
-    """The column whose largest value is the version, in the data set's own database."""
+    """The column whose largest value is the version, in the dataset's own database."""
 
     table: str
     column: str
@@ -44,7 +44,7 @@ class VersionFrom:
 def version_now(dataset: Dataset, known: Iterable[Dataset], databases: Databases) -> str | None:
     """Which contents of its table a question is about today; it may block.
 
-    No table of events is read, of this data set or of another in the same database, by whichever
+    No table of events is read, of this dataset or of another in the same database, by whichever
     name of it. The text holds the place, too, since two tables may count their runs alike, and
     a line's end, which no version in the owner's words does.
     """

@@ -1,7 +1,7 @@
 """A witness against rollback: what the ledger has reached, noted in a file of its own.
 
 Who restores an old copy of the database, or loses it, forgets what was spent since. The file holds
-the length and the end of each data set's chain of entries, and the service neither starts nor goes
+the length and the end of each dataset's chain of entries, and the service neither starts nor goes
 on with a ledger that has not got them. Keep it away from the database and its backups
 (``--witness``).
 """
@@ -18,10 +18,10 @@ from topsecret.ledger import Ledger
 from topsecret.service.audit import Trail
 
 Reached = dict[str, tuple[int, str]]
-"""For each data set: how many entries it has, and the hash of the last."""
+"""For each dataset: how many entries it has, and the hash of the last."""
 
 AUDIT = " audit"
-"""Beside the data sets: the audit trail. No data set has a space in its name."""
+"""Beside the datasets: the audit trail. No dataset has a space in its name."""
 
 
 class Witness:
@@ -70,7 +70,7 @@ class Witness:
                     )
             elif name not in reached or not ledger.passed(name, entries, head):
                 return (
-                    f"the ledger has forgotten entries of data set {name!r} that {self._path} has "
+                    f"the ledger has forgotten entries of dataset {name!r} that {self._path} has "
                     "witnessed: an old copy was restored, or the database was lost. Restore the "
                     "latest copy. To go on without what was spent since, move the file away"
                 )

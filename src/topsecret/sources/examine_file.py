@@ -9,8 +9,8 @@ import json
 from collections.abc import Iterator
 from typing import IO
 
-from topsecret.sources.engines.files import EventFile, files_at
-from topsecret.sources.file_form import File, open_bytes, unpacking_errors
+from topsecret.sources.engines.files import EventFile, files_at, open_bytes, unpacking_errors
+from topsecret.sources.file_form import File
 
 SECRET = (
     "SECRET: this report quotes rows of {}. It is for the owner of the data alone: "

@@ -8,35 +8,20 @@ with it how everybody else's rows are read.
 >>> File("visits.csv", delimiter=";;")
 Traceback (most recent call last):
 topsecret.errors.InvalidParameter: delimiter=';;' must be one ASCII character, or tab
-
-What DuckDB cannot read as it stands (standard input, other encodings, JSON lines that begin with a
-byte-order mark) is copied as UTF-8 into a file that only this user may read, once the question is
-paid for, and removed with the source.
 """
 
 from __future__ import annotations
 
 import codecs
-import contextlib
-import gzip
-import io
 import os
-import shutil
-import sys
-import tempfile
-import weakref
-import zlib
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any
 
-from topsecret.errors import InvalidParameter, MissingExtra, SourceError
+from topsecret.errors import InvalidParameter
 
 FORMATS = {"csv": "CSV", "tsv": "TSV", "json-lines": "JSON lines", "parquet": "Parquet"}
-COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 STANDARD_INPUT = "-"
-UTF8 = "utf-8"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +32,16 @@ class File:
     """
 
     path: str | os.PathLike[str]
+    """The file, a pattern such as ``visits/*.csv``, or ``-`` for standard input."""
     _: KW_ONLY
     format: str | None = None
+    """csv, tsv, json-lines or parquet; by the name's ending unless given."""
     delimiter: str | None = None
+    """What separates the values of a text file; by its format unless given."""
     encoding: str | None = None
+    """How text is encoded; UTF-8 unless given."""
     header: Sequence[str] | None = None
+    """The names of the columns, where no line of the file has them."""
 
     def __post_init__(self) -> None:
         if self.format is not None and self.format not in FORMATS:
@@ -101,69 +91,3 @@ def _encoding(given: str) -> str:
             f"encoding={given!r} is not known; write, say, latin-1, cp1252 or utf-16"
         ) from None
     return found.name
-
-
-def open_bytes(path: Path, compression: str) -> IO[bytes]:
-    """The file's bytes, unpacked."""
-    if compression == "gzip":
-        return cast(IO[bytes], gzip.open(path))
-    if compression != "zstd":
-        return path.open("rb")
-    try:
-        import zstandard
-    except ImportError:
-        raise MissingExtra("a .zst file needs zstandard: pip install 'topsecret[zstd]'") from None
-    return io.BufferedReader(cast(io.RawIOBase, zstandard.open(path, "rb")))
-
-
-def unpacking_errors() -> tuple[type[Exception], ...]:
-    """What goes wrong where packed bytes are damaged."""
-    found: list[type[Exception]] = [OSError, EOFError, ValueError, zlib.error]
-    if (zstandard := sys.modules.get("zstandard")) is not None:
-        found.append(zstandard.ZstdError)
-    return tuple(found)
-
-
-class Spool:
-    """Where private copies go: a folder for this user alone, removed with its owner."""
-
-    def __init__(self) -> None:
-        self._folder: str | None = None
-        self._number = 0
-
-    def place(self) -> Path:
-        """A path for one more copy."""
-        if self._folder is None:
-            self._folder = tempfile.mkdtemp(prefix="topsecret-")
-            weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
-        self._number += 1
-        return Path(self._folder).resolve() / str(self._number)
-
-
-def copied(path: Path | None, compression: str, encoding: str | None, place: Path) -> bool:
-    """Copy into UTF-8, or as it is without an encoding; without a path, from standard input.
-
-    False if the bytes are damaged or not in this encoding.
-    """
-    try:
-        with contextlib.ExitStack() as stack:
-            raw = (
-                sys.stdin.buffer
-                if path is None
-                else stack.enter_context(open_bytes(path, compression))
-            )
-            if encoding is None:
-                shutil.copyfileobj(raw, stack.enter_context(place.open("xb")), 1 << 20)
-            else:
-                # A byte-order mark is no part of the text.
-                reader = codecs.getreader("utf-8-sig" if encoding == UTF8 else encoding)(raw)
-                copy = stack.enter_context(place.open("x", encoding=UTF8, newline=""))
-                shutil.copyfileobj(reader, copy, 1 << 20)
-        return True
-    except unpacking_errors() as error:  # a wrong encoding is a ValueError
-        damaged = not isinstance(error, OSError) or isinstance(error, gzip.BadGzipFile)
-    if damaged:
-        return False
-    raise SourceError(
-        "the file could not be read or copied; check it, and the space in the temporary folder"
-    )

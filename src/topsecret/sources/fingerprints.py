@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from pathlib import Path
 from typing import Any
 
 Fingerprint = dict[str, Any]
@@ -36,11 +35,3 @@ def digest(values: Any) -> str:
     """A short text that no other values have."""
     text = json.dumps(plain(values), separators=(",", ":"))
     return hashlib.sha256(text.encode("ascii")).hexdigest()
-
-
-def file_version(*paths: Path) -> str:
-    """Changes when a file is written anew: when, not what, so it is public."""
-    try:
-        return " ".join(str(path.stat().st_mtime_ns) for path in paths)
-    except OSError:
-        return ""  # the missing file is found, and named, when it is read

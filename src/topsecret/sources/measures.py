@@ -63,7 +63,9 @@ class Sum:
     """
 
     column: str
+    """The column that is summed."""
     unit: Amount = 1
+    """What values are rounded to multiples of."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.column, str) or not self.column:
@@ -83,7 +85,9 @@ class Bound:
     """How much one person adds to an item at most, in multiples of a public unit."""
 
     most: str
+    """The bound, as a decimal number in text."""
     unit: str = "1"
+    """The unit, as a decimal number in text."""
 
 
 MeasureLike = str | Sum
@@ -97,7 +101,9 @@ class Measure:
     most: int
     """In units: whole rows, or 10^(−digits) of the column's values."""
     column: str | None = None
+    """The column that is summed; None for rows."""
     digits: int = 0
+    """How many decimal places a unit has."""
     bounds: tuple[int, ...] = ()
     """The bounds of which a private choice takes one, rising to ``most``; none if it is fixed."""
     total: int = 0
@@ -148,12 +154,12 @@ class Measure:
         if self.column is None:
             rows = "row" if self.most == 1 else "rows"
             clipped = f"at most {self.bound} {rows} of each person count for each item"
-            return f"{clipped}; how much that changed is not told"
+            return f"{clipped}; how many that leaves out is kept secret"
         unit = _decimal(1, self.digits)
         return (
             f"each person adds at most {self.bound} of {self.column!r} to each item; every value "
             f"is rounded to the nearest multiple of {unit}, negative values and what is no number "
-            "count as 0; how much that changed is not told"
+            "count as 0; how much that leaves out is kept secret"
         )
 
     def fingerprint(self) -> Fingerprint:

@@ -8,8 +8,7 @@ import os
 from contextlib import suppress
 
 from topsecret.sources.engines.duckdb import FileSource
-from topsecret.sources.engines.files import files_at
-from topsecret.sources.file_form import open_bytes, unpacking_errors
+from topsecret.sources.engines.files import files_at, open_bytes, unpacking_errors
 
 
 def columns_of(path: str | os.PathLike[str]) -> tuple[str, ...]:

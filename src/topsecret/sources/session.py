@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from sqlglot import exp
 
@@ -32,6 +32,8 @@ from topsecret.sources.sql.groups import (
 from topsecret.sources.sql.rendering import rendered
 from topsecret.sources.sql.statements import leading_counts as ranking
 from topsecret.sources.sql.statements import number_of_persons
+
+T = TypeVar("T")
 
 Rows = list[tuple[Any, ...]]
 Relation = tuple[exp.Expression, Schema]
@@ -165,7 +167,7 @@ def check(session: Session, *queries: CountQuery) -> None:
             return
         events, _ = nothing(query.columns)
         build = ranking if query.home is None else counts_by_group
-        refused_for_schema(partial(build, events, query, schema, session.dialect))
+        built_for_schema(partial(build, events, query, schema, session.dialect))
 
 
 def check_before_paying(engine: Engine, queries: Sequence[CountQuery]) -> None:
@@ -188,17 +190,16 @@ def suppress_others() -> Iterator[None]:
         pass
 
 
-def refused_for_schema(build: Callable[[], object]) -> None:
-    """A parameter that does not suit the schema is free, since no row was read."""
-    message = ""
+def built_for_schema(build: Callable[[], T]) -> T:
+    """What is built; a parameter that does not suit the schema is free, since no row was read."""
     try:
-        build()
+        return build()
     except WrongForSchema:
         raise
     except InvalidParameter as error:
         message = str(error)
-    if message:  # outside, so that it has no other error as its context
-        raise WrongForSchema(message)
+    # Outside, so that it has no other error as its context.
+    raise WrongForSchema(message)
 
 
 def leading_counts_and_persons(

@@ -3,15 +3,16 @@
 For laws P and Q and a real x, D(x) = Σ (P(o) − e^x·Q(o))₊ over the outcomes o is the smallest
 delta with which P is (x, delta)-indistinguishable from Q in this direction.
 
-**The float bounds are bounds.** Let u = 2⁻⁵³, and lower ≤ p ≤ upper the tabulated floats; each
-is 0 or at least ``TINY``, and |x| ≤ ``LARGEST_EPSILON``, so nothing below is subnormal.
-For the upper bound e^x is taken two floats below a lower bound E of it: that factor is at most
-E(1 − 2u), so its rounded product with lower(q) is at most E(1 − 2u)(1 + u)·lower(q) < e^x·q.
-Hence each rounded difference is at least (upper(p) − e^x·q)(1 − u) where that is positive, and
-the rounded sum of n such terms, in any order, is at least the exact one times (1 − u)^(n+1).
-The factor 1 + (n + 4)·2u makes up for it (n < 2²⁰). A term that is not positive adds exactly 0,
-so a divergence that is 0 because every ratio stays clearly below e^x is *proved* to be 0.
-The lower bound is the mirror image.
+**The float bounds are bounds.** Let u = 2⁻⁵³, and lower ≤ p ≤ upper the tabulated floats; each is 0
+or at least ``TINY``, and |x| ≤ ``LARGEST_EPSILON``, so nothing below is subnormal. For the upper
+bound e^x is taken two floats below a lower bound E of it: that factor is at most E(1 − 2u), so its
+rounded product with lower(q) is at most E(1 − 2u)(1 + u)·lower(q) < e^x·q.
+
+Hence each rounded difference is at least (upper(p) − e^x·q)(1 − u) where that is positive, and the
+rounded sum of n such terms, in any order, is at least the exact one times (1 − u)^(n+1). The factor
+1 + (n + 4)·2u makes up for it (n < 2²⁰). A term that is not positive adds exactly 0, so a
+divergence that is 0 because every ratio stays clearly below e^x is *proved* to be 0. The lower
+bound is the mirror image.
 """
 
 from __future__ import annotations
@@ -43,7 +44,9 @@ class Verdict(Enum):
     """Whether a divergence is at most its claim."""
 
     HOLDS = "holds"
+    """The divergence is at most the claim, for certain."""
     BROKEN = "broken"
+    """The divergence exceeds the claim, for certain."""
     UNDECIDED = "undecided"
     """Equal as far as ``DECIDING_BITS`` see: balls cannot tell equal numbers from close ones."""
 

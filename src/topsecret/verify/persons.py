@@ -36,6 +36,7 @@ class PersonSets:
     """For each item a number of persons who have it alone, and up to two who have several."""
 
     items: int
+    """How many items there are."""
     levels: tuple[int, ...]
     """How many persons may have an item alone: small numbers, and one that hides a person."""
 

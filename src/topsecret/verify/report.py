@@ -35,11 +35,15 @@ class Comparison:
     """One divergence beside its claim."""
 
     histogram: Mapping[str, int]
+    """The counts on one side."""
     neighbour: Mapping[str, int]
+    """The counts on the other side."""
     epsilon: float
+    """At which the divergence was computed."""
     divergence: float
     """For a comparison that holds a float above the divergence, for a broken one below it."""
     claim: float
+    """The delta that the mechanism claims there."""
 
     @property
     def margin(self) -> float:
@@ -58,18 +62,25 @@ class PrivacyReport:
     """What ``check_privacy`` looked at and what it found."""
 
     mechanism: str
+    """The mechanism with its parameters."""
     neighbourhood: Neighbourhood
+    """Which histograms are neighbours."""
     items: int
+    """How many items the histograms have."""
     max_count: int
+    """The largest count."""
     tall: int
     """Two items were also looked at with counts up to this."""
     histograms: int
+    """How many histograms were looked at."""
     pairs: int
     """Ordered pairs of neighbours: both directions count."""
     outcomes: int
+    """How many answers are possible."""
     points: int
     """Epsilons at which divergences were compared with the claim."""
     comparisons: int
+    """How many divergences were compared with the claim."""
     tightest: Comparison | None
     """The largest share of its claim that a divergence reached."""
     broken: Comparison | None

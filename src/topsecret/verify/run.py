@@ -40,11 +40,15 @@ class Task:
     """One check of one mechanism with its parameters."""
 
     mechanism: Mechanism
+    """The mechanism with its parameters."""
     items: int
+    """How many items the histograms have."""
     max_count: int
+    """The largest count."""
     samples: int | None
     """How many answers to draw; ``None`` for the exhaustive check."""
     alarm_rate: float
+    """How often a right sampler is rejected, at most."""
 
     def run(self) -> PrivacyReport | SamplerReport:
         """Do the check."""

@@ -45,19 +45,29 @@ class SamplerReport:
     """What ``check_sampler`` drew and what it found."""
 
     mechanism: str
+    """The mechanism with its parameters."""
     histogram: str
+    """The counts, in words."""
     samples: int
+    """How many answers were drawn."""
     outcomes: int
+    """How many answers are possible."""
     events: int
+    """How many events were compared."""
     alarm_rate: float
+    """How often a right sampler is rejected, at most."""
     deviation: float
     """The largest n·KL over the events; rejects above ``deviation_limit``."""
     deviation_limit: float
+    """The largest deviation that passes."""
     sharpness: float
     """The logarithm of the averaged likelihood ratio; rejects above ``sharpness_limit``."""
     sharpness_limit: float
+    """The largest sharpness that passes."""
     g_statistic: float
+    """The G statistic of the counts of answers."""
     degrees_of_freedom: int
+    """Of the G statistic."""
     p_value: float
     """Of the G statistic, by the chi-square approximation: to be looked at, not to decide."""
     impossible: tuple[str, ...]

@@ -137,7 +137,7 @@ async def owner(request: Request) -> User:
 
 
 async def dataset_owner(request: Request) -> User:
-    """Who decides about the data set that the address names."""
+    """Who decides about the dataset that the address names."""
     found = await user(request)
     if not found.manages(str(request.path_params.get("dataset"))):
         raise _owners_only()
@@ -145,7 +145,7 @@ async def dataset_owner(request: Request) -> User:
 
 
 async def some_owner(request: Request) -> User:
-    """Who decides about any data set."""
+    """Who decides about any dataset."""
     found = await user(request)
     if not (found.owns or found.owned):
         raise _owners_only()

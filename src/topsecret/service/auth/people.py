@@ -43,7 +43,7 @@ class User:
     first: bool = False
     """Whether the password is one that somebody else handed over."""
     roles: tuple[tuple[str, str], ...] = ()
-    """Single data sets and whether this person owns or views them."""
+    """Single datasets and whether this person owns or views them."""
 
     @property
     def owns(self) -> bool:
@@ -52,11 +52,11 @@ class User:
 
     @property
     def owned(self) -> frozenset[str]:
-        """The data sets that this person owns without owning the service."""
+        """The datasets that this person owns without owning the service."""
         return frozenset(name for name, role in self.roles if role == "owner")
 
     def manages(self, dataset: str) -> bool:
-        """Whether this person decides about a data set."""
+        """Whether this person decides about a dataset."""
         return self.owns or dataset in self.owned
 
     def may_end(self, user: str, dataset: str) -> bool:
@@ -64,7 +64,7 @@ class User:
         return self.name == user or (self.scope == "all" and self.manages(dataset))
 
     def sees(self, dataset: str) -> bool:
-        """Whether this person may see everybody's answers about a data set."""
+        """Whether this person may see everybody's answers about a dataset."""
         return self.owns or any(name == dataset for name, _ in self.roles)
 
 

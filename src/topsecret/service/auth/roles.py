@@ -1,6 +1,6 @@
-"""Roles in single data sets: who decides about one, and who sees its answers.
+"""Roles in single datasets: who decides about one, and who sees its answers.
 
-Owners of the service have every right; whoever has a share may ask. Beside them a data set may have
+Owners of the service have every right; whoever has a share may ask. Beside them a dataset may have
 owners of its own, who share, edit, pause and close it, and viewers, who see all its answers.
 """
 
@@ -21,7 +21,7 @@ DatasetRole = Literal["owner", "viewer"]
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """Somebody with a role in a data set."""
+    """Somebody with a role in a dataset."""
 
     name: str
     role: DatasetRole
@@ -34,7 +34,7 @@ class Roles:
         self._store, self._recognised = store, recognised
 
     def members(self, dataset: str) -> list[Member]:
-        """Everybody with a role in the data set."""
+        """Everybody with a role in the dataset."""
         query = select(ROLES).where(ROLES.c.dataset == dataset).order_by(ROLES.c.user)
         with self._store.reading() as connection:
             return [Member(row.user, row.role) for row in connection.execute(query)]

@@ -120,7 +120,7 @@ class Job:
 
 
 def public(answer: Release | Releases) -> dict[str, object]:
-    """The answer for an analyst; the file behind the data set is the owner's business."""
+    """The answer for an analyst; the file behind the dataset is the owner's business."""
     record = answer.to_dict()
     if isinstance(answer, Releases):
         lists = [{"group": group, "release": public(one)} for group, one in answer.items()]

@@ -38,16 +38,16 @@ from topsecret.ledger import Ledger
 from topsecret.ledger.store import Store
 from topsecret.results.record import from_record
 from topsecret.service.datasets import Dataset, Datasets
-from topsecret.service.jobs.answering import released
-from topsecret.service.jobs.job import FAILED, IN_DOUBT, REFUSED, WORKING, Asked, Job
-from topsecret.service.jobs.outcome import (
+from topsecret.service.jobs.answering import (
     UNREAD,
     answered,
     failure,
     no_such_answer,
     not_now,
+    released,
     without,
 )
+from topsecret.service.jobs.job import ANSWERED, FAILED, IN_DOUBT, REFUSED, WORKING, Asked, Job
 from topsecret.service.jobs.release_schedule import Turn, Turns
 from topsecret.service.problems import Problem
 from topsecret.service.schema import JOBS, RUNS
@@ -70,6 +70,8 @@ class Jobs:
         self._store, self._ledger, self._datasets = store, ledger, datasets
         self._turns = turns
         self._under_way: dict[str, Turn] = {}
+        # Answers that were paid for and not stored: their dataset is not read again for them.
+        self._unstored: dict[str, dict[str, object]] = {}
         self.failed: Callable[..., None] = lambda **_: None
         """Told of a question whose data could not be read: public words alone."""
         self.trust: Callable[[], None] = lambda: None
@@ -160,11 +162,15 @@ class Jobs:
         """Answer a job, in the turns of its source, and store what became of it; its state."""
         with self._store.reading() as connection:
             row = connection.execute(select(JOBS).where(JOBS.c.id == identity)).mappings().one()
+        unstored = self._unstored.get(identity)
         if row["state"] not in (WORKING, IN_DOUBT):
+            self._unstored.pop(identity, None)  # by another process
             return str(row["state"])
+        if unstored is not None:
+            return self._store_end(row, unstored)
         if row["cancelled"] is not None:
             return self._unread(row, source)
-        turn = Turn(self._turns, row["user"], source, row["dataset"])
+        turn = Turn(self._turns, row["user"], source)
         self._under_way[identity] = turn
         try:
             with turn, turn.stop.here():
@@ -190,6 +196,7 @@ class Jobs:
         """End what has taken too long or is no longer wanted."""
         for turn in list(self._under_way.values()):
             turn.look_at_the_clock()
+        self._turns.look()
 
     def hear(self, cancelled: Collection[str]) -> None:
         """Questions that are no longer wanted: they end at the next tick."""
@@ -252,12 +259,16 @@ class Jobs:
             connection.execute(update(table).where(table.c.held == before).values(held=now))
 
     def _store_end(self, row: RowMapping, ended: dict[str, object]) -> str:
+        """Store what became of a question; an answer that cannot be stored now is kept for that."""
+        if ended["state"] == ANSWERED:  # the ledger has it, whoever asks for it again
+            self._unstored[row["id"]] = ended
         with self._store.writing() as connection:
             connection.execute(
                 update(JOBS)
                 .where(JOBS.c.id == row["id"], JOBS.c.state.in_((WORKING, IN_DOUBT)))
                 .values(ended)
             )
+        self._unstored.pop(row["id"], None)
         return str(ended["state"])
 
     def take_over(
@@ -266,11 +277,13 @@ class Jobs:
         living: Collection[str],
         known: Collection[str] = (),
         before: float = -math.inf,
+        again: Collection[Lost] = (),
     ) -> list[Lost]:
-        """The jobs that no living process has, now this one's.
+        """The jobs that no living process has, now this one's, and its own to be tried ``again``.
 
         Among them those of this process's own asked ``before`` a time that it does not know: the
-        store failed just as they were noted.
+        store failed just as they were noted. What is tried again may be about another source by
+        now, or another process's.
         """
         columns = (JOBS.c.id, JOBS.c.user, JOBS.c.worker, JOBS.c.asked, JOBS.c.dataset)
         with self._store.writing() as connection:
@@ -285,7 +298,19 @@ class Jobs:
             for identity in [row.id for row in found]:
                 mine = update(JOBS).where(JOBS.c.id == identity).values(worker=worker)
                 connection.execute(mine)
-        return [(row.id, row.user, self._datasets.lane(row.dataset)) for row in found]
+        tried = {identity for identity, _, _ in again}
+        owners = dict.fromkeys(tried, worker) | {row.id: row.worker for row in rows}
+        for identity in list(self._unstored):
+            if owners.get(identity) != worker:  # ended, or another's: the ledger has the answer
+                self._unstored.pop(identity, None)
+        found += [row for row in rows if row.id in tried and row.worker == worker]
+        lanes = {
+            dataset: self._datasets.lane(dataset) for dataset in {row.dataset for row in found}
+        }
+        working = {row.id for row in rows}  # what is in doubt is tried again as it was
+        return [(row.id, row.user, lanes[row.dataset]) for row in found] + [
+            job for job in again if job[0] not in working
+        ]
 
     def _ended(self, row: RowMapping, ledger: Ledger, turn: Turn) -> dict[str, object]:
         """Ask, and put the outcome into words that hold nothing of the data."""
@@ -295,6 +320,7 @@ class Jobs:
             begun = partial(self._ledger.requested, dataset.name, row["user"], row["request"])
             if dataset.state is not None and not begun():
                 return without(REFUSED, dataset.state, not_now(dataset.state))
+            turn.about((dataset.name, f"{dataset.source}\n{dataset.table or ''}"))
             if dataset.table is not None:
                 dataset = self._at_version(dataset, row, turn)
             whose = (row["user"], row["request"])
@@ -314,9 +340,9 @@ class Jobs:
         except (InvalidParameter, Problem) as error:  # also where the owner changed what is allowed
             if self._ledger.requested(row["dataset"], row["user"], row["request"]):
                 # A process died after the ledger heard of the end, before it was stored here; or
-                # the data set was pointed to other events since.
+                # the dataset was pointed to other events since.
                 words = (
-                    "This question was cut short, or its data set is about other events by now. "
+                    "This question was cut short, or its dataset is about other events by now. "
                     "What it may cost stays charged."
                 )
                 return without(FAILED, "failed", words)
@@ -337,7 +363,7 @@ class Jobs:
         return answered(release, row["asked"], dataset.name)
 
     def _at_version(self, dataset: Dataset, row: RowMapping, turn: Turn) -> Dataset:
-        """The data set with its table's version, which stays what it was when a question began."""
+        """The dataset with its table's version, which stays what it was when a question began."""
         begun = self._ledger.asked(dataset.name, row["user"], row["request"])
         if begun is not None:  # also where the job was forgotten since
             return replace(dataset, version=version_asked(begun))

@@ -2,7 +2,7 @@
 
 All ticks lie on one grid. A question is checked and reserved when it is asked, whatever the engines
 are doing: what it waits for until then is public computing. Counting begins at the first tick after
-that: who asks cannot choose how far from a tick it begins, neither by the time of asking nor by a
+that: an asker cannot choose how far from a tick it begins, neither by the time of asking nor by a
 question that is long to plan, as long as an engine is free. It waits for an engine, is counted and
 drawn, frees the engine and waits for the next tick before the ledger is told. So everything that
 counting moves in a ledger, in what is left and in who is admitted moves at ticks. (Engines change
@@ -13,31 +13,35 @@ then stays charged, and what has none is given back. Whoever cancels chooses a t
 finer, so that a cancel measures no more than the answer's own tick tells.
 
 A question that does not end though its time is up (a network folder that hangs cannot be
-interrupted) lends its place to others. What else is asked of its data set is not begun, or given
-back at a tick, and tried again until the data set answers: it is in nobody's way.
+interrupted) lends its place to others. What else is asked of its dataset is not begun, or given
+back at a tick, and tried again until the dataset answers: it is in nobody's way. That a dataset
+hangs, and that it answers again, holds from ticks on as well: whoever probes it with questions of
+their own sees the tick at which the first one's end is shown.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from threading import Event, Lock
 from time import monotonic
 
 from topsecret.errors import Closing, SourceError
 from topsecret.ledger import SettlementTime
 from topsecret.service.jobs.fair_places import FairPlaces
-from topsecret.sources.interruption import Stop
+from topsecret.sources.running_statement import Stop
 
 TIME_LIMIT, CANCELLED = "time_limit", "cancelled"
 AT_ONCE = 200
 """How many questions about one source may wait for an engine or for their tick in one worker
 process; more wait to be reserved, and a place is free at ticks alone."""
 STUCK = 10.0
-"""Seconds beyond the time limit after which a question that holds a place is stuck."""
+"""Seconds beyond the time limit; a question that holds a place at the next tick is stuck."""
+
+Events = tuple[str, str]
+"""What a question reads: its dataset, and where the events are by now."""
 
 
 class Lane:
@@ -57,20 +61,44 @@ class Turns:
         self.preparing, self.counting = self._lanes[""].preparing, self._lanes[""].counting
         # Many may have the same tick: few at a time go to the store, and none is turned away.
         self.settling = FairPlaces(engines, Event())
-        self._stuck, self._lock = Counter[str](), Lock()
+        self._holders, self._lock = set[Turn](), Lock()
+        self._seen_hanging = frozenset[Events]()
+        self.noticed: Callable[[str, bool], None] = lambda dataset, hangs: None
+        """Told of a dataset that hangs, and of one that answers again."""
 
     def lane(self, source: str = "") -> Lane:
         """Where questions about a source wait; files have an empty name."""
         return self._lanes.setdefault(source, Lane(self._engines, self.closing))
 
-    def stuck(self, dataset: str, change: int) -> None:
-        """One question more, or less, about the data set is stuck."""
+    def hold(self, turn: Turn) -> None:
+        """A question has a place, and may keep it for too long."""
         with self._lock:
-            self._stuck[dataset] += change
+            self._holders.add(turn)
 
-    def hangs(self, dataset: str) -> bool:
-        """Whether questions about the data set are stuck."""
-        return self._stuck[dataset] > 0
+    def let_go(self, turn: Turn) -> None:
+        """A question has none, and what it ended with is shown."""
+        with self._lock:
+            self._holders.discard(turn)
+
+    def hanging(self) -> frozenset[Events]:
+        """The events that a question is stuck with."""
+        with self._lock:
+            now = time.time()
+            stuck = [turn.events for turn in self._holders if now >= turn.stuck_from]
+        return frozenset(events for events in stuck if events is not None)
+
+    def look(self) -> None:
+        """Tell of what hangs now and did not before, or the other way round: ticks decide that."""
+        now, before = self.hanging(), self._seen_hanging
+        self._seen_hanging = now
+        for changed, hangs in ((now - before, True), (before - now, False)):
+            for dataset, _ in sorted(changed):
+                with suppress(Exception):  # a log that cannot be written ends no clock
+                    self.noticed(dataset, hangs)
+
+    def stuck_from(self) -> float:
+        """The tick from which a question that takes a place now is stuck with it."""
+        return math.inf if math.isinf(self.limit) else self.start(time.time() + self.limit + STUCK)
 
     def start(self, reserved: float) -> float:
         """The first tick at which a question that is reserved by then may be counted."""
@@ -89,14 +117,17 @@ class Turns:
 class Turn(SettlementTime):
     """One question on its way through: prepared, reserved, counted, held until its tick."""
 
-    def __init__(self, turns: Turns, who: str = "", source: str = "", dataset: str = "") -> None:
-        self._turns, self._lane = turns, turns.lane(source)
-        self._who, self._dataset = who, dataset
+    def __init__(self, turns: Turns, who: str = "", source: str = "") -> None:
+        self._turns, self._lane, self._who = turns, turns.lane(source), who
         self._reserved, self._unwanted_from = time.time(), math.inf
         self.stop = Stop()
         self._counted_since: float | None = None
         self._holds: FairPlaces | None = None
-        self._held_since, self._lent, self._lock = math.inf, False, Lock()
+        self._lent, self._lock = False, Lock()
+        self.stuck_from = math.inf
+        """The tick from which its place is no longer its own; never for one that ends before."""
+        self.events: Events | None = None
+        """What it reads, once that is known."""
         self.longer = 2 * turns.tick
         self.shown: float | None = None
         """The tick at which the ledger heard of the end, once it is known."""
@@ -107,6 +138,11 @@ class Turn(SettlementTime):
 
     def __exit__(self, *_: object) -> None:
         self._leave()
+
+    def about(self, events: Events) -> None:
+        """It is going to read these events, unless they hang."""
+        self.events = events
+        self._check_that_it_answers()
 
     def polling(self, seconds: float) -> None:
         """Wait for another with the same question, in nobody's way."""
@@ -145,10 +181,8 @@ class Turn(SettlementTime):
             self._lane.preparing.wake()
             self._lane.counting.wake()
         with self._lock:
-            if monotonic() - self._held_since > limit + STUCK and not self._lent:
-                assert self._holds is not None
+            if self._holds is not None and not self._lent and time.time() >= self.stuck_from:
                 self._lent = True
-                self._turns.stuck(self._dataset, 1)
                 self._holds.leave()
 
     def cancel(self) -> None:
@@ -157,20 +191,20 @@ class Turn(SettlementTime):
 
     def drawn(self) -> None:
         """Choose the tick; an answer that misses the one of a cancel is thrown away."""
-        self.shown = self._turns.next_tick(self._reserved)
-        if self._too_late(self.shown):
+        if self._too_late(self._choose_tick()):
             raise SourceError("the question was ended while its data were read")
 
     def ending(self) -> None:
         """Free the engine and wait for the tick, unless the service stops before it was begun."""
         begun = self._holds is self._lane.counting
         self._counted_since = None
-        self._leave()
         if begun or not self._turns.closing.is_set():
-            self.shown = self.shown or self._turns.next_tick(self._reserved)
-            self._too_late(self.shown)  # why it failed is told by the tick as well
+            shown = self.shown or self._choose_tick()
+            self._free()
+            self._too_late(shown)  # why it failed is told by the tick as well
             # Never longer than a tick, whatever becomes of the clock.
-            time.sleep(max(0.0, min(self.shown - time.time(), self._turns.tick)))
+            time.sleep(max(0.0, min(shown - time.time(), self._turns.tick)))
+        self._leave()  # after the tick: from now on its dataset answers
         # What was read is settled, whoever wants it no longer.
         self._turns.settling.take(self._who)
         self._holds = self._turns.settling
@@ -184,15 +218,16 @@ class Turn(SettlementTime):
             places.leave()
             raise
         with self._lock:
-            self._holds, self._held_since = places, monotonic()
+            self._holds, self.stuck_from = places, self._turns.stuck_from()
+        self._turns.hold(self)
         if time.time() >= self._unwanted_from:  # though nobody has looked at the clock since
             self._leave()
             self.stop.now(CANCELLED)
             raise Closing("the question was ended before the data were read")
 
     def _check_that_it_answers(self) -> None:
-        if self._turns.hangs(self._dataset):
-            raise Closing("the data set does not answer: the question is tried again later")
+        if self.events is not None and self.events in self._turns.hanging():
+            raise Closing("the dataset does not answer: the question is tried again later")
 
     def _too_late(self, shown: float) -> bool:
         """Whether what is shown at a tick comes after that of a cancel."""
@@ -201,10 +236,22 @@ class Turn(SettlementTime):
             self.stop.now(CANCELLED)
         return late
 
-    def _leave(self) -> None:
+    def _choose_tick(self) -> float:
+        """The tick of the end; what ends by the one from which it would be stuck never is."""
+        self.shown = self._turns.next_tick(self._reserved)
+        if self.shown < self.stuck_from + self._turns.tick / 2:  # both are ticks, in floats
+            self.stuck_from = math.inf
+        return self.shown
+
+    def _free(self) -> None:
+        """Let others have the place."""
         with self._lock:
-            if self._lent:
-                self._turns.stuck(self._dataset, -1)
-            elif self._holds is not None:
+            if self._holds is not None and not self._lent:
                 self._holds.leave()
-            self._holds, self._held_since, self._lent = None, math.inf, False
+            self._holds, self._lent = None, False
+
+    def _leave(self) -> None:
+        """The same, with nothing behind it that is still to be shown."""
+        self._free()
+        self.stuck_from = math.inf
+        self._turns.let_go(self)

@@ -124,16 +124,20 @@ class Desk:
         try:
             self._ended(self._jobs.run(identity, source))
         except Closing:
-            if not self._closing.is_set():  # its data set hangs
-                self._again.add((identity, user, source))
+            if not self._closing.is_set():  # its dataset hangs
+                self._try_again((identity, user, source))
             # Otherwise whoever starts next takes it over: it is stored.
         except Exception as error:
             # Asking again is safe: the request id finds whatever the ledger has of it.
-            self._again.add((identity, user, source))
+            self._try_again((identity, user, source))
             self._broke(type(error).__name__)
         finally:
             with self._lock:
                 self._mine.discard(identity)
+
+    def _try_again(self, job: Lost) -> None:
+        with self._lock:
+            self._again.add(job)
 
     def _live(self) -> None:
         while not self._closing.wait(BEAT):
@@ -169,11 +173,16 @@ class Desk:
                 connection.execute(WORKERS.insert().values(id=self.worker, seen=now))
             connection.execute(delete(WORKERS).where(WORKERS.c.seen < now - SILENCE))
             living = set(connection.execute(select(WORKERS.c.id)).scalars())
-        again, self._again = self._again, set()
         self._jobs.hear(self._jobs.cancelled(self.worker))
         with self._lock:
-            known = frozenset(self._mine)
-        lost = self._jobs.take_over(self.worker, living, known, now - SILENCE)
-        for job in dict.fromkeys((*again, *lost)):
+            again, self._again = self._again, set()
+            known = self._mine | {identity for identity, _, _ in again}
+        try:
+            lost = self._jobs.take_over(self.worker, living, known, now - SILENCE, again)
+        except BaseException:
+            with self._lock:
+                self._again |= again
+            raise
+        for job in dict.fromkeys(lost):
             self.submit(*job)
         self._note()  # last: a witness that cannot be written must not keep lost questions waiting

@@ -1,4 +1,4 @@
-"""The analysts' pages: data sets, a question, its answer, the history, the API's description."""
+"""The analysts' pages: datasets, a question, its answer, the history, the API's description."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Person = Annotated[User, Depends(user)]
 
 @pages.get("/")
 async def home(request: Request) -> Response:
-    """The data sets that the visitor may ask."""
+    """The datasets that the visitor may ask."""
     service, person = parts(request), await visitor(request)
     if person is not None and person.first:
         return RedirectResponse("/account/password", 303)
@@ -101,7 +101,7 @@ async def history(
     dataset: shapes.OfDataset = None,
     before: shapes.Before = None,
 ) -> Response:
-    """What the visitor asked or, of a data set that they may view, everybody."""
+    """What the visitor asked or, of a dataset that they may view, everybody."""
     service, all_of = parts(request), dataset is not None and person.sees(dataset)
     jobs = await blocking(partial(listed, service, person, dataset, before, PAGE))
     known = await blocking(partial(service.datasets.open_to, person.name, person.sees))

@@ -1,4 +1,4 @@
-"""The owners' pages about the life of a data set: edit, point to other events, pause, retire."""
+"""The owners' pages about the life of a dataset: edit, point to other events, pause, retire."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The owner's pages: data sets, analysts, budgets, entries in doubt."""
+"""The owner's pages: datasets, analysts, budgets, entries in doubt."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Given:
 
 @owner_pages.get("")
 async def overview(request: Request, person: SomeOwner) -> Response:
-    """All data sets with their budgets."""
+    """All datasets with their budgets."""
     service = parts(request)
     cards = await blocking(partial(_cards, service, person))
     doubts = await blocking(partial(in_doubt, service, person))
@@ -76,7 +76,7 @@ async def overview(request: Request, person: SomeOwner) -> Response:
 async def choose(
     request: Request, person: Owner, file: str = "", source: str = "", table: str = ""
 ) -> Response:
-    """Register a data set: first its file, or a database and its table, then the rest."""
+    """Register a dataset: first its file, or a database and its table, then the rest."""
     return await _form(request, person, Chosen(file, source, table), Given())
 
 
@@ -135,7 +135,7 @@ async def register(
 
 @owner_pages.get("/datasets/{dataset}")
 async def one(request: Request, person: DatasetOwner, dataset: shapes.DatasetName) -> Response:
-    """A data set: its budget, the shares of it, what happened."""
+    """A dataset: its budget, the shares of it, what happened."""
     return await _one(request, person, dataset)
 
 
@@ -175,7 +175,7 @@ async def give_role(
     name: Text,
     role: Annotated[DatasetRole | Literal["none"], Form()],
 ) -> Response:
-    """Make somebody an owner or a viewer of this data set, or neither."""
+    """Make somebody an owner or a viewer of this dataset, or neither."""
     service = parts(request)
     await blocking(partial(service.datasets.get, dataset))
     if role == "none":

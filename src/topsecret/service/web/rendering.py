@@ -132,7 +132,7 @@ def _receipt(job: Job) -> list[tuple[str, str]]:
         "Guarantee": guarantee(answer.epsilon, answer.delta, first.unit.adjacency),
         "All groups": f"{answer.together[:1].upper()}{answer.together[1:]}",
     }
-    same = ("Protected", "Compared with", "Not covered", "Budget", "Made")
+    same = ("Protected", "Compared with", "Not covered", "Sharing", "Budget", "Made")
     shared = {label: text for label, text in first.receipt if label in same}
     whole = {"Protected": shared.pop("Protected"), **of_all, **shared}
     return list(whole.items())

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from topsecret.errors import InvalidParameter
-from topsecret.sources.fingerprints import Fingerprint, digest, file_version
+from topsecret.sources.fingerprints import Fingerprint, digest
 
 Value = str | int | bool
 FARTHEST = 2**62
@@ -75,7 +75,11 @@ class Interval:
 
 @dataclass(frozen=True, slots=True, init=False)
 class Column:
-    """The values of a column of another table of the same database."""
+    """The values of a column of another table of the same database.
+
+    Parameters: ``table``: the table that lists the items; with its schema as a pair; ``column``:
+    its column, or several.
+    """
 
     table: str | tuple[str, ...]
     columns: tuple[str, ...]
@@ -107,11 +111,14 @@ class FileColumn:
     """A file of items: a text file with one per line, or a column of a file of a known format."""
 
     path: Path
+    """The file."""
     columns: tuple[str, ...] = ()
     """The columns; none for a text file, or to take the item's own column names."""
 
     def fingerprint(self) -> Fingerprint:
         """The file as it was written last."""
+        from topsecret.sources.engines.files import file_version
+
         path = Path(os.path.abspath(self.path.expanduser()))
         return {"file": str(path), "columns": list(self.columns), "version": file_version(path)}
 

@@ -12,9 +12,11 @@ large sums have no third, and their names need no second row.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 from sqlglot import exp
@@ -23,8 +25,9 @@ from topsecret.errors import InvalidParameter, SourceError
 from topsecret.sources.domains.domain import Interval
 from topsecret.sources.domains.domain_items import members
 from topsecret.sources.session import Engine, Rows, Session, charged, check, items_of
-from topsecret.sources.source import CountQuery, Item, LeadingCounts
+from topsecret.sources.source import SALT_BYTES, CountQuery, Item, LeadingCounts, Schema
 from topsecret.sources.sql.dialects import ascending
+from topsecret.sources.sql.rendering import rendered
 from topsecret.sources.sql.scaled_parts import Clip, scores_and_parts
 from topsecret.sources.sql.statements import (
     column,
@@ -44,6 +47,31 @@ SEVERAL = 8
 wrote, of whatever length, is not read unless it is named."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Relation:
+    """A relation to select from, known by its text: whose text is the same is read the same.
+
+    A statement that stands where no table could be made holds its question's salt, and may be
+    long: what is written about it is not kept.
+    """
+
+    text: str
+    expression: exp.Expression = field(compare=False)
+
+    @classmethod
+    def of(cls, expression: exp.Expression, dialect: str) -> _Relation:
+        return cls(rendered(expression, dialect), expression)
+
+    def writer(self, written_once: Any) -> Any:
+        """What writes a statement about it: once for a table, anew for another relation."""
+        is_table = isinstance(self.expression, exp.Table)
+        return written_once if is_table else written_once.__wrapped__
+
+    def called(self, name: str) -> Any:
+        """A copy of it under a name."""
+        return exp.alias_(self.expression.copy(), name, table=True, quoted=True)
+
+
 class WeightedLabels:
     """The sums of all labels, kept by the engine while its session lasts. Secret."""
 
@@ -57,7 +85,8 @@ class WeightedLabels:
     ) -> None:
         self._session = session
         self._query = query
-        self._kept = kept
+        self._kept = _Relation.of(kept, session.dialect)
+        self._names = tuple(item_names(query))
         self._named_from = named_from
         self._persons: dict[Item, int] = {}
         self._along: dict[tuple[int, int], Item] = {}
@@ -70,20 +99,11 @@ class WeightedLabels:
 
     def counts(self) -> list[tuple[int, int]]:
         """(sum in the table's unit, how many labels have it), rising."""
-        total = column("weighted", "sums")
-        shown = [total, named(exp.Count(this=exp.Star()), "labels")]
-        names = item_names(self._query)
-        if self._named_from is not None:
-            large = exp.GTE(this=total.copy(), expression=exp.Literal.number(self._named_from))
-            for end in (exp.Min, exp.Max):
-                for name in names:
-                    label = exp.case().when(large.copy(), end(this=column(name, "sums")))
-                    shown.append(named(label, f"{end.__name__.lower()}_{name}"))
-        select = exp.select(*shown).from_(self._sums()).group_by(total.copy())
-        rows = self._session.run(select)
+        write = self._kept.writer(_counts_of_sums)
+        rows = self._session.run(write(self._kept, self._names, self._named_from).copy())
         if self._named_from is not None:
             large_sums = [row for row in rows if int(row[0]) >= self._named_from]
-            self._remember(large_sums, len(names))
+            self._remember(large_sums, len(self._names))
         return sorted((int(row[0]), int(row[1])) for row in rows)
 
     def _remember(self, rows: Rows, columns: int) -> None:
@@ -110,13 +130,9 @@ class WeightedLabels:
 
     def leading(self, rows: int) -> LeadingCounts:
         """The leading observed items by their numbers of persons, ties in canonical order."""
-        persons = column("persons", "sums")
-        items = [column(name, "sums") for name in item_names(self._query)]
-        seen = exp.GT(this=persons.copy(), expression=exp.Literal.number(0))
-        select = exp.select(*items, persons).from_(self._sums()).where(seen)
-        ranked = ranking(persons.copy(), items, self._session.dialect)
-        select.set("order", exp.Order(expressions=ranked))
-        leading = items_of(self._session, self._query, self._session.run(select.limit(rows)))
+        write = self._kept.writer(_leading_items)
+        select = write(self._kept, self._names, self._session.dialect, rows)
+        leading = items_of(self._session, self._query, self._session.run(select.copy()))
         self._persons |= dict(leading)
         return leading
 
@@ -126,9 +142,6 @@ class WeightedLabels:
         self._fetched([self._places[item] for item in named_alone if item in self._places])
         return [self._persons.get(item, 0) for item in items]
 
-    def _sums(self) -> Any:
-        return exp.alias_(self._kept.copy(), "sums", table=True, quoted=True)
-
     def _fetched(self, wanted: Sequence[tuple[int, int]]) -> dict[tuple[int, int], Item]:
         found: dict[tuple[int, int], Item] = {}
         some = SOME_UPLOADED if self._session.dialect == "duckdb" else SOME
@@ -137,7 +150,7 @@ class WeightedLabels:
         return found
 
     def _fetched_some(self, wanted: Sequence[tuple[int, int]]) -> dict[tuple[int, int], Item]:
-        names = item_names(self._query)
+        names = self._names
         total = column("weighted", "sums")
         items = [column(name, "sums") for name in names]
         number = exp.Window(
@@ -153,7 +166,7 @@ class WeightedLabels:
         among = exp.In(this=total.copy(), query=winning.subquery())
         placed = (
             exp.select(*items, total, column("persons", "sums"), named(number, "place"))
-            .from_(self._sums())
+            .from_(self._kept.called("sums"))
             .where(among)
         )
         same = exp.and_(
@@ -173,6 +186,62 @@ class WeightedLabels:
             (int(row[-2]), int(row[-1]) - 1): item
             for (item, _), row in zip(pairs, rows, strict=True)
         }
+
+
+# Statements are written once for a question: nothing but public values goes into one. Its salt,
+# which is fresh each time, is put in afterwards.
+_ANY_SALT = secrets.token_bytes(SALT_BYTES)
+"""Stands for a question's salt: drawn anew in each process, so that no name can be taken for it."""
+
+
+def _salted(select: exp.Select, salt: bytes) -> exp.Select:
+    """A copy with this salt."""
+    found = select.copy()
+    for literal in found.find_all(exp.Literal):
+        if _ANY_SALT.hex() in literal.this:
+            literal.set("this", literal.this.replace(_ANY_SALT.hex(), salt.hex()))
+    return found
+
+
+@lru_cache(maxsize=64)
+def _counts_of_sums(kept: _Relation, names: tuple[str, ...], named_from: int | None) -> exp.Select:
+    """(sum, how many labels have it), and the first and the last label of a large sum."""
+    total = column("weighted", "sums")
+    shown = [total, named(exp.Count(this=exp.Star()), "labels")]
+    if named_from is not None:
+        large = exp.GTE(this=total.copy(), expression=exp.Literal.number(named_from))
+        for end in (exp.Min, exp.Max):
+            for name in names:
+                label = exp.case().when(large.copy(), end(this=column(name, "sums")))
+                shown.append(named(label, f"{end.__name__.lower()}_{name}"))
+    return exp.select(*shown).from_(kept.called("sums")).group_by(total.copy())
+
+
+@lru_cache(maxsize=64)
+def _leading_items(kept: _Relation, names: tuple[str, ...], dialect: str, rows: int) -> exp.Select:
+    """The leading observed items by their numbers of persons."""
+    persons = column("persons", "sums")
+    items = [column(name, "sums") for name in names]
+    seen = exp.GT(this=persons.copy(), expression=exp.Literal.number(0))
+    select = exp.select(*items, persons).from_(kept.called("sums")).where(seen)
+    ranked = ranking(persons.copy(), items, dialect)
+    select.set("order", exp.Order(expressions=ranked))
+    return select.limit(rows)
+
+
+@lru_cache(maxsize=64)
+def _sums_of_texts(
+    events: _Relation,
+    weights: _Relation,
+    longest: int,
+    query: CountQuery,
+    dialect: str,
+) -> exp.Select:
+    """The weighted sums of columns of text, in the salt's place ``_ANY_SALT``."""
+    texts: Schema = dict.fromkeys(query.columns, "text")
+    asked = replace(query, salt=_ANY_SALT)
+    pairs = person_items(events.expression.copy(), asked, texts, dialect).subquery()
+    return weighted_sums(pairs, weights.expression.copy(), longest, asked, texts, dialect)
 
 
 @contextmanager
@@ -201,13 +270,20 @@ def _summed(session: Session, query: CountQuery, table: Sequence[int] | Clip) ->
         )
     events, schema = session.events(query.columns)
     public = None if query.domain is None else session.keep(members(session, query, schema))
-    found = person_items(events, query, schema, session.dialect, public)
+    dialect = session.dialect
     if not isinstance(table, Sequence):
-        sums = scores_and_parts(session.keep(found), query, schema, session.dialect, table)
+        found = person_items(events, query, schema, dialect, public)
+        sums = scores_and_parts(session.keep(found), query, schema, dialect, table)
         return WeightedLabels(session, query, session.keep(sums), None)
-    pairs = found.subquery() if session.dialect in ONE_STATEMENT else session.keep(found)
-    weights = session.upload(list(enumerate(table, start=1)), ["items", "weight"])
-    sums = weighted_sums(pairs, weights, len(table), query, schema, session.dialect)
+    if public is None and dialect in ONE_STATEMENT and _is_of_texts(query, schema):
+        weights = session.upload(list(enumerate(table, start=1)), ["items", "weight"])
+        relations = (_Relation.of(events, dialect), _Relation.of(weights, dialect))
+        sums = _salted(_sums_of_texts(*relations, len(table), query, dialect), query.salt)
+    else:
+        found = person_items(events, query, schema, dialect, public)
+        pairs = found.subquery() if dialect in ONE_STATEMENT else session.keep(found)
+        weights = session.upload(list(enumerate(table, start=1)), ["items", "weight"])
+        sums = weighted_sums(pairs, weights, len(table), query, schema, dialect)
     # PostgreSQL knows no least truth value.
     truths = any(schema.get(str(part)) == "boolean" for part in query.item_columns)
     named_from = None if truths else SEVERAL * table[0]
@@ -218,6 +294,15 @@ def _summed(session: Session, query: CountQuery, table: Sequence[int] | Clip) ->
     relation: Any = exp.alias_(public.copy(), "members", table=True, quoted=True)
     size = session.run(exp.select(exp.Count(this=exp.Star())).from_(relation))[0][0]
     return WeightedLabels(session, query, kept, int(size), named_from)
+
+
+def _is_of_texts(query: CountQuery, schema: Schema) -> bool:
+    """Whether all columns are plain text, and a query that is equal asks the same.
+
+    Values of conditions may be equal in Python and not in SQL: 1, 1.0 and True.
+    """
+    plain = type(schema) is dict and set(schema.values()) <= {"text"}
+    return plain and not query.where and query.home is None
 
 
 def _with_zeros(public: exp.Expression, sums: exp.Select, names: Sequence[str]) -> exp.Select:

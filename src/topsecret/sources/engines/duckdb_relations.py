@@ -18,9 +18,9 @@ from sqlglot import exp
 
 from topsecret.errors import DataIndependentFailure, InvalidParameter, SourceError
 from topsecret.sources.domains.domain import Column
-from topsecret.sources.engines.closed_duckdb import translated
-from topsecret.sources.engines.duckdb import DuckSession, private_domain
+from topsecret.sources.engines.duckdb import private_domain
 from topsecret.sources.engines.duckdb_catalogue import DuckCatalogue
+from topsecret.sources.engines.duckdb_session import DuckSession, translated
 from topsecret.sources.engines.duckdb_types import check_texts, kinds
 from topsecret.sources.engines.settings import DUCKDB
 from topsecret.sources.engines.table_names import check_columns

@@ -24,13 +24,14 @@ from topsecret.errors import (
     SourceError,
 )
 from topsecret.sources import session as asking
-from topsecret.sources.engines.closed_duckdb import closed_engine
-from topsecret.sources.engines.duckdb import DuckSession, domain_paths
+from topsecret.sources.engines.duckdb import domain_paths
 from topsecret.sources.engines.duckdb_relations import Tables, failure, hardened, trusted
+from topsecret.sources.engines.duckdb_session import DuckSession, closed_engine
 from topsecret.sources.engines.duckdb_types import kinds
+from topsecret.sources.engines.files import file_version
 from topsecret.sources.engines.frames import INFERRED, declared, holds_objects, names_of
 from topsecret.sources.engines.table_names import check_columns, table_parts
-from topsecret.sources.fingerprints import Fingerprint, file_version
+from topsecret.sources.fingerprints import Fingerprint
 from topsecret.sources.session import Relation
 from topsecret.sources.source import Columns, CountQuery, LeadingCounts
 from topsecret.sources.sql import loaded_dialects  # noqa: F401

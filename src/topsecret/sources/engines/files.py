@@ -1,4 +1,4 @@
-"""Event files: which formats there are, what their columns are called, how they are scanned.
+"""Event files: which formats there are, what their columns are called, what their bytes are.
 
 A file's format and its column names are its schema and count as public; everything else in it
 is secret. The schema is the header line of a CSV or TSV file, the footer of a Parquet file. JSON
@@ -6,44 +6,42 @@ lines name their own fields, so that none of them is the schema: a field that no
 
 Nothing is guessed from the rows: text formats are read as text, with one fixed dialect
 (RFC 4180: commas or tabs, double quotes, a header line, UTF-8, an empty field is no value).
+
+What DuckDB cannot read as it stands (standard input, other encodings, JSON lines that begin with a
+byte-order mark) is copied as UTF-8 into a file that only this user may read, once the question is
+paid for, and removed with the source.
 """
 
 from __future__ import annotations
 
 import codecs
+import contextlib
 import csv
 import glob
+import gzip
 import io
 import os
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+import shutil
+import sys
+import tempfile
+import weakref
+import zlib
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
-
-from sqlglot import exp
+from typing import IO, cast
 
 from topsecret.errors import (
     DataIndependentFailure,
     InvalidParameter,
+    MissingExtra,
     NotInSchema,
     SourceError,
 )
-from topsecret.sources.file_form import (
-    COMPRESSIONS,
-    STANDARD_INPUT,
-    UTF8,
-    File,
-    Spool,
-    copied,
-    open_bytes,
-    unpacking_errors,
-)
-from topsecret.sources.sql.dialects import MARK
-from topsecret.sources.sql.statements import call, named, record
-from topsecret.sources.sql.statements import column as column_of
+from topsecret.sources.file_form import STANDARD_INPUT, File
 
 FORMATS = {
     ".csv": "CSV",
@@ -54,21 +52,26 @@ FORMATS = {
     ".ndjson": "JSON lines",
     ".parquet": "Parquet",
 }
-REPAIR = {
-    "CSV": "every row needs as many fields as the header, closed quotes and UTF-8 text "
-    "(another encoding: --encoding latin-1)",
-    "TSV": "every row needs as many fields as the header, closed quotes and UTF-8 text "
-    "(another encoding: --encoding latin-1)",
+_FIELDS = "as many fields as the header, closed quotes and UTF-8 text"
+_TABLE = f"every row needs {_FIELDS} (another encoding: --encoding latin-1)"
+REPAIR = dict.fromkeys(("CSV", "TSV"), _TABLE) | {
     "JSON lines": "every line must be one JSON object in UTF-8 (from a JSON array: jq -c '.[]')",
     "Parquet": "write it again, it may be cut short or not be Parquet at all",
 }
 SUFFIXES = [suffix for suffix in FORMATS if suffix != ".json-lines"]
+COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
+UTF8 = "utf-8"
 LONGEST_HEADER = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class EventFile:
-    """A file with one row per event, found and readable, of a known format."""
+    """A file with one row per event, found and readable, of a known format.
+
+    Parameters: ``path``: the file; ``format``: one of ``FORMATS``; ``compression``: the kind, by
+    its ending; ``delimiter``: between values; ``encoding``: of text;
+    ``standard_input``: whether it is that.
+    """
 
     path: Path
     format: str
@@ -88,9 +91,12 @@ class EventFile:
 
     @classmethod
     def at(cls, given: str | os.PathLike[str], form: File | None = None) -> EventFile:
-        """Check the path: it exists, is a file, may be read, and its format is known."""
-        form = form or File(given)
+        """Check the path: it exists, is a file, may be read, and its format is known.
+
+        Without a form it is read as its suffix says.
+        """
         if os.fspath(given) == STANDARD_INPUT:
+            form = form or File(given)  # which refuses it: no suffix names its format
             return cls._of(Path("standard input"), form, FORMATS[f".{form.format}"], "none", True)
         path = Path(given).expanduser()
         try:
@@ -112,7 +118,7 @@ class EventFile:
         suffixes = [suffix.lower() for suffix in path.suffixes[-2:]]
         compression = COMPRESSIONS.get(suffixes[-1] if suffixes else "", "none")
         suffix = (suffixes if compression == "none" else suffixes[:-1])[-1:]
-        kind = FORMATS.get(f".{form.format}" if form.format else "".join(suffix))
+        kind = FORMATS.get(f".{form.format}" if form and form.format else "".join(suffix))
         if kind is None or (compression != "none" and kind == "Parquet"):
             raise DataIndependentFailure(
                 f"{given} has no known suffix ({', '.join(SUFFIXES)}, text formats also with .gz "
@@ -123,8 +129,16 @@ class EventFile:
 
     @classmethod
     def _of(
-        cls, path: Path, form: File, kind: str, compression: str, standard_input: bool = False
+        cls,
+        path: Path,
+        form: File | None,
+        kind: str,
+        compression: str,
+        standard_input: bool = False,
     ) -> EventFile:
+        usual = "\t" if kind == "TSV" else ","
+        if form is None:
+            return cls(path, kind, compression, usual)
         if form.delimiter is not None and kind not in ("CSV", "TSV"):
             raise InvalidParameter(
                 f"delimiter={form.delimiter!r} is for CSV files; {path.name} is {kind}"
@@ -133,7 +147,7 @@ class EventFile:
             raise InvalidParameter(f"header={form.header!r} is for text; {path.name} is {kind}")
         if form.encoding is not None and kind == "Parquet":
             raise InvalidParameter(f"encoding={form.encoding!r} is for text; {path.name} is {kind}")
-        delimiter = form.delimiter or ("\t" if kind == "TSV" else ",")
+        delimiter = form.delimiter or usual
         header = None if form.header is None else tuple(form.header)
         return cls(
             path, kind, compression, delimiter, form.encoding or UTF8, header, standard_input
@@ -197,45 +211,6 @@ class EventFile:
             return self.header
         return self._header(self._first_lines())
 
-    def scan(
-        self,
-        wanted: Sequence[str],
-        columns: Iterable[str],
-        more: Sequence[EventFile] = (),
-        person: str | None = None,
-    ) -> exp.Table:
-        """The table function that reads this file, all text in the text formats.
-
-        ``more`` files of the same kind are read after it. Of JSON lines the column of
-        the ``person`` is left as JSON.
-        """
-        path: str | list[str] = literal_pattern(str(self.path))
-        if more:
-            path = [literal_pattern(str(file.path)) for file in (self, *more)]
-        if self.format == "Parquet":
-            return call("READ_PARQUET", path, hive_partitioning=exp.false())
-        packing = "uncompressed" if self.compression == "none" else self.compression
-        compression = exp.Literal.string(packing)
-        if self.format == "JSON lines":
-            return call(
-                "READ_JSON",
-                path,
-                format=exp.Literal.string("newline_delimited"),
-                compression=compression,
-                columns=record({name: "JSON" if name == person else "VARCHAR" for name in wanted}),
-            )
-        return call(
-            "READ_CSV",
-            path,
-            auto_detect=exp.false(),
-            header=exp.true() if self.header is None else exp.false(),
-            delim=exp.Literal.string(self.delimiter),
-            quote=exp.Literal.string('"'),
-            escape=exp.Literal.string('"'),
-            compression=compression,
-            columns=record(dict.fromkeys(_distinct(wanted, columns), "VARCHAR")),
-        )
-
     def _first_lines(self) -> bytes:
         """The start of the file, long enough for a header."""
         start = None
@@ -279,8 +254,7 @@ def files_at(source: str | os.PathLike[str] | File) -> tuple[EventFile, ...]:
 
     A path that exists is taken as it is, whatever characters it holds.
     """
-    form = source if isinstance(source, File) else File(source)
-    given = form.path
+    form, given = (source, source.path) if isinstance(source, File) else (None, source)
     text = os.path.expanduser(os.fspath(given))
     if "\0" in text or not glob.has_magic(text) or os.path.lexists(text):
         return (EventFile.at(given, form),)
@@ -347,38 +321,12 @@ def check_types(files: Sequence[EventFile], found: Sequence[Mapping[str, str]]) 
                 )
 
 
-def exact_persons(scan: exp.Table, wanted: Sequence[str], person: str) -> exp.Expression:
-    """JSON lines whose persons were read as JSON: text is itself, all else is kept apart from it.
-
-    1 and "1" are two persons. A number with a fraction or an exponent is none: DuckDB reads it as
-    a float, and two of them may become one.
-    """
-    value = column_of(person, "lines")
-    written = exp.cast(value.copy(), exp.DataType.Type.VARCHAR)
-    text = exp.Anonymous(
-        this="JSON_EXTRACT_STRING", expressions=[value.copy(), exp.Literal.string("$")]
-    )
-    whole = exp.RegexpLike(this=written.copy(), expression=exp.Literal.string("^-?[0-9]+$"))
-    marks = exp.Anonymous(this="STARTS_WITH", expressions=[text.copy(), exp.Literal.string(MARK)])
-
-    def is_a(name: str) -> exp.Expression:
-        held = exp.Anonymous(this="JSON_TYPE", expressions=[value.copy()])
-        return exp.EQ(this=held, expression=exp.Literal.string(name))
-
-    def marked(name: str, shown: exp.Expression) -> exp.Expression:
-        mark = exp.Literal.string(f"{MARK}{name}:")
-        return exp.DPipe(this=mark, expression=shown.copy(), safe=False)
-
-    kept = (
-        exp.case()
-        .when(exp.and_(is_a("VARCHAR"), marks), marked("text", text))
-        .when(is_a("VARCHAR"), text)
-        .when(whole, marked("number", written))
-        .when(is_a("BOOLEAN"), marked("boolean", written))
-    )
-    shown = [named(kept if n == person else column_of(n, "lines"), n) for n in wanted]
-    lines: Any = exp.alias_(scan, "lines", table=True, quoted=True)
-    return exp.select(*shown).from_(lines).subquery()
+def file_version(*paths: Path) -> str:
+    """Changes when a file is written anew: when, not what, so it is public."""
+    try:
+        return " ".join(str(path.stat().st_mtime_ns) for path in paths)
+    except OSError:
+        return ""  # the missing file is found, and named, when it is read
 
 
 def literal_pattern(path: str) -> str:
@@ -386,15 +334,67 @@ def literal_pattern(path: str) -> str:
     return re.sub(r"([*?\[])", r"[\1]", path)
 
 
-def _distinct(wanted: Sequence[str], columns: Iterable[str]) -> list[str]:
-    """All columns in order; those not wanted get names that clash with nothing."""
-    taken = {column.casefold() for column in wanted}
-    names = []
-    for position, column in enumerate(columns, start=1):
-        name = column
-        if column not in wanted:
-            name = f"unused {position}"
-            while name.casefold() in taken:
-                name += "_"
-        names.append(name)
-    return names
+def open_bytes(path: Path, compression: str) -> IO[bytes]:
+    """The file's bytes, unpacked."""
+    if compression == "gzip":
+        return cast(IO[bytes], gzip.open(path))
+    if compression != "zstd":
+        return path.open("rb")
+    try:
+        import zstandard
+    except ImportError:
+        raise MissingExtra("a .zst file needs zstandard: pip install 'topsecret[zstd]'") from None
+    return io.BufferedReader(cast(io.RawIOBase, zstandard.open(path, "rb")))
+
+
+def unpacking_errors() -> tuple[type[Exception], ...]:
+    """What goes wrong where packed bytes are damaged."""
+    found: list[type[Exception]] = [OSError, EOFError, ValueError, zlib.error]
+    if (zstandard := sys.modules.get("zstandard")) is not None:
+        found.append(zstandard.ZstdError)
+    return tuple(found)
+
+
+class Spool:
+    """Where private copies go: a folder for this user alone, removed with its owner."""
+
+    def __init__(self) -> None:
+        self._folder: str | None = None
+        self._number = 0
+
+    def place(self) -> Path:
+        """A path for one more copy."""
+        if self._folder is None:
+            self._folder = tempfile.mkdtemp(prefix="topsecret-")
+            weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+        self._number += 1
+        return Path(self._folder).resolve() / str(self._number)
+
+
+def copied(path: Path | None, compression: str, encoding: str | None, place: Path) -> bool:
+    """Copy into UTF-8, or as it is without an encoding; without a path, from standard input.
+
+    False if the bytes are damaged or not in this encoding.
+    """
+    try:
+        with contextlib.ExitStack() as stack:
+            raw = (
+                sys.stdin.buffer
+                if path is None
+                else stack.enter_context(open_bytes(path, compression))
+            )
+            if encoding is None:
+                shutil.copyfileobj(raw, stack.enter_context(place.open("xb")), 1 << 20)
+            else:
+                # A byte-order mark is no part of the text.
+                reader = codecs.getreader("utf-8-sig" if encoding == UTF8 else encoding)(raw)
+                copy = stack.enter_context(place.open("x", encoding=UTF8, newline=""))
+                shutil.copyfileobj(reader, copy, 1 << 20)
+        return True
+    except unpacking_errors() as error:  # a wrong encoding is a ValueError
+        damaged = not isinstance(error, OSError) or isinstance(error, gzip.BadGzipFile)
+    if damaged:
+        return False
+    raise SourceError(
+        "the file could not be read or copied; check it, and the space in the temporary folder"
+    )

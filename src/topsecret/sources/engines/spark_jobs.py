@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from topsecret.errors import TopSecretError
-from topsecret.sources.progress import watch
+from topsecret.sources.running_statement import watch
 
 if TYPE_CHECKING:
     from pyspark import SparkContext

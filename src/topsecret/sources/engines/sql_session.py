@@ -35,7 +35,7 @@ from topsecret.sources.engines.sql_catalogues import (
 from topsecret.sources.engines.sql_settings import path_of, raw
 from topsecret.sources.engines.sql_types import columns_of
 from topsecret.sources.engines.table_names import check_columns, table_parts
-from topsecret.sources.interruption import interruptible
+from topsecret.sources.running_statement import interruptible
 from topsecret.sources.session import Relation, Rows
 from topsecret.sources.source import Schema
 from topsecret.sources.sql.base_tables import UNREAD, base_tables

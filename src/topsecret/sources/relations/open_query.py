@@ -9,7 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from sqlglot import exp
+
 from topsecret.errors import InvalidParameter
+from topsecret.sources.engines.table_names import table_parts
 from topsecret.sources.file_form import File
 from topsecret.sources.open_source import SourceLike, open_source
 from topsecret.sources.relations.catalogue import Catalogue, FixedCatalogue, SomeColumns, TableEntry
@@ -17,6 +20,7 @@ from topsecret.sources.relations.privacy_file import PrivacyFile
 from topsecret.sources.relations.query_source import FRAME, QuerySource
 from topsecret.sources.relations.ranked_query import RankedQuery, read
 from topsecret.sources.source import CountQuery
+from topsecret.sources.sql import loaded_dialects  # noqa: F401
 from topsecret.sources.sql.identifier_case import folded
 from topsecret.sources.sql.statements import table
 
@@ -72,6 +76,18 @@ def open_query(
     return QuerySource(database, asked, file.person, columns), asked
 
 
+def smallest_query(named: str, item: str, person: str) -> str:
+    """A query about one column of a table, which is understood if any about it is.
+
+    >>> smallest_query("v", "item", "who")
+    'SELECT "item", COUNT(DISTINCT "who") AS n FROM "v" GROUP BY "item" ORDER BY n DESC LIMIT 1'
+    """
+    column = exp.column(item, quoted=True)
+    count = exp.Count(this=exp.Distinct(expressions=[exp.column(person, quoted=True)]))
+    query = exp.select(column, exp.alias_(count, "n")).from_(table(*table_parts(named)))
+    return query.group_by(column).order_by(exp.column("n").desc()).limit(1).sql("duckdb")
+
+
 def opened_database(source: SourceLike, one: str | None = None) -> Any:
     """The engine behind what a caller has; of a database, all its tables.
 
@@ -94,7 +110,8 @@ def opened_database(source: SourceLike, one: str | None = None) -> Any:
 @contextmanager
 def catalogue_of(database: Any, persons: Iterable[str] = ()) -> Iterator[Catalogue]:
     """What the database says about itself. Of a file, one of ``persons`` is the person's column."""
-    from topsecret.sources.engines.duckdb import DuckSession, FileSource
+    from topsecret.sources.engines.duckdb import FileSource
+    from topsecret.sources.engines.duckdb_session import DuckSession
     from topsecret.sources.engines.duckdb_tables import DatabaseFile, OpenConnection
     from topsecret.sources.relations.engine_catalogue import DuckCatalogue, SqlCatalogue
 

@@ -41,8 +41,11 @@ class Link:
     """Rows belong to the owner of the parent's row whose ``key`` equals ``column``."""
 
     column: str
+    """The column that names the parent's row."""
     parent: str
+    """The parent's table."""
     key: str
+    """The parent's column that it names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,9 @@ class TableRule:
     """Whose rows a table holds: a person column, a link to a parent, or nobody's."""
 
     person: str | None = None
+    """The column that identifies each person; None where there is none."""
     link: Link | None = None
+    """Whose rows they are by a parent's; None where there is no parent."""
     values: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     """Columns whose values are public, with all of them."""
     other_persons: frozenset[str] = frozenset()
@@ -67,6 +72,7 @@ class PrivacyFile:
     """All tables that may be read, by name: ``orders``, or ``shop.orders`` with its schema."""
 
     tables: Mapping[str, TableRule]
+    """The rule of each table."""
     bounds: Mapping[str, Bound] = field(default_factory=dict)
     """Of sums by the column that is summed, in small letters; of rows under the empty name."""
 

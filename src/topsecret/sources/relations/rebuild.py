@@ -44,19 +44,8 @@ MOST_RELATIONS = 200
 """Relations of a rebuilt query: common table expressions are written where they are used."""
 
 SELECT_PARTS = {
-    "expressions",
-    "from_",
-    "from",
-    "joins",
-    "where",
-    "group",
-    "having",
-    "qualify",
-    "distinct",
-    "order",
-    "limit",
-    "with_",
-    "with",
+    *("expressions", "from_", "from", "joins", "where", "group", "having"),
+    *("qualify", "distinct", "order", "limit", "with_", "with"),
 }
 LIMITED = (
     "LIMIT in a sub-query or view mixes persons: one person's rows push another's out. Write "
@@ -68,7 +57,10 @@ CTES = Mapping[str, tuple[Any, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A SELECT whose FROM and WHERE are rebuilt."""
+    """A SELECT whose FROM and WHERE are rebuilt.
+
+    Parameters: ``scope``: the tables that it reads, by name; ``select``: the statement.
+    """
 
     scope: Scope
     select: exp.Select

@@ -48,8 +48,11 @@ class Condition:
     """One comparison of a column with a value, or with several for ``in``."""
 
     column: str
+    """The column that is compared."""
     operator: str
+    """How it is compared, such as ``=``, ``<`` or ``in``."""
     value: Scalar | tuple[Scalar, ...]
+    """What it is compared with; several values for ``in``."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.column, str) or not self.column:
@@ -100,6 +103,7 @@ class Expression:
     """An SQL expression over the columns of one row, checked when it is made."""
 
     text: str
+    """The expression as SQL text."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.text, str) or not self.text.strip():

@@ -1,8 +1,9 @@
 """The sum of weights per item: one statement, rendered for an engine's dialect.
 
-A person with n distinct items adds the n-th weight of a public table to each of them. Who has more
-items than the table is long keeps those that come first by the keyed hash of the cap, then by the
-item: a function of their own pairs and the salt. The hash is computed for these persons alone.
+A person with n distinct items adds the n-th weight of a public table to each of them. Of a
+person with more items than the table is long those count that come first by the keyed hash of the
+cap, then by the item: a function of their own pairs and the salt. The hash is computed for these
+persons alone.
 """
 
 from __future__ import annotations

@@ -1,29 +1,14 @@
-"""Pasted SQL behind Python's database interface (PEP 249), for tools that speak it.
+"""A connection to one source, and cursors that ask it. Their errors have PEP 249's names beside.
 
->>> import pathlib, tempfile
->>> from topsecret import dbapi
->>> folder = tempfile.TemporaryDirectory()
->>> file = pathlib.Path(folder.name) / "visits.csv"
->>> _ = file.write_text("user,place\\n" + "\\n".join(f"{n},tea" for n in range(500)))
->>> cursor = dbapi.connect(file, person="user", epsilon=5).cursor()
->>> cursor.execute("SELECT place FROM visits GROUP BY place ORDER BY COUNT(DISTINCT user) DESC "
-...                "LIMIT 1").fetchall()
-[(1, 'tea', None, None)]
->>> cursor.receipt["Protected"]
-"each person, identified by the exact value of 'user', with all their rows at once."
->>> folder.cleanup()
-
-Every ``execute`` is a question of its own and costs what the connection says. The errors of the
-interface are topsecret's own.
+``InvalidParameter`` is the interface's ``NotSupportedError`` and its ``InterfaceError``.
 """
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from topsecret.errors import InvalidParameter, SourceError, TopSecretError
+from topsecret.errors import InvalidParameter
 from topsecret.questions.sql import explain, sql
 from topsecret.results.frames import NUMBERS, Row, table_of
 from topsecret.results.release import Release
@@ -31,28 +16,8 @@ from topsecret.results.release import Release
 if TYPE_CHECKING:
     from topsecret.questions.answer import Answer
 
-apilevel = "2.0"
-threadsafety = 1
-"""Threads may share the module, not connections."""
-paramstyle = "named"
-"""Never used: a value of a query is written in its text."""
-
-Warning = builtins.UserWarning  # noqa: A001 - the name that PEP 249 gives it
-Error = DatabaseError = InternalError = IntegrityError = TopSecretError
-InterfaceError = ProgrammingError = NotSupportedError = DataError = InvalidParameter
-OperationalError = SourceError
-
 STRING, NUMBER = "STRING", "NUMBER"
 """What a column of a result holds."""
-
-
-def connect(source: Any, **options: Any) -> Connection:
-    """A connection that asks about one source.
-
-    ``options`` are those of ``topsecret.sql``: ``privacy`` or ``person``, ``epsilon``, ``delta``,
-    ``ledger`` and so on. They hold for every query.
-    """
-    return Connection(source, options)
 
 
 class Connection:
@@ -74,7 +39,7 @@ class Connection:
 
     def rollback(self) -> None:
         """Refused: what an answer told cannot be taken back."""
-        raise NotSupportedError("an answer cannot be taken back, nor what it cost")
+        raise InvalidParameter("an answer cannot be taken back, nor what it cost")
 
     def close(self) -> None:
         """No further query."""
@@ -88,7 +53,7 @@ class Connection:
 
     def _check(self) -> None:
         if self._closed:
-            raise InterfaceError("the connection is closed; open another")
+            raise InvalidParameter("the connection is closed; open another")
 
     def _ask(self, query: str) -> Answer:
         self._check()
@@ -124,7 +89,7 @@ class Cursor:
     def execute(self, query: str, parameters: Sequence[Any] | None = None) -> Cursor:
         """Ask. EXPLAIN before the query shows what would be asked, and costs nothing."""
         if parameters:
-            raise NotSupportedError("write values into the query: it has no parameters")
+            raise InvalidParameter("write values into the query: it has no parameters")
         self._rows, self.description, self.receipt, self.answer = None, None, {}, None
         word, _, rest = query.strip().partition(" ")
         if word.upper() == "EXPLAIN":
@@ -145,7 +110,7 @@ class Cursor:
 
     def executemany(self, query: str, parameters: Sequence[Sequence[Any]]) -> None:
         """Refused: a query has no parameters."""
-        raise NotSupportedError("write values into the query: it has no parameters")
+        raise InvalidParameter("write values into the query: it has no parameters")
 
     def fetchone(self) -> Row | None:
         """The next row."""
@@ -155,7 +120,7 @@ class Cursor:
     def fetchmany(self, size: int | None = None) -> list[Row]:
         """The next rows, ``arraysize`` of them unless said otherwise."""
         if self._rows is None:
-            raise InterfaceError("no query was asked yet; execute one")
+            raise InvalidParameter("no query was asked yet; execute one")
         start = self._next
         self._next = min(len(self._rows), start + (self.arraysize if size is None else size))
         return self._rows[start : self._next]

@@ -1,4 +1,6 @@
-"""Ending a statement from another thread: a time limit, or somebody who no longer wants it.
+"""While a statement runs: progress on a terminal, Ctrl-C at any time, an end from another thread.
+
+A service ends one for its time limit, or for somebody who no longer wants it.
 
 >>> stop, ended = Stop(), []
 >>> with stop.here(), interruptible(lambda: ended.append("interrupted")):
@@ -9,12 +11,20 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from threading import Event, Lock
+from typing import TypeVar
 
 from topsecret.errors import SourceError
+
+T = TypeVar("T")
+
+PATIENCE = 0.5
+"""Seconds before a progress bar appears: shorter queries stay quiet."""
 
 _current: ContextVar[Stop | None] = ContextVar("stop", default=None)
 
@@ -68,3 +78,39 @@ def interruptible(interrupt: Callable[[], object]) -> Iterator[None]:
     else:
         with stop._during(interrupt):
             yield
+
+
+def watch(
+    run: Callable[[], T], *, fraction: Callable[[], float], interrupt: Callable[[], None]
+) -> T:
+    """Run ``run`` in a thread, draw ``fraction`` (0 to 1) on a terminal, stop it on Ctrl-C."""
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        try:
+            future = pool.submit(run)
+            wait([future], timeout=PATIENCE)
+            if not future.done() and sys.stderr.isatty():
+                with suppress(Exception):  # a bar that fails must not fail what was paid for
+                    _draw(future.done, fraction)
+            return future.result()
+        except KeyboardInterrupt:
+            interrupt()
+            raise
+
+
+def _draw(done: Callable[[], bool], fraction: Callable[[], float]) -> None:
+    import time
+
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+    columns = (
+        TextColumn("counting"),
+        BarColumn(bar_width=None),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("counting", total=1.0)
+        while not done():
+            progress.update(task, completed=min(max(fraction(), 0.0), 1.0))
+            time.sleep(0.1)

@@ -1,0 +1,137 @@
+"""Event files as tables that DuckDB reads: text formats as text, Parquet by its types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from topsecret.sources.engines.duckdb_types import check_texts, kinds
+from topsecret.sources.engines.files import (
+    EventFile,
+    check_columns,
+    check_types,
+    literal_pattern,
+)
+from topsecret.sources.session import Relation
+from topsecret.sources.source import Columns, Kind
+from topsecret.sources.sql.dialects import MARK
+from topsecret.sources.sql.statements import call, named, record
+from topsecret.sources.sql.statements import column as column_of
+
+if TYPE_CHECKING:
+    from topsecret.sources.engines.duckdb_session import DuckSession
+
+
+def file_relation(
+    session: DuckSession,
+    files: Sequence[EventFile],
+    header: tuple[str, ...] | None,
+    columns: Sequence[str],
+    person: str | None = None,
+) -> Relation:
+    """The table function over these files, with the columns wanted."""
+    first, more = files[0], files[1:]
+    if first.format == "Parquet":
+        found = [session.types(scan(file, (), ())) or {} for file in files]
+        check_columns(first, columns, tuple(found[0]))
+        check_texts(first.path.name, columns, found[0])
+        check_types(files, [{n: t for n, t in types.items() if n in columns} for types in found])
+        return scan(first, columns, (), more), kinds(found[0])
+    if header is None:  # of JSON lines: a field that no line has is missing in all of them
+        header = tuple(columns)
+    check_columns(first, columns, header)
+    texts: dict[str, Kind] = dict.fromkeys(columns, "text")
+    if first.format != "JSON lines" or person is None or person not in columns:
+        return scan(first, columns, header, more), texts
+    lines = scan(first, columns, header, more, person)
+    return _exact_persons(lines, columns, person), Columns(texts, marked={person})
+
+
+def scan(
+    file: EventFile,
+    wanted: Sequence[str],
+    columns: Iterable[str],
+    more: Sequence[EventFile] = (),
+    person: str | None = None,
+) -> exp.Table:
+    """The table function that reads a file, all text in the text formats.
+
+    ``more`` files of the same kind are read after it. Of JSON lines the column of
+    the ``person`` is left as JSON.
+    """
+    path: str | list[str] = literal_pattern(str(file.path))
+    if more:
+        path = [literal_pattern(str(one.path)) for one in (file, *more)]
+    if file.format == "Parquet":
+        return call("READ_PARQUET", path, hive_partitioning=exp.false())
+    packing = "uncompressed" if file.compression == "none" else file.compression
+    compression = exp.Literal.string(packing)
+    if file.format == "JSON lines":
+        return call(
+            "READ_JSON",
+            path,
+            format=exp.Literal.string("newline_delimited"),
+            compression=compression,
+            columns=record({name: "JSON" if name == person else "VARCHAR" for name in wanted}),
+        )
+    return call(
+        "READ_CSV",
+        path,
+        auto_detect=exp.false(),
+        header=exp.true() if file.header is None else exp.false(),
+        delim=exp.Literal.string(file.delimiter),
+        quote=exp.Literal.string('"'),
+        escape=exp.Literal.string('"'),
+        compression=compression,
+        columns=record(dict.fromkeys(_distinct(wanted, columns), "VARCHAR")),
+    )
+
+
+def _exact_persons(scan: exp.Table, wanted: Sequence[str], person: str) -> exp.Expression:
+    """JSON lines whose persons were read as JSON: text is itself, all else is kept apart from it.
+
+    1 and "1" are two persons. A number with a fraction or an exponent is none: DuckDB reads it as
+    a float, and two of them may become one.
+    """
+    value = column_of(person, "lines")
+    written = exp.cast(value.copy(), exp.DataType.Type.VARCHAR)
+    text = exp.Anonymous(
+        this="JSON_EXTRACT_STRING", expressions=[value.copy(), exp.Literal.string("$")]
+    )
+    whole = exp.RegexpLike(this=written.copy(), expression=exp.Literal.string("^-?[0-9]+$"))
+    marks = exp.Anonymous(this="STARTS_WITH", expressions=[text.copy(), exp.Literal.string(MARK)])
+
+    def is_a(name: str) -> exp.Expression:
+        held = exp.Anonymous(this="JSON_TYPE", expressions=[value.copy()])
+        return exp.EQ(this=held, expression=exp.Literal.string(name))
+
+    def marked(name: str, shown: exp.Expression) -> exp.Expression:
+        mark = exp.Literal.string(f"{MARK}{name}:")
+        return exp.DPipe(this=mark, expression=shown.copy(), safe=False)
+
+    kept = (
+        exp.case()
+        .when(exp.and_(is_a("VARCHAR"), marks), marked("text", text))
+        .when(is_a("VARCHAR"), text)
+        .when(whole, marked("number", written))
+        .when(is_a("BOOLEAN"), marked("boolean", written))
+    )
+    shown = [named(kept if n == person else column_of(n, "lines"), n) for n in wanted]
+    lines: Any = exp.alias_(scan, "lines", table=True, quoted=True)
+    return exp.select(*shown).from_(lines).subquery()
+
+
+def _distinct(wanted: Sequence[str], columns: Iterable[str]) -> list[str]:
+    """All columns in order; those not wanted get names that clash with nothing."""
+    taken = {column.casefold() for column in wanted}
+    names = []
+    for position, column in enumerate(columns, start=1):
+        name = column
+        if column not in wanted:
+            name = f"unused {position}"
+            while name.casefold() in taken:
+                name += "_"
+        names.append(name)
+    return names
