@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.printed_accounting import advanced, largest, mironov
-from experiments.report import draw, markdown, write_page, write_table
+from experiments.report import draw, figures, markdown, write_page, write_table
 from experiments.trials import Mean, Progress, public_histogram, quiet, repeat
 from topsecret.accounting import calibrate_picks
 from topsecret.mechanisms import GumbelTopK, OneshotExponential, OneshotLaplace
@@ -84,7 +84,7 @@ def run(
         levels[k] = noises(k)
     utilities = list(_utilities(runs, seed, smoke, progress))
     rows: list[list[object]] = [
-        ["noise scale", name, ITEMS, k, "", f"{scale:.4g}", "", ""]
+        ["noise scale", name, ITEMS, k, "", figures(scale, 4), "", ""]
         for k, found in levels.items()
         for name, scale in found.items()
     ]
@@ -177,7 +177,7 @@ def _write(levels, utilities, equal, runs) -> str:  # type: ignore[no-untyped-de
         f"k = {last:,}; Theorem 2.3 held at {len(utilities) - len(broken)} of {len(utilities)} "
         f"gaps ({len(slack)} of them with a bound above 0)."
     )
-    noise = [[k, *(f"{levels[k][name]:.4g}" for name in NAMES)] for k in levels]
+    noise = [[k, *(figures(levels[k][name], 4) for name in NAMES)] for k in levels]
     seen = [
         [f"{u.items:,}", u.k, f"{u.over_scale:.1f}", str(u.seen), f"{u.bound:.3f}"]
         for u in utilities

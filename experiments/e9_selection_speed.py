@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.report import draw, markdown, write_page, write_table
+from experiments.report import draw, figures, markdown, write_page, write_table
 from experiments.throwaway import Unavailable, ask, environment
 from experiments.trials import Progress, quiet
 from topsecret import Histogram
@@ -140,7 +140,7 @@ def run(
     head = ["peer", "ours is", "items", "k", "ours, CPU s", "peer, CPU s", "peer / ours", "rounds"]
     cells = []
     for r in rows:
-        times = [f"{number:.3g}" for number in (r.ours, r.theirs, r.ratio)]
+        times = [figures(number) for number in (r.ours, r.theirs, r.ratio)]
         cells.append([r.peer, r.mechanism, r.items, r.k, *times, r.rounds])
     write_table(NAME, head, cells)
     draw(NAME, lambda figure: _paint(figure, rows))
@@ -231,7 +231,7 @@ def _write(rows, skipped, head, cells) -> str:  # type: ignore[no-untyped-def]
     ):
         row = at_most(peer, mechanism)
         if row is not None:
-            parts.append(f"{row.peer} {row.ratio:.3g} times at {row.items:,} items")
+            parts.append(f"{row.peer} {figures(row.ratio)} times at {row.items:,} items")
     verdict = f"what the peers take of our CPU time (k = {K}): " + "; ".join(parts) + "."
     return write_page(
         NAME,

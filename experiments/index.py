@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from experiments.registry import EXPERIMENTS
-from experiments.report import write_verdict
+from experiments.report import sentence, write_verdict
 
 OTHERS = {
     "tested-top-k": "recall of `TestedTopK` beside the others",
@@ -24,7 +24,7 @@ def write_index(folder: Path) -> Path:
         page = folder / f"{experiment.page}.md"
         what = f"{name}: {experiment.source}"
         if page.is_file():
-            lines.append(f"- **[{what}]({page.name})**  \n  {_sentence(verdict_of(page))}")
+            lines.append(f"- **[{what}]({page.name})**  \n  {sentence(verdict_of(page))}")
         else:
             lines.append(f"- **{what}**  \n  Not run yet.")
     more = []
@@ -44,10 +44,6 @@ def write_index(folder: Path) -> Path:
         *(["Beside them:\n\n" + "\n".join(more)] if more else []),
     ]
     return write_verdict("README", "\n\n".join(parts))
-
-
-def _sentence(verdict: str) -> str:
-    return verdict[:1].upper() + verdict[1:] if verdict[:1].isascii() else verdict  # ε stays ε
 
 
 def verdict_of(page: Path) -> str:

@@ -49,11 +49,22 @@ def write_page(name: str, title: str, verdict: str, *parts: str) -> str:
 
     The index takes the verdict from the page, so it stands on a line of its own.
     """
-    line = " ".join(verdict.split())
+    line = sentence(" ".join(verdict.split()))
     files = f"The numbers: [{name}.csv]({name}.csv)."
     body = "\n\n".join(part.strip() for part in (*parts, files))
     write_verdict(name, f"# {title}\n\n**Verdict.** {line}\n\n{body}\n\n![{title}]({name}.svg)")
     return line
+
+
+def sentence(verdict: str) -> str:
+    """With a capital letter, where it begins with a word and not with a symbol (ε, k̄)."""
+    return verdict[:1].upper() + verdict[1:] if verdict[:2].isascii() else verdict
+
+
+def figures(number: float, digits: int = 3) -> str:
+    """The number to so many digits, never as 1e+04."""
+    short = f"{number:.{digits}g}"
+    return f"{float(short):.0f}" if "e+" in short else short
 
 
 def markdown(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
