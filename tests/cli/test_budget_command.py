@@ -2,9 +2,11 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -51,12 +53,19 @@ def test_an_allowance_of_nothing(opened: Run) -> None:
 def test_a_metered_budget_from_opening_to_closing(run: Run) -> None:
     terms = ["--person", "user", "--epsilon", "1", "--queries", "4", "--picks", "20"]
     done = run("budget", "open", "checkins", *terms)
-    assert done.stdout == "checkins: 20 of 20 items left, 4 of 4 queries left\n", done.stderr
+    assert done.stdout == (
+        "checkins: epsilon 1 and delta 1e-06 for all answers together; 20 of 20 items left, "
+        "4 of 4 queries left\n"
+    ), done.stderr
     assert run("budget", "allow", "checkins", "ann", "--queries", "2", "--picks", "9").stdout == (
         "ann may ask checkins\n"
     )
     asked = run("top", "events.csv", *ASK, "-k", "5", "--analyst", "ann")
-    assert "2 items and 1 query of dataset 'checkins' (entry 3)." in asked.stdout
+    words = " ".join(asked.stdout.split())
+    assert (
+        "2 items and 1 query of dataset 'checkins' (entry 3); all answers from it together: "
+        "epsilon at most 1, delta at most 1e-06." in words
+    )
     shown = run("budget", "show", COLUMNS="80").stdout
     assert "checkins (metered)" in shown
     assert "18 of 20 items left" in shown
@@ -76,16 +85,36 @@ def test_a_metered_budget_from_opening_to_closing(run: Run) -> None:
 
 
 def test_a_flexible_budget(run: Run) -> None:
-    run("budget", "open", "checkins", "--person", "user", "--epsilon", "1")
+    opened = run("budget", "open", "checkins", "--person", "user", "--epsilon", "1").stdout
+    assert opened == (
+        "checkins: epsilon 1 and delta 1e-06 for all answers together; nothing is used yet\n"
+    )
     run("budget", "allow", "checkins", "ann", "--epsilon", "0.5")
     asked = run("top", "events.csv", *ASK, "--epsilon", ".3", "--delta", "1e-7", "--analyst", "ann")
     assert asked.returncode == 0, asked.stderr
     shown = run("budget", "show", "checkins").stdout
     assert "checkins (flexible)" in shown
-    assert "rho 0.0" in shown
+    assert re.search(r"for epsilon \(rho\): [\d.]+% left", shown)
+    assert re.search(r"ann: [\d.]+% of the budget left \(rho 0\.0", shown)
     again = run("top", "events.csv", *ASK, "--epsilon", ".9", "--delta", "1e-7", "--analyst", "ann")
     assert again.returncode == 2
     assert "the largest epsilon that fits is 0." in again.stderr
+
+
+def test_the_command_that_receipts_recommend_is_enough(run: Run) -> None:
+    """No delta is given, neither to the budget nor to the questions; epsilon runs out first."""
+    run("budget", "open", "checkins", "--person", "user", "--epsilon", "1")
+    for where in ("ann", "ben", "cid"):
+        question = [*ASK, "--epsilon", ".4", "--where", f"user <> '{where}'"]
+        asked = run("top", "events.csv", *question)
+        assert asked.returncode == 0, asked.stderr
+    assert re.search(r"[\d.]+% of the budget of dataset 'checkins'", " ".join(asked.stdout.split()))
+    left = json.loads(run("budget", "show", "checkins", "--json").stdout)
+    parts = {
+        name: Fraction(left["left"][name]) / Fraction(left["limits"][name])
+        for name in ("rho", "delta")
+    }
+    assert parts["rho"] < parts["delta"] < 1
 
 
 def test_a_reservation_in_doubt_is_listed_and_written_off(opened: Run, tmp_path: Path) -> None:

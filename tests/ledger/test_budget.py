@@ -103,12 +103,13 @@ def test_the_advice_of_a_flexible_budget_fits_and_is_nearly_the_largest() -> Non
     assert budget.advice(spent, PriceAtEpsilon(0.9, price_at)) == "nothing more fits"
     no_delta = {**left, "delta": Fraction(0)}
     assert budget.advice(no_delta, PriceAtEpsilon(0.9, price_at)) == (
-        "no epsilon fits at this delta; lower delta or k"
+        "its delta is used up; only questions without one fit, about a public domain"
     )
     third = {**left, "delta": Fraction(1, 3 * 10**8)}
     assert budget.advice(third, PriceAtEpsilon(0.9, price_at)) == (
-        "no epsilon fits at this delta; pass one that is at least 4 times smaller"
+        "no epsilon fits at this delta; ask with a delta that is at least 4 times smaller"
     )
+    assert budget.advice(left, None) == "a smaller epsilon or delta may fit"
 
 
 # Random adaptive sequences: each query depends on the answers so far and on what is left.

@@ -1,6 +1,7 @@
 """top_k with a ledger: what happens, in which order, and what stays when it goes wrong."""
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -10,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from topsecret import top_k
-from topsecret.calibration import Question, prepare_at
+from topsecret.calibration import Question as Numbers
+from topsecret.calibration import prepare_at
 from topsecret.errors import (
     BudgetExceeded,
     DataIndependentFailure,
@@ -19,7 +21,9 @@ from topsecret.errors import (
     UnknownColumn,
 )
 from topsecret.ledger import Flexible, Ledger, Metered
+from topsecret.ledger.question_delta import usual_delta
 from topsecret.questions.payment import price_of
+from topsecret.questions.question import Keywords, Question
 from topsecret.results.release import Release
 from topsecret.sources import CountQuery, LeadingCounts
 
@@ -70,7 +74,10 @@ def test_a_metered_query_costs_its_symbols(ledger: Ledger) -> None:
     assert not release.complete
     assert ledger.account("m").left == {"picks": 16, "queries": 3}
     assert release.parameters["epsilon_per_pick"] == METERED.price
-    assert dict(release.receipt)["Budget"] == "4 items and 1 query of dataset 'm' (entry 2)."
+    assert dict(release.receipt)["Budget"] == (
+        "4 items and 1 query of dataset 'm' (entry 2); all answers from it together: epsilon at "
+        "most 2, delta at most 1e-06."
+    )
     assert release.epsilon <= 2
     assert release.delta == 1e-6
 
@@ -225,7 +232,7 @@ def test_a_written_off_query_shows_nothing(ledger: Ledger) -> None:
 def test_choosing_k_bar_costs_one_pick(ledger: Ledger) -> None:
     from topsecret import Histogram
 
-    question = Question.of(k=3, epsilon=2, k_bar=40)
+    question = Numbers.of(k=3, epsilon=2, k_bar=40)
     price_and_share = float(METERED.price), float(METERED.query_delta)
     prepared = prepare_at("optimal-threshold", question, *price_and_share)
     mechanism, price = prepared.mechanism, price_of(prepared)
@@ -280,7 +287,7 @@ def test_a_flexible_budget_pays_for_every_mechanism(
     asked = {"dataset": "f", "k": k, "epsilon": 0.2, "delta": 1e-7, "mechanism": mechanism}
     first = ask(ledger, **asked)  # type: ignore[arg-type]
     again = ask(ledger, **asked)  # type: ignore[arg-type]
-    assert str(first.charge).startswith("rho 0.0")
+    assert re.match(r"[\d.]+% of the budget of dataset 'f' \(entry 2: rho 0\.0", str(first.charge))
     assert str(again.charge).startswith("nothing: this is the stored answer")
     changed = {"receipt": None, "charge": None}
     assert again.to_dict() | changed == first.to_dict() | changed
@@ -288,6 +295,27 @@ def test_a_flexible_budget_pays_for_every_mechanism(
     assert 0 < spent["rho"] < FLEXIBLE.rho
     assert 0 < spent["delta"] <= Fraction(1e-7)
     assert ledger.check().faults == ()
+
+
+def test_a_delta_that_is_left_out_follows_from_the_budget(ledger: Ledger) -> None:
+    """Its part of the budget's delta, and the same question as ever."""
+    first = ask(ledger, dataset="f", k=5, epsilon=0.2)
+    assert 0 < first.delta <= usual_delta(FLEXIBLE, 0.2) < 1e-6
+    again = ask(ledger, dataset="f", k=5, epsilon=0.2, delta=1e-6)
+    assert again.charge is not None
+    assert again.charge.stored  # paid for as the default; nobody pays twice for the same words
+    assert ask(ledger, dataset="f", k=5, epsilon=0.2, delta=1e-8).charge != again.charge
+    spent = ledger.account("f").spent
+    assert spent["delta"] / FLEXIBLE.failures < spent["rho"] / FLEXIBLE.rho
+
+
+def test_no_budget_and_a_generous_one_have_the_usual_delta() -> None:
+    asked: Keywords = {"item": "place", "person": "user", "k": 5, "epsilon": 1.5}
+    generous = Flexible.of(epsilon=2, delta=1e-4)
+    assert Question.of(**asked).numbers.delta == 1e-6
+    assert Question.of(generous, **asked).numbers.delta == 1e-6
+    assert Question.of(generous, **asked).fingerprint() == Question.of(**asked).fingerprint()
+    assert Question.of(generous, **asked, delta=0.0).numbers.delta == 0  # said, not left out
 
 
 def test_a_metered_budget_names_the_mechanisms_that_it_pays_for(ledger: Ledger) -> None:

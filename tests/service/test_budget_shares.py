@@ -7,11 +7,11 @@ from serving import Here
 from sqlalchemy import text
 
 from topsecret.ledger import Flexible, Price
+from topsecret.ledger.question_delta import delta_rate, question_delta
 from topsecret.ledger.store import Store
 from topsecret.planning.summary import outlook
 from topsecret.service import schema
 from topsecret.service.preview import Length
-from topsecret.service.shares import delta_rate, question_delta
 
 ASK, PLAN = "/api/v1/datasets/events/ask", "/api/v1/datasets/events/plan"
 

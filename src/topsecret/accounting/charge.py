@@ -11,6 +11,9 @@
 nothing: this is the stored answer to the same question from dataset 'checkins' (entry 7)
 >>> print(Charge("checkins", 7, {"picks": Fraction(6)}, groups=2))
 6 items of dataset 'checkins' (entry 7), for all 2 groups together
+>>> print(Charge("checkins", 7, {"rho": Fraction(1, 150)}, part=Fraction(1, 15), total=(1.0, 1e-6)))
+6.67% of the budget of dataset 'checkins' (entry 7: rho 0.00667); all answers from it together: \
+epsilon at most 1, delta at most 1e-06
 """
 
 from __future__ import annotations
@@ -41,6 +44,10 @@ class Charge:
     """As version 0.1 stored it: it kept no values."""
     groups: int = 1
     """How many lists it paid for together: each of them has the same charge, which is one."""
+    part: Fraction | None = None
+    """Which part of the whole budget it took, by the resource of which it took most."""
+    total: tuple[float, float] | None = None
+    """(ε, δ) of all answers that the budget ever pays for, rounded up."""
 
     def __str__(self) -> str:
         if self.words:
@@ -48,8 +55,21 @@ class Charge:
         budget = f"dataset {self.dataset!r} (entry {self.entry})"
         if self.stored:
             return f"nothing: this is the stored answer to the same question from {budget}"
+        taken = f"{in_words(self.cost)} of {budget}"
+        if self.part is not None and not self.cost.keys() & NOUNS.keys():
+            taken = (
+                f"{rounded_up(100 * self.part, 3)}% of the budget of dataset {self.dataset!r} "
+                f"(entry {self.entry}: {in_words(self.cost)})"
+            )
         together = f", for all {self.groups} groups together" if self.groups > 1 else ""
-        return f"{in_words(self.cost)} of {budget}{together}"
+        return f"{taken}{together}{self._total}"
+
+    @property
+    def _total(self) -> str:
+        if self.total is None:
+            return ""
+        epsilon, delta = map(rounded_up, self.total)
+        return f"; all answers from it together: epsilon at most {epsilon}, delta at most {delta}"
 
     def to_dict(self) -> dict[str, object]:
         """Plain values that JSON can hold; amounts are exact fractions as text."""
@@ -59,6 +79,8 @@ class Charge:
             "cost": {name: str(amount) for name, amount in self.cost.items()},
             "stored": self.stored,
             **({"groups": self.groups} if self.groups > 1 else {}),
+            **({} if self.part is None else {"part": str(self.part)}),
+            **({} if self.total is None else {"total": list(self.total)}),
         }
 
     @classmethod
@@ -68,7 +90,13 @@ class Charge:
             return cls("", 0, {}, stored=record.startswith("nothing"), words=record)
         cost = {name: Fraction(amount) for name, amount in record["cost"].items()}
         known = (record["dataset"], record["entry"], cost, record["stored"])
-        return cls(*known, groups=record.get("groups", 1))
+        part, total = record.get("part"), record.get("total")
+        return cls(
+            *known,
+            groups=record.get("groups", 1),
+            part=None if part is None else Fraction(part),
+            total=None if total is None else (float(total[0]), float(total[1])),
+        )
 
 
 def in_words(amounts: Mapping[str, Fraction]) -> str:

@@ -10,6 +10,7 @@ import typer
 from topsecret.cli.app import WeakPrivacyOption, app
 from topsecret.cli.place import LedgerOption, open_ledger
 from topsecret.errors import InvalidParameter
+from topsecret.exact.rounding import rounded_up
 
 if TYPE_CHECKING:
     from topsecret.ledger import Flexible, Metered
@@ -48,7 +49,13 @@ def open_(
     opened = _budget(epsilon, delta, queries, picks)
     book = open_ledger(ledger)
     book.open_budget(dataset, opened, person=person, adjacency=adjacency)
-    typer.echo(f"{dataset}: {book.account(dataset).summary}")
+    account = book.account(dataset)
+    total = " and ".join(
+        f"{name} {rounded_up(number)}"
+        for name, number in zip(("epsilon", "delta"), account.budget.guarantee, strict=True)
+    )
+    left = "nothing is used yet" if account.budget.kind == "flexible" else account.summary
+    typer.echo(f"{dataset}: {total} for all answers together; {left}")
 
 
 def _budget(

@@ -14,7 +14,7 @@ from topsecret.accounting.charge import in_words
 from topsecret.cli.terminal import terminal
 from topsecret.exact.rounding import rounded_up
 from topsecret.ledger import Account, Entry
-from topsecret.ledger.account import what_is_left
+from topsecret.ledger.account import resource_left, what_is_left
 from topsecret.ledger.amounts import from_text
 from topsecret.results.export import printable
 
@@ -50,11 +50,10 @@ def _draw(console: Console, account: Account) -> None:
             console.print(
                 Text("  ")
                 + _bar(left / limit, min(WIDEST, max(8, console.width - 45)))
-                + Text(f"  {what_is_left({name: left}, {name: limit})}")
+                + Text(f"  {resource_left(name, left, limit)}")
             )
     for share in account.allowances:
-        shown = {name: limit for name, limit in share.limits.items() if name not in HIDDEN}
-        console.print(f"  {share.analyst}: {what_is_left(share.left, shown)}")
+        console.print(f"  {share.analyst}: {what_is_left(share.left, share.limits)}")
     for who, number in Counter(one.analyst for one in account.held).items():
         whose = f" of {who}" if who else ""
         console.print(f"  paid in advance: {number} question{'s' if number > 1 else ''}{whose}")

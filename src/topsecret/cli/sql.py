@@ -50,7 +50,8 @@ def sql_command(
     delta: Annotated[
         float | None,
         typer.Option(
-            help="Delta, a probability added to what epsilon allows.", show_default="1e-06"
+            help="Delta, a probability added to what epsilon allows.",
+            show_default="1e-06, or less where a budget has less for it",
         ),
     ] = None,
     dialect: Annotated[

@@ -50,9 +50,12 @@ def top(
         str, typer.Option("-k", "--k", help="How many items to name at most; auto, or all.")
     ] = "10",
     delta: Annotated[
-        float,
-        typer.Option(help="Delta, a probability added to what epsilon allows; 0 needs a --domain."),
-    ] = 1e-6,
+        float | None,
+        typer.Option(
+            help="Delta, a probability added to what epsilon allows; 0 needs a --domain.",
+            show_default="1e-06, or less where a budget has less for it",
+        ),
+    ] = None,
     k_bar: Annotated[
         int | None,
         typer.Option(

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 from topsecret.accounting.charge import NOUNS, described
 from topsecret.exact.rounding import rounded_down
 from topsecret.ledger.amounts import Amounts, as_text, minus
 from topsecret.ledger.budget import Flexible, Metered
+
+PARTS = {"rho": "for epsilon (rho)", "delta": "for delta"}
+"""What people see of a flexible budget: its slack does not end first in usual questions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,13 +118,29 @@ class Account:
 
 
 def what_is_left(left: Amounts, limits: Amounts) -> str:
-    """Each resource as "37 of 50 items left", rounded down.
+    """A metered budget as "37 of 50 items left", a flexible one as a part of it, rounded down.
 
     Parameters: ``left``: what is left of each resource; ``limits``: what there was of each.
     """
-    return ", ".join(
-        f"{int(left[name])} of {described(name, limit, needed=False)} left"
-        if name in NOUNS
-        else f"{name} {rounded_down(left[name], 3)} of {rounded_down(limit, 3)} left"
-        for name, limit in limits.items()
+    if "rho" not in limits:
+        return ", ".join(resource_left(name, left[name], limits[name]) for name in limits)
+    part = min(_part(left[name], limit) for name, limit in limits.items())
+    exactly = ", ".join(
+        f"{name} {rounded_down(left[name], 3)} of {rounded_down(limits[name], 3)}" for name in PARTS
     )
+    return f"{_percent(part)} of the budget left ({exactly})"
+
+
+def resource_left(name: str, left: Fraction, limit: Fraction) -> str:
+    """What is left of one resource, rounded down."""
+    if name in NOUNS:
+        return f"{int(left)} of {described(name, limit, needed=False)} left"
+    return f"{PARTS.get(name, name)}: {_percent(_part(left, limit))} left"
+
+
+def _part(left: Fraction, limit: Fraction) -> Fraction:
+    return max(left, Fraction(0)) / limit if limit else Fraction(0)
+
+
+def _percent(part: Fraction) -> str:
+    return f"{rounded_down(100 * part, 3)}%"

@@ -328,12 +328,15 @@ class Flexible:
             return f"the largest epsilon that fits is {rounded_down(best, 3)}"
         if left.get("rho", Fraction(0)) <= 0:
             return "nothing more fits"
-        if bargain is None or left.get("delta", Fraction(0)) <= 0:
-            return "no epsilon fits at this delta; lower delta or k"
+        if left.get("delta", Fraction(0)) <= 0:
+            return "its delta is used up; only questions without one fit, about a public domain"
+        if bargain is None:
+            return "a smaller epsilon or delta may fit"
         # Failures are a share of the question's delta.
         failures = self.worst(bargain.price_at(bargain.epsilon))["delta"]
         times = max(2, math.ceil(failures / left["delta"]))
-        return f"no epsilon fits at this delta; pass one that is at least {times} times smaller"
+        smaller = f"ask with a delta that is at least {times} times smaller"
+        return f"no epsilon fits at this delta; {smaller}"
 
     def _largest(self, left: Amounts, bargain: PriceAtEpsilon) -> float:
         """ρ grows about as ε²: a few steps of that rule end just below what is left."""

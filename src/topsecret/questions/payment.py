@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from topsecret.accounting import Loss
@@ -20,6 +20,7 @@ from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import down, exact
 from topsecret.questions.answer import Answer, Bill, Draws
 from topsecret.questions.planned_lists import Plan
+from topsecret.questions.question import USUAL_DELTA
 from topsecret.results.record import from_record, to_record
 from topsecret.results.release import Release
 from topsecret.sources.source import source_fingerprint
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
         Price,
         PriceAtEpsilon,
         Request,
+        Stored,
     )
 
 
@@ -41,7 +43,7 @@ FIRST_SHARE = 0.25
 """The part of epsilon that topsecret 0.1 gave to counts."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Paid:
     """The budget of a dataset that a ledger keeps, perhaps an analyst's share of it."""
 
@@ -50,10 +52,25 @@ class Paid:
     analyst: str | None = None
     request_id: str | None = None
 
-    @property
+    @cached_property
     def terms(self) -> Metered | Flexible:
-        """As the owner opened it."""
+        """As the owner opened it, once and for all."""
         return self.ledger.account(self.dataset).budget
+
+    def charge(self, stored: Stored) -> Charge:
+        """What the answer took, and what all answers from the budget have together."""
+        limits = self.terms.limits
+        part = max(
+            (cost / limits[name] for name, cost in stored.cost.items() if cost), default=None
+        )
+        return Charge(
+            self.dataset,
+            stored.position,
+            stored.cost,
+            stored=not stored.fresh,
+            part=part,
+            total=self.terms.guarantee,
+        )
 
     def pay(self, bill: Bill, read_and_draw: Draws) -> Answer:
         """The answer, shown only once the ledger has stored it, with what it cost and when.
@@ -67,7 +84,7 @@ class Paid:
             return to_record(answer), symbols
 
         stored = paid(self.ledger, self._request(bill), drawn)
-        charge = Charge(self.dataset, stored.position, stored.cost, stored=not stored.fresh)
+        charge = self.charge(stored)
         return charged(from_record(stored.answer), charge, datetime.fromisoformat(stored.time))
 
     def _request(self, bill: Bill) -> Request:
@@ -121,12 +138,14 @@ def first_form(bill: Bill) -> FirstForm:
 
     question, groups = bill.question, bill.question.groups
     numbers = dict(bill.plan.each.question.plain_values)
-    numbers.pop("choose", None)  # that version knew one rule for "auto"
+    numbers.pop("choose", None)  # that version knew one rule for "auto", and one default of delta
+    delta = USUAL_DELTA if question.usual_delta else bill.plan.each.question.delta
+    numbers["delta"] = delta
     if question.counts is not None:  # the selection's own part of epsilon was written down
         share = FIRST_SHARE if question.counts.part is None else question.counts.part
         part = down(1 - exact(share))
         whole = bill.plan.each.question
-        numbers |= {"epsilon": whole.epsilon * part, "delta": whole.delta * part}
+        numbers |= {"epsilon": whole.epsilon * part, "delta": delta * part}
     written: dict[str, object] = {
         "source": bill.source.name,
         "version": str(getattr(bill.source, "version", "")),
@@ -209,5 +228,4 @@ def paid_in_full(
         repeatable=repeatable,
     )
     stored = paid(purse.ledger, request, lambda: (draw(), 0))
-    charge = Charge(purse.dataset, stored.position, stored.cost, stored=not stored.fresh)
-    return stored.answer, charge
+    return stored.answer, purse.charge(stored)

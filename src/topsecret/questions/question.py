@@ -53,6 +53,9 @@ if TYPE_CHECKING:
 FORM = 2
 """The version of a question's fingerprint; 1 is what ``ledger.first_form`` reads."""
 
+USUAL_DELTA = 1e-6
+"""δ where nobody says, and no budget has a smaller one for the question."""
+
 
 class Keywords(TypedDict, total=False):
     """The keywords of a question, spelled once for all that ask."""
@@ -61,7 +64,7 @@ class Keywords(TypedDict, total=False):
     person: Required[str]
     k: Required[int | Literal["auto", "all"]]
     epsilon: Number | None
-    delta: Number
+    delta: Number | None
     k_bar: int | None
     mechanism: str | Mechanism
     where: WhereLike
@@ -155,6 +158,15 @@ def _numbers(
     return numbers, is_strong(numbers.epsilon, numbers.delta)
 
 
+def _usual_delta(terms: Metered | Flexible | None, epsilon: Number) -> float:
+    """δ where none is given: a flexible budget has its own for each ε."""
+    if terms is None or terms.kind == "metered":
+        return USUAL_DELTA
+    from topsecret.ledger.question_delta import usual_delta
+
+    return min(USUAL_DELTA, usual_delta(terms, epsilon))
+
+
 @lru_cache(maxsize=256)
 def _unit(person: str, max_items: int | None) -> PrivacyUnit:
     return PrivacyUnit(person, max_items=max_items)
@@ -180,6 +192,8 @@ class Question:
     """Whether the number of all persons comes with the counts."""
     rise_from: tuple[Condition | Expression, ...] = ()
     """The rows of an earlier period, over which items are ranked by their rise; none for counts."""
+    usual_delta: bool = False
+    """Whether delta was left out: the budget that pays decides on it then."""
 
     @classmethod
     def of(
@@ -191,7 +205,7 @@ class Question:
         person: str,
         k: int | Literal["auto", "all"],
         epsilon: Number | None = None,
-        delta: Number = 1e-6,
+        delta: Number | None = None,
         k_bar: int | None = None,
         mechanism: str | Mechanism = "auto",
         where: WhereLike = (),
@@ -244,6 +258,9 @@ class Question:
             epsilon, delta = down(terms.epsilon), down(terms.delta)
         if epsilon is None:
             raise InvalidParameter("epsilon is missing; 1 is a common choice")
+        left_out = delta is None
+        if delta is None:
+            delta = _usual_delta(terms, epsilon)
         given = (k, epsilon, delta, k_bar, max_items, at_least, weighting, choose)
         try:
             numbers, strong = _numbers(*given)
@@ -277,7 +294,8 @@ class Question:
         noisy = _counts_budget(counts_part, counts_share) if counts else None
         if count_persons and not counts:
             raise InvalidParameter("count_persons=True needs counts=True; add counts=True")
-        return cls(counted, numbers, mechanism, noisy, groups, version, count_persons, earlier)
+        extras = (version, count_persons, earlier, left_out)
+        return cls(counted, numbers, mechanism, noisy, groups, *extras)
 
     @property
     def unit(self) -> PrivacyUnit:
@@ -323,7 +341,8 @@ class Question:
             "k": numbers["k"],
             "k_bar": numbers["k_bar"],
             "epsilon": numbers["epsilon"],
-            "delta": numbers["delta"],
+            # Left out it is the same question, whatever the rule for it gives.
+            "delta": USUAL_DELTA if self.usual_delta else numbers["delta"],
             "mechanism": named if isinstance(named, str) else mechanism_fingerprint(named),
             "counts_share": None if self.counts is None else self.counts.fingerprint(),
             "groups": None if self.groups is None else self.groups.fingerprint(),

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from topsecret.sources.relations.query_source import QuerySource
     from topsecret.sources.relations.ranked_query import RankedQuery
 
-DELTA = 1e-6
-
 
 def sql(
     query: str,
@@ -132,7 +130,7 @@ def question_of(
         max_per_item=None if bound is None else bound.most,
         order="least" if asked.smallest else "most",
         epsilon=_given("epsilon", epsilon, asked.epsilon),
-        delta=_given("delta", delta, asked.delta) or DELTA,
+        delta=_given("delta", delta, asked.delta),
         **more,
     )
 

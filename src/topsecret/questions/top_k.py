@@ -85,8 +85,9 @@ def top_k(
     a noisy look at the data, to choose between picks and weighted persons, and the receipt says
     which was chosen. ``choose="public"`` never looks.
 
-    ``delta=0`` with a ``domain`` answers with a pure guarantee, epsilon alone: as a set of a
-    private size where that finds more, as a list where ``ordered=True`` asks for one.
+    ``delta`` is 1e-6 unless given, or the part of a flexible budget's delta that goes with epsilon
+    where that is less. ``delta=0`` with a ``domain`` answers with a pure guarantee, epsilon alone:
+    as a set of a private size where that finds more, as a list where ``ordered=True`` asks for one.
     ``fill=True`` completes a set to k items at random, and the release says which.
 
     A view is analysed: one whose rows depend on other persons' rows is refused, with the clause

@@ -19,6 +19,7 @@ from sqlalchemy import RowMapping, select
 
 from topsecret.errors import InvalidParameter, SourceError, Taken
 from topsecret.ledger import Account, Allowance, Flexible, Ledger, Metered
+from topsecret.ledger.question_delta import delta_rate, question_delta
 from topsecret.ledger.store import Store
 from topsecret.service.data_files import DataFiles, Extents, shown
 from topsecret.service.databases import Databases
@@ -26,7 +27,7 @@ from topsecret.service.event_places import before
 from topsecret.service.filters import KINDS
 from topsecret.service.problems import Problem
 from topsecret.service.schema import DATASETS
-from topsecret.service.shares import delta_rate, part_of, question_delta
+from topsecret.service.shares import part_of
 from topsecret.service.table_versions import VersionFrom, version_now
 from topsecret.sources.schema import columns_of
 

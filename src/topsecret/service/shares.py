@@ -1,13 +1,11 @@
 """Shares of a budget: how much of each resource goes with a share of ε, and what ran out, in words.
 
 A flexible budget has three sums: ρ, failures (δ) and slack. A share of ε takes the same part of
-all three, and a question's δ grows with its ε² as its ρ does, so that nobody uses up the failures
-of everybody with questions that take next to nothing of ρ.
+all three, and a question's δ grows with its ε² as its ρ does (``ledger.question_delta``), so that
+nobody uses up the failures of everybody with questions that take next to nothing of ρ.
 
 >>> from topsecret.ledger import Flexible
 >>> budget = Flexible.of(epsilon=4, delta=1e-5)
->>> question_delta(delta_rate(budget), 1.0)
-4.44e-07
 >>> part = part_of(budget, {"rho": budget.rho / 2})
 >>> part["delta"] == budget.failures / 2, part["slack"] == budget.slack / 2
 (True, True)
@@ -17,17 +15,11 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from functools import lru_cache
 
 from topsecret.errors import BudgetExceeded
 from topsecret.exact.rounding import rounded_down
 from topsecret.ledger import Account, Allowance, Flexible
 from topsecret.ledger.amounts import Amounts, shortages
-
-RHO_OF_A_QUESTION = Fraction(1, 32)
-"""What ρ of a question is compared with its δ, times ε². Lists of up to three items take ε²/24 and
-more of ρ with all of their δ, longer ones about ε²/50 with a fifth of it: so ρ ends first. No
-guarantee rests on it: every question is admitted by its exact amounts."""
 
 LEAST_EPSILON = 0.001
 _WORDS = {
@@ -37,17 +29,6 @@ _WORDS = {
     "queries": "questions",
     "picks": "items",
 }
-
-
-def delta_rate(budget: Flexible) -> float:
-    """What a question's δ is for ε = 1: its ρ's part of all failures."""
-    return float(budget.failures * RHO_OF_A_QUESTION / budget.rho)
-
-
-@lru_cache(maxsize=256)
-def question_delta(rate: float, epsilon: float) -> float:
-    """The δ of a question of this ε; public, and the same for everybody."""
-    return float(rounded_down(Fraction(min(rate * epsilon * epsilon, 0.01)), 3))
 
 
 def part_of(budget: Flexible, share: Amounts) -> Amounts:

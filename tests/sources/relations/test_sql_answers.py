@@ -419,3 +419,14 @@ def test_rebuilt_rows_mean_what_was_written(
     source, _ = open_query(query, request.getfixturevalue(engine), privacy=FILE)
     counts = source.leading_counts(CountQuery("product_id", source.person, rows=9))
     assert dict(counts) == expected
+
+
+@pytest.mark.parametrize("options", ["", "WITH DIFFERENTIAL_PRIVACY OPTIONS(delta = 0) "])
+def test_a_delta_of_zero_is_not_taken_for_one_left_out(on_duckdb: str, options: str) -> None:
+    """It became the default, 1e-6: a weaker guarantee than was asked for."""
+    query = f"SELECT {options}product, COUNT(DISTINCT who) AS n FROM bought GROUP BY product"
+    beside = {} if options else {"delta": 0}
+    with pytest.raises(InvalidParameter, match="delta"):
+        topsecret.sql(
+            f"{query} ORDER BY n DESC LIMIT 2", on_duckdb, privacy=FILE, epsilon=1, **beside
+        )
