@@ -52,18 +52,28 @@ def test_commands_run(folder: Path, name: str) -> None:
     """In the page's order: one opens a budget, the next spends from it."""
     for command in commands(PAGES[name]):
         words = shlex.split(command, comments=True)[1:]
-        done = run(*words, cwd=folder)
+        ledger = str(folder / f"{Path(name).stem}.db")
+        done = run(*words, cwd=folder, TOPSECRET_LEDGER=ledger)
         assert done.returncode == 0, f"{command}: {done.stderr}"
         if name == "README.md" and words[0] == "top":
-            assert _receipt(done.stdout) == _receipt(PAGES[name])
+            shown, told = _receipt(PAGES[name]), _receipt(done.stdout)
+            for _ in range(ASKED_AGAIN):
+                if _ending(told) != _ending(shown):
+                    told = _receipt(run(*words, cwd=folder).stdout)
+            assert told == shown
 
 
-def _receipt(text: str) -> list[str]:
-    """The words of a receipt, without those that tell what was drawn."""
-    shown = text.split("Receipt")[1].split("Made")[0]
-    return re.sub(
-        r"  The list .*?(?=  Missing)|  Named when .*?(?=  Mechanism)", "", shown, flags=re.S
-    ).split()
+ASKED_AGAIN = 5
+"""How the list ends, and by which of two methods it was made, is drawn; all else is public."""
+
+
+def _receipt(text: str) -> str:
+    """What a receipt says, in one line, up to the time when it was made."""
+    return " ".join(text.split("Receipt")[1].split("Made")[0].split())
+
+
+def _ending(receipt: str) -> str:
+    return receipt.split("The list")[1].split("Missing items")[0]
 
 
 def test_a_shown_table_is_the_one_printed() -> None:

@@ -38,6 +38,17 @@ def test_every_word_is_in_the_glossary() -> None:
     assert set(glossary.WORDS) <= anchors
 
 
+def test_words_in_tables_are_linked_and_those_in_formulas_are_not() -> None:
+    assert [anchor for anchor, _, _ in glossary.unlinked("| noise | a cap |\n")] == ["noise", "cap"]
+    assert glossary.unlinked("At $2ε$ and $(1 + e^ε)·δ$.") == []
+
+
+def test_a_flexible_budget_is_one_word() -> None:
+    assert [anchor for anchor, _, _ in glossary.unlinked("A flexible budget.")] == [
+        "flexible-budget"
+    ]
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_no_paragraph_is_long(page: Path) -> None:
     assert long_paragraphs(page.read_text("utf-8")) == []
@@ -124,9 +135,9 @@ GIVEN = re.compile(
 EXAMPLES = {
     "docs/choosing.md": (
         "say 1 per quarter",
-        "keeps what surely has 1,000 persons",
+        "keeps those that can be said to have 1,000 persons",
         "With a cap of 1 (",
-        "With a million persons 10⁻⁶ is the most",
+        "With a million persons take 10⁻⁸ or less",
         "over the item of rank 1,601:",
     ),
     "docs/glossary.md": ("1 is a common choice", "For a count it is 1."),
@@ -143,7 +154,7 @@ EXAMPLES = {
     "docs/quick-start.md": ("at most 10 questions and 50 items in all",),
     "docs/ranking.md": ("(0 if some never met)",),
     "docs/series.md": ("are 4 to 10 standard deviations of its",),
-    "docs/service.md": ("keeps what surely has 100 persons",),
+    "docs/service.md": ("keeps values whose bound is at least 100;",),
     "docs/sources.md": (
         "1.00 of PostgreSQL's `numeric` is 1, -0 of a float in DuckDB is 0",
         "in SQLite (1 and 1.0 are one in the latter two)",

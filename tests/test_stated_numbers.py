@@ -25,6 +25,7 @@ from topsecret.pate.plan import MOST as MOST_PUBLIC_ROWS
 from topsecret.planning.shape import Zipf
 from topsecret.questions import series_terms
 from topsecret.questions.answer import planned
+from topsecret.questions.compare_over_time import compare_over_time
 from topsecret.questions.question import Question
 from topsecret.questions.schedule_terms import due_periods
 from topsecret.service import connections, grouped_by, saved_questions, schedules
@@ -210,6 +211,51 @@ def test_how_the_noise_of_a_series_grows() -> None:
         f"({factor:.1f} for a year of weeks, where lists that are drawn anew have {52**0.5:.1f})"
     )
     assert words in page("series")
+
+
+def test_how_many_counts_a_series_wants() -> None:
+    found = compare_over_time(
+        persons=3000, items_per_person=4, kth_count=300, k=3, periods=12, epsilon=1
+    )
+    command = "--persons 3000 --items-per-person 4 --kth-count 300 --periods 12 -k 3 --epsilon 1"
+    assert command in page("series")
+    recall = {limit.max_counts: f"{limit.recall:.2f}" for limit in found.limits}
+    assert (
+        f"a person has 4 items, and 1 count is expected to find {recall[1]} of the top 3, 3 counts "
+        f"{recall[3]} and 10 counts {recall[10]}:" in page("series")
+    )
+
+
+def test_what_a_series_finds_at_early_weeks() -> None:
+    found: dict[tuple[str, ...], dict[str, float]] = {}
+    for row in rows("early-weeks"):
+        setting = row["data"], row["periods"], row["k"], row["epsilon"]
+        found.setdefault(setting, {})[row["way"]] = float(row["recall"])
+    assert len(found) == 6
+    assert all(ways["series"] == max(ways.values()) for ways in found.values())
+    assert "the series found most in all six; but those weeks were chosen" in page("series")
+    told = page("results/early-weeks")
+    assert "Thirteen choices of six weeks were tried" in told
+    assert "out of thirteen choices, to fit a prototype's numbers" in page("series")
+
+
+def test_what_the_comparisons_left_out() -> None:
+    first, second = page("results/e7-peers"), page("results/e7b-peer-sets")
+    assert "the limit was lowered three times while the first sets ran" in second
+    assert "which was lowered three times, for time, while the first sets ran" in page("why")
+    assert "Tumult Analytics is in E7 alone, for time" in second
+    assert {row["runs"] for row in rows("e7-peers")} == {"3"}
+    assert "with the same guarantee and three runs each" in page("why")
+    for told in (first, second):
+        assert "`tested-or-weighted`, was not run here" in told
+        assert not any(name in told for name in ("diffprivlib", "BigQuery", "Snowflake"))
+
+
+def test_how_much_less_noise_counts_have() -> None:
+    shares = [(m**0.5 + 1) / 2 / m**0.5 for m in (10, 10_000)]
+    assert round(1 - shares[0], 2) == 0.34
+    assert round(1 - shares[1], 1) == 0.5
+    assert "a third less for ten counts, towards half for long lists" in page("sources")
 
 
 def test_what_an_order_costs() -> None:

@@ -199,7 +199,7 @@ PICTURES = {
     .noisy((-5, 9, 4, 2), picked=(0, 1, 2, 3), numbered=False)
     .level(52, "weights: above a fixed line", 0, 10)
     .level(COUNTS[8], "picks: above rank k̄ + 1, by one test", 0, 10)
-    .text(285, 40, "few things each: weights; many: picks", NAMED),
+    .text(285, 40, "few items each: weights; many: picks", NAMED),
     "stable": Picture("the largest noisy gap says how many; a test says whether")
     .bars(named=range(5))
     .gap(3, "", GREY)

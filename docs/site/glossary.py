@@ -12,7 +12,10 @@ ROOT = Path(__file__).parents[2]
 WORDS = {
     "differential-privacy": r"differential(?:ly)? priva(?:cy|te)",
     "noise": r"noise",
-    "privacy-budget": r"privacy budgets?|budgets?",
+    "privacy-budget": r"(?:privacy budgets?|(?<!metered )(?<!flexible )budgets?)",
+    "metered-budget": r"metered budgets?",
+    "flexible-budget": r"flexible budgets?",
+    "allowance": r"allowances?",
     "ledger": r"ledgers?",
     "in-doubt": r"in doubt",
     "receipt": r"receipts?",
@@ -21,6 +24,9 @@ WORDS = {
     "threshold": r"thresholds?",
     "lead": r"(?:(?<=a )|(?<=the )|(?<=largest ))leads?",
     "public-domain": r"public domains?",
+    "unknown-domain": r"unknown (?:domains?|items)",
+    "recall": r"recall",
+    "weighted-persons": r"weighted persons?",
     "cap": r"caps?",
     "sensitivity": r"sensitivity",
     "composition": r"composition",
@@ -36,7 +42,7 @@ EXACT = {"zcdp", "epsilon", "delta"}
 """Symbols: Δ is another one than δ."""
 
 _SKIPPED = re.compile(
-    r"^```.*?^```$|^#.*?$|^\|.*?$|^<!--.*?-->$|`[^`\n]+`|!?\[[^\]]*\]\([^)]*\)|<[^>\n]+>",
+    r"^```.*?^```$|^#.*?$|^<!--.*?-->$|`[^`\n]+`|\$[^$\n]+\$|!?\[[^\]]*\]\([^)]*\)|<[^>\n]+>",
     re.M | re.S,
 )
 

@@ -102,7 +102,8 @@ def top(
     max_per_item: MaxPerItemOption = None,
     max_total: MaxTotalOption = None,
     at_least: Annotated[
-        int | None, typer.Option(help="Name items that surely have so many persons.")
+        int | None,
+        typer.Option(help="Name items with so many persons: with 95% probability all have them."),
     ] = None,
     weighting: Annotated[
         str, typer.Option(help="How persons with many items count where weighted: share or cap.")
