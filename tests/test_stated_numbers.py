@@ -11,7 +11,7 @@ from statistics import fmean
 
 from pages import ROOT
 from pages import UNLINKED as PAGES
-from topsecret import plan, top_k
+from topsecret import plan
 from topsecret.accounting import absorbed, gaussian, picks, weak_privacy
 from topsecret.calibration import counts, private_bound
 from topsecret.calibration.question import K_BAR_FACTOR
@@ -60,7 +60,7 @@ def test_limits_and_defaults() -> None:
     assert [default_k_bar(k) for k in (10, 100, 250, 2000)] == [1600, 2000, 3000, 10_000]
     assert weights.FULL_ITEMS == 3
     assert tested_or_weighted.CHOICE_SHARE == private_bound.BOUND_SHARE == Fraction(1, 20)
-    assert inspect.signature(top_k).parameters["delta"].default == 1e-6
+    assert Question.of(item="i", person="p", k=1, epsilon=1.0).numbers.delta == 1e-6
     assert (weak_privacy.LARGEST_EPSILON, weak_privacy.LARGEST_DELTA) == (10, 1e-3)
     assert Fraction(1, 10) == NAMING
     assert due_periods("cumulative", 52, 1)[:4] == (1, 2, 4, 8)
