@@ -30,7 +30,7 @@ class PeriodList:
     start: datetime.date | None
     """The period's first day."""
     end: datetime.date | None
-    """The period's first day, and the day after its last."""
+    """The day after the period's last."""
     release: Release | None
     """None where no list was drawn yet."""
     drawn_for: int
