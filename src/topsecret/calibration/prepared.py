@@ -98,7 +98,7 @@ class Drawn:
     values: tuple[int, ...] | None
     """Noisy weighted persons, in 1/1024, where the selection releases them."""
     at_least: tuple[int, ...] | None
-    """How many persons each item surely has, where the selection tells."""
+    """How many persons each item has at least, where the selection tells."""
     symbols: int
     """How many symbols were released, for budgets that pay by the symbol."""
     branch: str | None = None

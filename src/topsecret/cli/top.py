@@ -99,7 +99,7 @@ def top(
     max_per_item: MaxPerItemOption = None,
     max_total: MaxTotalOption = None,
     at_least: Annotated[
-        int | None, typer.Option(help="Name items that surely have so many persons.")
+        int | None, typer.Option(help="Name items shown to have so many people, 95% sure.")
     ] = None,
     weighting: Annotated[
         str, typer.Option(help="How persons with many items count where weighted: share or cap.")
@@ -149,7 +149,7 @@ def top(
         str | None, typer.Option(help="Draw ranked bars into this file.", metavar="PATH")
     ] = None,
 ) -> None:
-    """Name the items with the most distinct persons, with a receipt.
+    """Name the items with the most distinct people, with a receipt.
 
     topsecret top checkins.csv --item place --person user -k 10 --epsilon 1
 

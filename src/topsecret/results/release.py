@@ -90,7 +90,7 @@ class Release:
     weighted: tuple[float, ...] | None = None
     """Noisy *weighted* persons of the items, where they are released: less than persons."""
     at_least: tuple[int, ...] | None = None
-    """How many persons each item surely has: all of them hold with 95% probability."""
+    """How many persons each item has at least: all of them hold with 95% probability."""
     measure: str = ""
     """What the items are ranked by, in words; empty for distinct people."""
     least: bool = False  # whether the items with the least were asked for
