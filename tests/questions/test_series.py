@@ -128,34 +128,6 @@ def test_it_says_what_it_rests_on(tmp_path: Path, ledger: Ledger) -> None:
     assert "earlier lists" not in one.together
 
 
-def test_a_receipt_speaks_of_all_lists_and_who_paid(tmp_path: Path, ledger: Ledger) -> None:
-    write(tmp_path, FIRST)
-    shown = series(tmp_path, ledger, max_counts=4).run(MONDAYS[0]).release
-    assert shown is not None
-    assert shown.title.endswith("by number of people counted, each of whom has 4 counts for life")
-    receipt = dict(shown.receipt)
-    assert receipt["Budget"] == (
-        "paid in advance from dataset 'visits', with all lists of series 'weekly'. Showing this "
-        "list again costs nothing."
-    )
-    assert (
-        "This holds for each person, for all lists of series 'weekly' together, 4 at most, under "
-        "what 'Assumes' says; answers outside of the series add to it." in receipt["Guarantee"]
-    )
-    assert "one answer" not in receipt["Guarantee"]
-    assert "without the lists, is right at most" in receipt["Guarantee"]
-    assert "people who have it may have had no counts left; or" in receipt["Missing items"]
-    assert receipt["Named when"].startswith(
-        "somebody had it, and its noisy number of counted people exceeded the threshold of a "
-        "period, this one or an earlier one; it is known from then on. That of this period is "
-    )
-    assert receipt["The list"].startswith("has the one item that is known so far.")
-    assert shown.to_dict()["paid_in_advance"]["dataset"] == "visits"  # type: ignore[index]
-    window = series(tmp_path, ledger, kind="window", window=2, name="two").run(MONDAYS[0]).release
-    assert window is not None
-    assert "counted in the last 2 periods, each of whom has 3 counts for life" in window.title
-
-
 def test_one_charge_at_the_start_beside_other_questions(tmp_path: Path, ledger: Ledger) -> None:
     path = write(tmp_path, FIRST)
     weekly = series(tmp_path, ledger)
