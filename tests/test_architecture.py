@@ -45,7 +45,16 @@ MAY_USE: dict[str, set[str]] = {
     "verify": {"errors", "exact", "noise", "accounting", "counts", "mechanisms"},
     # Votes and comparisons come as arrays, from whoever has them: no sources.
     "pate": {"errors", "exact", "noise", "accounting", "mechanisms"},
-    "ranking": {"errors", "exact", "noise", "accounting", "counts", "mechanisms", "results.export"},
+    "ranking": {
+        "errors",
+        "exact",
+        "noise",
+        "accounting",
+        "counts",
+        "mechanisms",
+        "results.export",
+        "results.receipt",  # words that all receipts share
+    },
     "interop": {"errors", "exact", "counts", "mechanisms"},
     # The one place where source, mechanism and ledger meet.
     "questions": {

@@ -30,11 +30,11 @@ RELEASE = Release(
 )
 
 TEXT = """\
-Top 3 of 'place' in events.csv, by number of distinct persons
+Top 3 of 'place' in events.csv, by number of distinct people
 
     1  Central Station
     2  Café 9
-    –  (the rest is too close together to be named)
+    –  (no other item could be named safely)
 
 Receipt
   Protected      each person, identified by the exact value of 'user', with all
@@ -59,16 +59,19 @@ Receipt
                  same people add.
   Sharing        the list and this receipt may be shown to anybody.
   The list       ended early, with 2 of 3 items: the next ones were too close
-                 together to be named safely. Random noise, which hides any one
-                 person, took part: where items are nearly level, the wrong one
-                 may come first, or be listed in place of the right one.
+                 together to be named safely, or noise made them look so. Random
+                 noise, which hides any one person, took part: where items are
+                 nearly level, the wrong one may come first, or be listed in
+                 place of the right one.
   Missing items  an item that is not listed may rank lower; it may have too few
                  people to be named safely; or it belongs on the list, and the
                  noise put others first. It does not follow that nobody has it.
   Named when     its noisy count beats a noisy threshold.
   Mechanism      (for specialists) named 'limited-domain' (k_bar=60,
-                 epsilon_per_pick=0.25, threshold_delta=5e-07); epsilon is added
-                 up by the optimal bound.
+                 epsilon_per_pick=0.25, threshold_delta=5e-07), with a line 1 +
+                 ln(k_bar / threshold_delta) / epsilon_per_pick above the first
+                 item that cannot be named; epsilon is added up by the optimal
+                 bound.
   Budget         without a ledger: nothing was recorded. Every answer about the
                  same people adds its epsilon and its delta, even this question
                  asked again. A ledger adds them up and refuses what exceeds a
@@ -85,6 +88,7 @@ def test_the_text_is_a_table_and_a_receipt() -> None:
 def test_a_complete_list_says_so() -> None:
     text = str(replace(RELEASE, complete=True, k=2))
     assert "has all 2 items asked for." in text
+    assert "has the one item asked for." in str(replace(RELEASE, complete=True, k=1))
     assert "too close" not in text
 
 
@@ -96,7 +100,7 @@ def test_an_empty_list_says_the_usual_causes_whatever_the_data_are() -> None:
 def test_an_unordered_set_has_no_ranks() -> None:
     text = str(replace(RELEASE, ordered=False))
     assert "    ·  Central Station" in text
-    assert "Its order means nothing." in text
+    assert "Its order means nothing." in " ".join(text.split())
 
 
 def test_json_holds_everything() -> None:

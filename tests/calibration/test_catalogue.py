@@ -118,5 +118,25 @@ def test_an_empty_answer_says_what_to_ask_instead(branch: str) -> None:
 def test_a_smaller_threshold_comes_with_a_cap() -> None:
     free = prepare("limited-domain", Question.of(k=3, epsilon=1))
     capped = prepare("limited-domain", Question.of(k=3, epsilon=1, max_items=1))
-    assert "ln(k_bar / threshold_delta)" in free.named_when
-    assert "ln(max_items / threshold_delta)" in capped.named_when
+    assert _number(free.named_when, "line, ") > _number(capped.named_when, "line, ")
+
+
+def _number(text: str, before: str) -> int:
+    return int(text.split(before)[1].split()[0].rstrip(".").replace(",", ""))
+
+
+@pytest.mark.parametrize("name", ["limited-domain", "limited-domain-laplace", "fixed-threshold"])
+def test_what_passes_half_of_the_time_and_98_percent(name: str) -> None:
+    """By the exact law, about one item: the numbers of the sentence, rounded up to whole people."""
+    prepared = prepare(name, Question.of(k=1, epsilon=1, max_items=2))
+    if name == "fixed-threshold":
+        leads = [(_number(prepared.named_when, "ranked 2 by "), 0.5)]
+    else:
+        leads = [
+            (_number(prepared.named_when, "noisy line, "), 0.5),
+            (_number(prepared.named_when, "with a lead of "), 0.98),
+        ]
+    for lead, chance in leads:
+        law = prepared.mechanism.distribution
+        assert law(Histogram.of({"a": lead}))[("a",)] >= chance
+        assert law(Histogram.of({"a": lead - 1}))[("a",)] < chance

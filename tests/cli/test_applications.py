@@ -36,7 +36,14 @@ def test_votes_become_label_sets(votes: Path, capsys: pytest.CaptureFixture[str]
     assert code == 0
     assert "sun" in out.splitlines()[0]
     assert "20 queries answered with epsilon = " in out
-    assert "one training record, hence one teacher's votes, is replaced" in out
+    assert (
+        "when one teacher's votes are replaced. That covers one training record only if every "
+        "record was used to train a single teacher, which this command cannot check. Nothing was "
+        "recorded in a ledger." in out
+    )
+    words = ["--epsilon", "20", "--method", "stable", "--adjacency", "add-remove"]
+    _, out, _ = run(capsys, "pate", str(votes), *words)
+    assert "when one teacher is added or removed; it does not cover one training record, " in out
 
 
 def test_json_has_one_object_per_line(votes: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -34,6 +34,7 @@ def test_the_commands_of_cron(tmp_path: Path) -> None:
     assert gone.returncode == 2
     assert gone.stdout == ""
     state = run(*["series", "status", "--dataset", "visits"], **here)
+    assert state.stdout.startswith("series: 4 periods, 1 list\n")
     assert "period    3, rows until before 2026-01-26: drawn" in state.stdout
     other = run("schedule", "run", "visits.csv", "--dataset", "visits", "--name", "series", **here)
     assert other.returncode == 2

@@ -262,7 +262,9 @@ def test_a_plan_reads_well(made) -> None:
     assert "\n* limited-domain " in text
     assert "Recommended: limited-domain; an item of the top 3 is named with 95%" in text
     words = " ".join(text.split())  # lines end where they are full
-    assert "An empty place ends the list: the next items are too close together." in words
+    assert (
+        "An empty place ends the list: the next items are, or seem with noise, too close" in words
+    )
     assert "scale 20: 73 picks or 24 lists of 3" in text
     assert "Expected recall on an example, public counts of 6 items (5 runs):" in text
     assert "█" * 40 + "  1.000 ± 0.000" in text

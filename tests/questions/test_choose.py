@@ -33,7 +33,14 @@ def test_the_receipt_says_what_was_chosen_and_what_the_choice_cost() -> None:
         assert 0 < release.parameters["epsilon_of_the_choice"] < 0.2  # type: ignore[operator]
         assert 0.99 < release.epsilon <= 1
     assert few.ending.endswith("chose one of two methods: the one by weighted people.")
-    assert few.threshold.startswith("the item's weighted people and noise of ")
+    assert few.threshold.startswith(
+        "its weighted people, with noise added, exceed a threshold of 45. With that many an item "
+        "passes half of the time, and 98% of the time with 61. A person with up to 3 items counts"
+    )
+    capped = ask(FEW, max_items=2)
+    assert "√" not in capped.threshold
+    if capped.weighted is not None:
+        assert "At most 2 items of a person count, each in full" in capped.threshold
     assert few.at_least is not None
     assert many.ending.endswith("chose one of two methods: the one that tests the whole list.")
     assert (

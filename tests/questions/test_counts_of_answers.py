@@ -109,7 +109,7 @@ def test_intervals_of_one_two_and_all(events: Path) -> None:
     assert release.smoothed is not None
     assert release.orders == tuple(release.order(place) for place in range(2))
     assert json.loads(release.to_json())["orders"] == list(release.orders)
-    assert "(ranks" in dict(release.receipt)["Order"]
+    assert "with a probability of " in dict(release.receipt)["Order"]
     assert [row[4:] for row in release.rows()[1:]] == [
         [guess, sure] for guess, sure in zip(release.smoothed, (*release.orders, None), strict=True)
     ]

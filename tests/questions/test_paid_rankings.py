@@ -1,5 +1,6 @@
 """Rankings are paid for from a ledger, once."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from topsecret.errors import BudgetExceeded, InvalidParameter
 from topsecret.ledger import Flexible, Ledger
 from topsecret.questions.rank_file import rank_file
+from topsecret.ranking import Ranking, StrengthRanking
 
 
 @pytest.fixture
@@ -24,7 +26,7 @@ def test_a_ranking_is_paid_for_once(tmp_path: Path, games: Path, method: str) ->
     ledger.open_budget("league", budget, person="each comparison", adjacency="outcomes")
     ledger.open_budget("persons", budget, person="user")
 
-    def ask(dataset: str = "league", epsilon: float = 0.2) -> object:
+    def ask(dataset: str = "league", epsilon: float = 0.2) -> Ranking | StrengthRanking:
         return rank_file(
             games,
             winner="winner",
@@ -38,7 +40,12 @@ def test_a_ranking_is_paid_for_once(tmp_path: Path, games: Path, method: str) ->
     first = ask()
     spent = ledger.account("league").spent
     assert spent["rho"] > 0
-    assert ask() == first
+    again = ask()
+    assert replace(again, charge=first.charge) == first
+    assert dict(first.receipt)["Budget"].startswith("rho 0.02")
+    assert dict(first.receipt)["Budget"].endswith(" of dataset 'league' (entry 2).")
+    assert dict(again.receipt)["Budget"].startswith("nothing: this is the stored answer")
+    assert first.to_dict()["charge"]["dataset"] == "league"  # type: ignore[index]
     assert ledger.account("league").spent == spent
     with pytest.raises(InvalidParameter, match="protects persons identified by 'user'"):
         ask("persons")

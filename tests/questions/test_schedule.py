@@ -11,6 +11,7 @@ import pytest
 import scheduled
 
 from topsecret.errors import BudgetExceeded, InvalidParameter, SourceError
+from topsecret.exact.rounding import rounded_up
 from topsecret.ledger import Flexible, Ledger, Metered
 from topsecret.ledger.publications import Publications
 from topsecret.questions.answer import planned
@@ -116,6 +117,29 @@ def test_due_lists_are_drawn_and_others_held(tmp_path: Path, ledger: Ledger) -> 
     assert "the list of period 2, with rows until 2026-01-18" in shown[2].title
     assert shown[2].release == shown[1].release
     assert weekly.shown(3) == shown[2]
+
+
+def test_a_receipt_says_what_all_lists_have_and_who_paid(tmp_path: Path, ledger: Ledger) -> None:
+    write(tmp_path)
+    weekly = schedule(tmp_path, ledger)
+    shown = weekly.run("2026-01-12").release
+    assert shown is not None
+    receipt = dict(shown.receipt)
+    assert receipt["Budget"] == (
+        "paid in advance from dataset 'visits', with all lists of schedule 'weekly'. Showing this "
+        "list again costs nothing."
+    )
+    assert shown.epsilon < weekly.plan.epsilon  # its own part
+    together = f"epsilon = {rounded_up(weekly.plan.epsilon)} and delta = 0.0001"
+    assert (
+        f"for this one list. All 3 lists of schedule 'weekly' together have {together}; answers "
+        "outside of the schedule add to that." in receipt["Guarantee"]
+    )
+    assert "where day >= 2026-01-05 and day < 2026-01-12, by number of distinct" in shown.title
+    one = schedule(tmp_path, ledger, until="2026-01-11", name="once").run("2026-01-12")
+    assert one.release is not None
+    assert "for the one list of schedule 'once'; other" in dict(one.release.receipt)["Guarantee"]
+    assert "The one list of this schedule, shown as often as wanted, is (" in one.together
 
 
 def test_one_charge_at_the_start_pays_for_all(tmp_path: Path, ledger: Ledger) -> None:

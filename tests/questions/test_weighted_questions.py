@@ -48,9 +48,10 @@ def test_all_names_everything_safe_best_first(events: Path) -> None:
     assert release.weighted is not None
     assert list(release.weighted) == sorted(release.weighted, reverse=True)
     assert release.epsilon <= 2
-    assert release.title == "All safe values of 'place' in events.csv, by weighted persons"
+    assert release.title == "All safe values of 'place' in events.csv, by weighted people"
     receipt = dict(release.receipt)
-    assert receipt["The list"].startswith("holds all items that can be named safely: ")
+    named = f"holds the {len(release.items)} items that passed the threshold with noise. "
+    assert receipt["The list"].startswith(named)
     assert receipt["At least"].startswith("so many distinct people have each item: all numbers")
     assert "at least" in str(release)
     assert "at least" in release._repr_html_()
@@ -61,7 +62,11 @@ def test_at_least_keeps_what_surely_has_so_many(events: Path) -> None:
     assert release.items[0] == "p1"
     assert release.at_least is not None
     assert min(release.at_least) >= 300
-    assert "and surely have 300 persons" in release.ending
+    assert release.ending == (
+        f"holds the {len(release.items)} {'item' if len(release.items) == 1 else 'items'} shown to "
+        "have at least 300 people, by bounds that all hold together with 95% probability."
+    )
+    assert "listed that are shown to have at least 300 people" in release.threshold
     assert not top_k(events, k=3, at_least=10**6, **ASKED).items
 
 

@@ -77,6 +77,14 @@ def test_a_short_set_says_so_and_a_filled_one_marks_what_is_random(visits):
         f"names {short.chosen} of 40 items: the size {short.chosen} was chosen with noise as what "
         "the counts can support."
     )
+    missing = dict(short.receipt)["Missing items"]
+    assert (
+        f"The set was cut to {short.chosen}, the size that the noisy counts support: an item may "
+        "be missing for that reason alone." in missing
+    )
+    whole = ask(visits, k=1, mechanism="canonical-set")  # there is no smaller set
+    assert "cut to" not in dict(whole.receipt)["Missing items"]
+    assert "all else equal, it is at least 2.7 times as likely" in short.threshold
     filled = ask(visits, k=40, epsilon=0.05, fill=True)
     assert filled.chosen is not None
     assert len(set(filled.items)) == 40

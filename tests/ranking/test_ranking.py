@@ -7,6 +7,7 @@ from topsecret.counts.histogram import Histogram
 from topsecret.errors import InvalidParameter, SourceError
 from topsecret.mechanisms import LaplaceRanking
 from topsecret.ranking import Comparisons, PromisedMixing, counting, spectral
+from topsecret.results.receipt import UNRECORDED
 from topsecret.verify import Neighbourhood, check_privacy, check_sampler
 
 WINS = np.array([[0, 400, 450], [100, 0, 350], [50, 150, 0]])
@@ -95,7 +96,20 @@ def test_the_receipt_says_what_is_public_and_what_was_assumed() -> None:
         "who met whom and how often, as declared by the caller: "
         "3 items, 1,500 comparisons, every pair met at least 500 times."
     )
-    assert receipt["Protected"].startswith("who won any one comparison.")
+    assert receipt["Protected"] == (
+        "who won any one comparison. Somebody who decided several, say b, is protected less: at b "
+        "times epsilon."
+    )
+    assert receipt["Guarantee"].startswith("epsilon = 1, without a delta: had one comparison ended")
+    assert receipt["Sharing"] == "the ranking and this receipt may be shown to anybody."
+    assert receipt["Not covered"].endswith("other answers about the same comparisons add.")
+    assert receipt["Budget"] == (
+        f"{UNRECORDED} For rankings, open it with --person 'each comparison' --adjacency outcomes."
+    )
+    failing = dict(spectral(GAMES, k=2, epsilon=1, delta=1e-6, teleport=0.3).receipt)
+    grown = "at b times epsilon and delta times 1 + e^epsilon + … + e^((b-1) epsilon)."
+    assert failing["Protected"].endswith(grown)
+    assert "times as likely, plus delta." in failing["Guarantee"]
     assert "ASSUMED" not in receipt
     promise = spectral(GAMES, k=1, epsilon=1, promise=PromisedMixing(0.9))
     assert dict(promise.receipt)["ASSUMED"].startswith("the caller promised tau_1 <= 0.9")

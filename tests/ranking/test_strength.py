@@ -214,8 +214,11 @@ def test_the_receipt_says_what_is_protected() -> None:
     _, games = league(8, 5, 100)
     receipt = dict(strength(games, epsilon=1).receipt)
     assert receipt["Protected"].startswith("who won any one comparison.")
+    failing = dict(strength(games, epsilon=1, delta=1e-6).receipt)["Protected"]
+    assert " and delta times 1 + e^epsilon + … + e^((b-1) epsilon). Name the column" in failing
     capped = Comparisons.from_codes([0], [1], items="ab", per_person=5, schedule="public")
     receipt = dict(strength(capped, epsilon=1, person="voter").receipt)
+    assert receipt["Budget"].endswith("open it with --person voter --adjacency outcomes.")
     assert receipt["Protected"] == (
         "how any one person (voter) decided, in all their comparisons, of which 5 were kept at "
         "most. That they took part, and in which comparisons, is public and not protected."

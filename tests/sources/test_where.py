@@ -1,12 +1,14 @@
 """Filters: conditions are values, expressions are checked, and no row can make one fail."""
 
+import datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from topsecret.errors import InvalidParameter
-from topsecret.sources import CountQuery, Expression
+from topsecret.sources import Condition, CountQuery, Expression
 from topsecret.sources.engines.duckdb import FileSource
 
 
@@ -100,3 +102,26 @@ def test_the_salt_is_not_shown_and_does_not_tell_questions_apart() -> None:
         repr(one) == repr(other) == ("CountQuery(item='place', person='user', rows=5, max_items=3)")
     )
     assert other.salt != CountQuery("place", "user", 5, max_items=3).salt
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (datetime.datetime(2024, 5, 1), "2024-05-01"),
+        (datetime.date(2024, 5, 1), "2024-05-01"),
+        (datetime.datetime(2024, 5, 1, 18, 30), "2024-05-01 18:30:00"),
+        (datetime.datetime(2024, 5, 1, tzinfo=datetime.UTC), "2024-05-01 00:00:00+00:00"),
+        (Decimal("1.50"), "1.50"),
+        ("tea", "'tea'"),
+        (7, "7"),
+    ],
+)
+def test_a_condition_is_shown_without_names_of_types(value: Any, shown: str) -> None:
+    one = Condition("day", ">=", value)
+    assert str(one) == f"day >= {shown}"
+    assert repr(one) == f"Condition('day', '>=', {value!r})"  # kept in ledgers of version 0.1
+    assert str(Condition("day", "in", [value])) == f"day in ({shown})"
+
+
+def test_a_condition_without_a_value() -> None:
+    assert str(Condition("day", "!=", None)) == "day != no value"

@@ -38,7 +38,7 @@ def calibrated(
     elif mechanism == "weighted":
         raise InvalidParameter(
             "counts=True is not offered beside weighted persons, which tell how many each item "
-            "surely has; leave it out, or pass mechanism='tested'"
+            "has at least; leave it out, or pass mechanism='tested'"
         )
     elif isinstance(mechanism, str):
         selection, counts = with_counts(mechanism, question, counts_for)

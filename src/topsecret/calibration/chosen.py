@@ -6,7 +6,7 @@ from topsecret.calibration.prepared import EMPTY_ADVICE, Prepared, list_chosen
 from topsecret.calibration.question import Question
 from topsecret.calibration.unknown_domain import even_lead, likely_lead
 from topsecret.calibration.weighted import weights_of
-from topsecret.calibration.words import about, lead, scaled_down, unit_of
+from topsecret.calibration.words import half_and_likely, lead, scaled_down, unit_of, weighted_rule
 from topsecret.counts.clip import Clip
 from topsecret.counts.weights import Weights
 from topsecret.exact.rounding import up
@@ -76,17 +76,9 @@ def _weighted_rule(question: Question, branches: Branches) -> str:
     sigma, threshold = branches.sigma, branches.threshold
     if scores is None or not isinstance(weights, Clip):
         assert isinstance(weights, Weights)
-        full = weights.full_items
-        return (
-            f"the item's weighted people and noise of {about(up(sigma))} exceed "
-            f"{about(up(threshold))}; people with up to {full} items count in full for each, those "
-            f"with n items about √({full}/n) for each, and at most {weights.most_items} items of a "
-            "person count"
-        )
-    noise, least = (
-        f"{about(up(number / scores.per_unit))} {scores.noun}" for number in (sigma, threshold)
-    )
+        return weighted_rule(weights, sigma, threshold)
+    passes = half_and_likely(scores, sigma, threshold)
     return (
-        f"the sum of what people add to the item and noise of {noise} exceed {least}; "
+        f"what people add to the item, with noise added, exceeds {passes}; "
         f"{scaled_down(question, weights)}"
     )

@@ -98,7 +98,7 @@ class Drawn:
     values: tuple[int, ...] | None
     """Noisy weighted persons, in 1/1024, where the selection releases them."""
     at_least: tuple[int, ...] | None
-    """How many persons each item surely has, where the selection tells."""
+    """How many persons each item has at least, where the selection tells."""
     symbols: int
     """How many symbols were released, for budgets that pay by the symbol."""
     branch: str | None = None
@@ -164,7 +164,7 @@ def list_ended(question: Question, selection: Selection) -> str:
     """For lists that NOTHING may end."""
     k = question.length
     if len(selection.items) == k:
-        return f"has all {_items(k)} asked for."
+        return f"has {_all(k)} asked for."
     if not selection.items:
         return (
             "is empty. The items were too close together to be named safely, or noise made them "
@@ -172,7 +172,7 @@ def list_ended(question: Question, selection: Selection) -> str:
         )
     return (
         f"ended early, with {len(selection.items)} of {_items(k)}: "
-        "the next ones were too close together to be named safely."
+        "the next ones were too close together to be named safely, or noise made them look so."
     )
 
 
@@ -187,13 +187,14 @@ def list_tested(question: Question, selection: Selection) -> str:
     """For the longest of several nested lists that passes one test."""
     k, tried, named = question.length, selection.chosen, len(selection.items)
     if named == k:
-        return f"has all {_items(k)} asked for, which passed one test together."
+        passed = "passed a test" if k == 1 else "passed one test together"
+        return f"has {_all(k)} asked for, which {passed}."
     chosen = f"a length of {tried} was chosen with noise as what the counts can support"
     if named == 0:
         return (
             f"is empty. Of {_items(k)} asked for {chosen}, and neither it "
-            "nor a shorter part of it passed the test; this happens by chance, too. The counts "
-            f"are close together at this budget: {_advice(question)}."
+            "nor a shorter part of it passed the test. The counts are too close together at this "
+            f"budget, or noise made them look so: {_advice(question)}."
         )
     if named == tried:
         return f"is shorter than asked for: of {_items(k)} {chosen}. All {named} passed."
@@ -205,23 +206,30 @@ def list_tested(question: Question, selection: Selection) -> str:
 
 def list_weighted(question: Question, selection: Selection) -> str:
     """For lists of everything above a threshold, or the best of it."""
-    named, surely = len(selection.items), question.at_least
-    which = "" if surely is None else f" and surely have {surely:,} persons"
-    if question.k == "all":
-        return f"holds all items that can be named safely{which}: {named:,}."
-    if named == question.length:
-        return f"has all {_items(named)} asked for."
-    if named == 0 and surely is None:
+    named, least = len(selection.items), question.at_least
+    if question.k != "all" and named == question.length:
+        return f"has {_all(named)} asked for."
+    if least is not None:
+        bounds = "by bounds that all hold together with 95% probability"
         return (
-            "is empty. No item has enough weighted people to be named safely at this budget: "
-            f"{_advice(question)}."
+            f"holds the {_items(named)} shown to have at least {least:,} people, {bounds}."
+            if named
+            else f"is empty. No item could be shown to have at least {least:,} people."
+        )
+    if question.k == "all":
+        return (
+            f"holds the {_items(named)} that passed the threshold with noise."
+            if named
+            else "is empty. No item passed the threshold with noise."
+        )
+    if named == 0:
+        return (
+            "is empty. No item has enough weighted people to be named safely at this budget, or "
+            f"noise made it look so: {_advice(question)}."
         )
     return (
-        f"has {named} of {_items(question.length)}: the others "
-        "have too few weighted people to be named safely."
-        if surely is None
-        else f"has {named} of {_items(question.length)}: the others cannot be said to have "
-        f"{surely:,} persons."
+        f"has {named} of {_items(question.length)}: the others have too few weighted people to be "
+        "named safely, or noise made them look so."
     )
 
 
@@ -229,12 +237,16 @@ def list_of_sums(question: Question, selection: Selection) -> str:
     """For the best of all that exceeds a threshold, by rows or sums."""
     named, k = len(selection.items), question.length
     if named == k:
-        return f"has all {_items(named)} asked for."
+        return f"has {_all(k)} asked for."
     if named == 0:
         return (
-            f"is empty. No item has enough to be named safely at this budget: {_advice(question)}."
+            "is empty. No item has enough to be named safely at this budget, or noise made it look "
+            f"so: {_advice(question)}."
         )
-    return f"has {named} of {_items(k)}: the others have too little to be named safely."
+    return (
+        f"has {named} of {_items(k)}: the others have too little to be named safely, or noise made "
+        "them look so."
+    )
 
 
 def list_chosen(question: Question, selection: Selection) -> str:
@@ -253,7 +265,7 @@ def list_of_rises(question: Question, selection: Selection) -> str:
     """For rises among what the lists of two periods name."""
     named, k = len(selection.items), question.length
     if named == k:
-        return f"has all {_items(k)} asked for."
+        return f"has {_all(k)} asked for."
     if named == 0:
         return (
             "is empty. No item of either period could be named safely at this budget: spend more "
@@ -266,15 +278,18 @@ def set_ended(question: Question, selection: Selection) -> str:
     """For sets that may hold fewer than k items."""
     k, named = question.length, len(selection.items)
     if named == k:
-        return f"has all {_items(k)} asked for."
-    return f"has {named} of {_items(k)}: the others were too close together to be named safely."
+        return f"has {_all(k)} asked for."
+    return (
+        f"has {named} of {_items(k)}: the others were too close together to be named safely, or "
+        "noise made them look so."
+    )
 
 
 def set_of_private_size(question: Question, selection: Selection) -> str:
     """For sets drawn at once, their size chosen privately, perhaps completed at random."""
     k, drawn = question.length, selection.chosen
     if drawn == k:
-        return f"has all {_items(k)} asked for, drawn at once."
+        return f"has {_all(k)} asked for, drawn at once."
     chosen = f"the size {drawn} was chosen with noise as what the counts can support"
     if question.fill:
         return (
@@ -288,7 +303,7 @@ def list_of_private_length(question: Question, selection: Selection) -> str:
     """For ordered lists whose length was chosen privately."""
     k, named = question.length, len(selection.items)
     if named == k:
-        return f"has all {_items(k)} asked for."
+        return f"has {_all(k)} asked for."
     return (
         f"names {named} of {_items(k)}: that length was chosen with noise as what the counts can "
         "support."
@@ -299,11 +314,18 @@ def set_stable(question: Question, selection: Selection) -> str:
     """For sets whose size the counts decide."""
     if selection.complete:
         return (
-            f"holds {_items(len(selection.items))}; after that the counts drop clearly. "
-            "Where to cut was chosen with noise, and the drop there passed a test."
+            f"holds {_items(len(selection.items))}, after which the counts drop. Where to cut was "
+            "chosen with noise, and the drop there passed a test with noise."
         )
-    return "is empty. No drop in the counts was wide enough to be shown safely."
+    return (
+        "is empty. No drop in the counts was wide enough to be shown safely, or noise made it look "
+        "so."
+    )
+
+
+def _all(number: int) -> str:
+    return "the one item" if number == 1 else f"all {number} items"
 
 
 def _items(number: int) -> str:
-    return f"{number} item" if number == 1 else f"{number} items"
+    return f"{number} item" if number == 1 else f"{number:,} items"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from topsecret.accounting import calibrate, calibrate_picks, pure
 from topsecret.calibration.prepared import (
     Prepared,
@@ -113,9 +115,10 @@ def canonical_set(question: Question) -> Prepared:
         mechanism,
         {"domain_size": question.domain_size, "scale": scale, **filling},
         scale,
-        f"the item is in the set that was drawn as a whole among all sets of its size of the "
-        f"{question.domain_size} items of the public domain: {about(scale)} people more for its "
-        "last item make a set e times as likely",
+        "the item is in the set that was drawn at random among all sets of that size of the "
+        f"{question.domain_size} items of the public domain. A set is the likelier, the more "
+        f"people the one of its items with the fewest has: with {math.ceil(scale):,} people more, "
+        "all else equal, it is at least 2.7 times as likely",
         f"a set of up to {k} items, without order, its size chosen privately{rest}",
         _NEVER,
         set_of_private_size,

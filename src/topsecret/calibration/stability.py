@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from functools import lru_cache
 
 from topsecret.accounting import calibrate, calibrate_zcdp, delta_after_pick
 from topsecret.calibration.prepared import Prepared, set_ended, set_stable
 from topsecret.calibration.question import Question
-from topsecret.calibration.words import about, too_small
+from topsecret.calibration.words import LIKELY, too_small
 from topsecret.exact.rounding import ball, down, exact, precision, up
 from topsecret.mechanisms import StableFixedK, StableTopK
 
@@ -33,7 +34,8 @@ def stable_at(question: Question, rho: float, failing: float) -> Prepared:
     mechanism = StableTopK(question.k_bar, rho, failing)
     with precision(64):
         z = (2 * ball(exact(failing))).erfcinv() * ball(2).sqrt()
-        even = about(up(1 + ball(mechanism.tester.scale) * z))
+        even = math.ceil(up(1 + ball(mechanism.tester.scale) * z))
+        likely = math.ceil(up(1 + ball(mechanism.tester.scale) * (z + ball(LIKELY))))
     return Prepared(
         "stable",
         question,
@@ -41,8 +43,8 @@ def stable_at(question: Question, rho: float, failing: float) -> Prepared:
         {"k_bar": question.k_bar, "rho": rho, "test_failure": failing},
         up(mechanism.tester.scale),
         f"the item stands above the widest drop among the leading {question.k_bar + 1} counts, "
-        f"found with noise, and that drop passes a noisy test; one of {even} people passes "
-        "half of the time",
+        f"found with noise, and that drop passes a noisy test; one of {even:,} people passes "
+        f"half of the time, and 98% of the time if it is {likely:,}",
         f"a set of up to {question.k_bar} items, without order, or nothing",
         "stands for the whole set: no drop in the counts was wide enough",
         set_stable,

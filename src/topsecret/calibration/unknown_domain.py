@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from functools import lru_cache
 
@@ -14,7 +15,7 @@ from topsecret.calibration.prepared import (
     set_ended,
 )
 from topsecret.calibration.question import Question
-from topsecret.calibration.words import about, amount, scaled, too_small, unit_of
+from topsecret.calibration.words import lead, noun, too_small, unit_of
 from topsecret.exact.rounding import Number, ball, down, exact, precision, up
 from topsecret.mechanisms import (
     FixedThreshold,
@@ -26,9 +27,13 @@ from topsecret.mechanisms import (
 )
 from topsecret.mechanisms.tested_schedule import Length, default_k_bar
 
-_NAMED_BY_RACE = "its noisy count exceeds a noisy threshold, {ahead} above what "
-_ENDS_THE_LIST = "ends the list: the next items are too close together"
-_STANDS_FOR_REST = "stands for the items that are too close together"
+_ENDS_THE_LIST = "ends the list: the next items are, or seem with noise, too close together"
+_STANDS_FOR_REST = "stands for the items that are, or seem with noise, too close together"
+_GUMBEL = math.log(49)
+_LAPLACE = 4.372
+"""By how many scales a lead must exceed that of the line to be ahead of it 98% of the time: one of
+two Gumbel variables is ahead of the other by x scales with probability 1/(1 + e^x), one of two
+Laplace variables with (2 + x)/(4·e^x)."""
 
 
 def limited_domain(question: Question) -> Prepared:
@@ -46,8 +51,6 @@ def limited_domain_at(question: Question, price: float, share: float) -> Prepare
     """`LimitedDomain` at a price per pick and a delta of its threshold that others fixed."""
     k, k_bar = question.length, question.k_bar
     reach = k_bar if question.max_items is None else min(question.max_items, k_bar)
-    reached = "k_bar" if reach == k_bar else "max_items"
-    times = "" if question.scores is None else ", times what one person adds at most"
     return Prepared(
         "limited-domain",
         question,
@@ -59,9 +62,7 @@ def limited_domain_at(question: Question, price: float, share: float) -> Prepare
             **unit_of(question),
         },
         up(1 / exact(price)),
-        _NAMED_BY_RACE.format(ahead=_ahead(question, reach, price, share))
-        + f"the item of rank {k_bar + 1} has (1 + ln({reached} / threshold_delta) / "
-        f"epsilon_per_pick{times}); {_leading(k_bar)}",
+        _ahead_of_line(question, k_bar, _line(reach, price, share), _GUMBEL / price),
         f"up to {k} items in order",
         _ENDS_THE_LIST,
         list_ended,
@@ -89,9 +90,11 @@ def optimal_threshold_at(question: Question, price: float, share: float) -> Prep
         OptimalThreshold(k + 1, deepest, price, share, question.max_items),
         {"max_k_bar": deepest, "epsilon_per_pick": price, "threshold_delta": share},
         up(1 / exact(price)),
-        _NAMED_BY_RACE.format(ahead=f"up to {_ahead(question, deepest, price, share)}")
-        + f"the next item has after the leading {k + 1} to {deepest}; how many lead is chosen "
-        "with noise and published",
+        f"its noisy count is among the {k} largest and above a noisy line, up to "
+        f"{lead(question, _line(deepest, price, share))} {noun(question)} above the first item "
+        f"that cannot be named; which of those ranked {k + 2} to {deepest + 1} that is was chosen "
+        "with noise and is published. An item with just that lead is above the line half of the "
+        "time",
         f"up to {k} items in order",
         _ENDS_THE_LIST,
         list_ended,
@@ -114,9 +117,7 @@ def limited_domain_laplace(question: Question) -> Prepared:
         LimitedDomainLaplace(k, k_bar, price, share, cap),
         {"k_bar": k_bar, "epsilon_per_pick": price, "threshold_delta": share, "max_items": cap},
         up(1 / exact(price)),
-        _NAMED_BY_RACE.format(ahead=_ahead(question, cap, price, share))
-        + f"the item of rank {k_bar + 1} has (1 + ln(max_items / threshold_delta) / "
-        f"epsilon_per_pick); {_leading(k_bar)}",
+        _ahead_of_line(question, k_bar, _line(cap, price, share), _LAPLACE / price),
         f"up to {k} items in order",
         _ENDS_THE_LIST,
         list_ended,
@@ -154,12 +155,12 @@ def tested_before(question: Question, mu_squared: Number) -> Prepared:
         up(1 / longest.price),
         "the item is among the largest by noisy counts, and the list passes a noisy test as a "
         f"whole. A list of {k} passes it half of the time if its last item has "
-        f"{amount(question, even_lead(longest))} more than the item ranked {depth + 1}, the first "
-        "that cannot be named (0 where there are fewer items), and 98% of the time with "
-        f"{scaled(question, likely_lead(longest))} more. With less, a shorter list is likely: the "
-        "shortest that is tried passes half of the time with "
-        f"{scaled(question, even_lead(shortest))} more and 98% of the time with "
-        f"{scaled(question, likely_lead(shortest))}. If no item has that many more, the answer is "
+        f"{lead(question, even_lead(longest))} {noun(question)} more than the item ranked "
+        f"{depth + 1}, the first that cannot be named (0 where there are fewer items), and 98% of "
+        f"the time with {lead(question, likely_lead(longest))} more. With less, a shorter list "
+        "is likely: the shortest that is tried passes half of the time with "
+        f"{lead(question, even_lead(shortest))} more and 98% of the time with "
+        f"{lead(question, likely_lead(shortest))}. If no item has that many more, the answer is "
         "likely to be empty",
         f"a list in order, of a privately chosen length up to {k}, or nothing",
         f"stands for the whole list: no part of it passed the test; {EMPTY_ADVICE}",
@@ -167,10 +168,6 @@ def tested_before(question: Question, mu_squared: Number) -> Prepared:
         depth + 1,
         depth,
     )
-
-
-def _leading(depth: int) -> str:
-    return f"the {depth} leading items alone can be named"
 
 
 def even_lead(length: Length) -> float:
@@ -196,15 +193,15 @@ def fixed_threshold(question: Question) -> Prepared:
     if price <= 0 or share <= 0:
         raise too_small(question)
     with precision(64):
-        ahead = about(up(1 + ball(1 / (2 * exact(share))).log() / ball(exact(price))))
+        ahead = math.ceil(up(1 + ball(1 / (2 * exact(share))).log() / ball(exact(price))))
     return Prepared(
         "fixed-threshold",
         question,
         FixedThreshold(k, price, share),
         {"epsilon_per_pick": price, "threshold_delta": share},
         up(1 / exact(price)),
-        f"the item is among the true top {k} and its noisy count exceeds that of rank {k + 1} by "
-        f"{ahead} people (1 + ln(1 / (2 threshold_delta)) / epsilon_per_pick)",
+        f"the item is among the true top {k} and its noisy count exceeds that of the item ranked "
+        f"{k + 1} by {ahead:,} people. An item that is just as far ahead passes half of the time",
         f"a set of up to {k} items, without order",
         _STANDS_FOR_REST,
         set_ended,
@@ -238,9 +235,23 @@ def top_stable(question: Question) -> Prepared:
     )
 
 
-def _ahead(question: Question, reach: int, price: float, share: float) -> str:
+def _line(reach: int, price: float, share: float) -> float:
+    """How far the line is above the first item that cannot be named, in persons."""
     with precision(64):
-        return amount(question, up(1 + ball(reach / exact(share)).log() / ball(exact(price))))
+        return up(1 + ball(reach / exact(share)).log() / ball(exact(price)))
+
+
+def _ahead_of_line(question: Question, k_bar: int, line: float, more: float) -> str:
+    """The rule of a race that a noisy line takes part in; ``more`` makes 98% of one half."""
+    k, counted = question.length, "count" if question.scores is None else "score"
+    best = "the largest" if k == 1 else f"among the {k} largest"
+    return (
+        f"the item is among the {k_bar} that have most, and its noisy {counted} is {best} and "
+        f"above a noisy line, {lead(question, line)} {noun(question)} above the item ranked "
+        f"{k_bar + 1}, the first that cannot be named (above 0 where there are fewer items). An "
+        "item with just that lead is above the line half of the time, and 98% of the time with a "
+        f"lead of {lead(question, line + more)}"
+    )
 
 
 @lru_cache(maxsize=256)

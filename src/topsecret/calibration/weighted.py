@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from topsecret.calibration.prepared import Prepared, list_ended, list_weighted
 from topsecret.calibration.question import Question, Scores
-from topsecret.calibration.words import about
+from topsecret.calibration.words import about, half_and_likely, weighted_rule
 from topsecret.counts.weights import MOST_ITEMS, Weights
 from topsecret.exact.rounding import up
 from topsecret.mechanisms import ClippedSums, WeightedHistogram
@@ -32,14 +32,6 @@ def weighted(question: Question) -> Prepared:
         at_least=question.at_least,
     )
     sigma, threshold = up(mechanism.sigma), mechanism.threshold
-    how = f"at most {weights.most_items} items of a person count"
-    if weights.weighting == "share":
-        how = (
-            f"persons with up to {weights.full_items} items count in full, those with n items "
-            f"about √({weights.full_items}/n) for each, and {how}"
-        )
-    ranked = "are among the largest" if threshold is None else f"exceed {about(up(threshold))}"
-    rule = f"its weighted persons and noise of {about(sigma)} {ranked}; {how}"
     return Prepared(
         "weighted",
         question,
@@ -52,11 +44,11 @@ def weighted(question: Question) -> Prepared:
             **({} if threshold is None else {"threshold": up(threshold)}),
         },
         sigma,
-        rule,
+        weighted_rule(weights, mechanism.sigma, threshold, question.at_least),
         "all items that can be named safely, in order"
         if question.k == "all"
         else f"up to {question.length} items in order",
-        "stands for items with too few weighted persons",
+        "stands for items with too few weighted people",
         list_weighted,
         0 if threshold is not None or question.k == "all" else question.length + 1,
     )
@@ -75,9 +67,11 @@ def _clipped(question: Question, scores: Scores) -> Prepared:
         "unknown" if question.domain_size is None else "public",
     )
     sigma, threshold = up(mechanism.sigma / scores.per_unit), mechanism.threshold
-    ranked = "is among the largest"
+    ranked = (
+        f"is among the largest; the noise has a standard deviation of {about(sigma)} {scores.noun}"
+    )
     if threshold is not None:
-        ranked = f"exceeds {about(up(threshold / scores.per_unit))} {scores.noun}"
+        ranked = f"exceeds {half_and_likely(scores, mechanism.sigma, threshold)}"
     return Prepared(
         "weighted",
         question,
@@ -90,7 +84,7 @@ def _clipped(question: Question, scores: Scores) -> Prepared:
             **({} if threshold is None else {"threshold": up(threshold / scores.per_unit)}),
         },
         up(mechanism.sigma / scores.sensitivity),
-        f"its noisy score, with noise of {about(sigma)} {scores.noun}, {ranked}",
+        f"what people add to the item, with noise added, {ranked}",
         f"up to {question.length} items in order",
         "stands for items with too little to be named safely",
         list_ended,

@@ -36,7 +36,9 @@ def open_(
     ] = 1e-6,
     queries: Queries = None,
     picks: Picks = None,
-    adjacency: Annotated[str, typer.Option(help="add-remove or replace.")] = "add-remove",
+    adjacency: Annotated[
+        str, typer.Option(help="add-remove, replace, or outcomes (rankings).")
+    ] = "add-remove",
     ledger: LedgerOption = None,
     accept_weak_privacy: WeakPrivacyOption = False,
 ) -> None:

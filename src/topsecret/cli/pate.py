@@ -51,7 +51,7 @@ def pate(
         int | None, typer.Option(help="How many teachers voted, for a file of counts.")
     ] = None,
     adjacency: Annotated[
-        str, typer.Option(help="replace (one record changes one teacher), or add-remove.")
+        str, typer.Option(help="replace (one teacher votes otherwise), or add-remove.")
     ] = "replace",
     accept_weak_privacy: WeakPrivacyOption = False,
     json: Annotated[bool, typer.Option("--json", help="One JSON object per line.")] = False,
@@ -243,13 +243,15 @@ def _say_spent(aggregator: Aggregator) -> None:
 
     spent = aggregator.spent()
     relation = {
-        "replace": "one training record, hence one teacher's votes, is replaced by any other",
-        "add-remove": "one teacher is added or removed",
+        "replace": "one teacher's votes are replaced. That covers one training record only if "
+        "every record was used to train a single teacher, which this command cannot check",
+        "add-remove": "one teacher is added or removed; it does not cover one training record, "
+        "which may change a teacher's votes",
     }[aggregator.rule.adjacency]
     typer.echo(
         f"\n{aggregator.asked} queries answered with epsilon = {rounded_up(spent.epsilon)} and "
-        f"delta = {rounded_up(spent.delta)} in all, by the {spent.bound} bound, when {relation}."
-        + weak_sentence(spent.epsilon, spent.delta)
+        f"delta = {rounded_up(spent.delta)} in all, by the {spent.bound} bound, when {relation}. "
+        "Nothing was recorded in a ledger." + weak_sentence(spent.epsilon, spent.delta)
     )
     deviation = getattr(aggregator.rule, "share_deviation", None)
     if deviation is not None:

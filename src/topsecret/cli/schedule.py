@@ -43,6 +43,7 @@ Window = Annotated[int, typer.Option(help="How many periods a window has.")]
 Mechanism = Annotated[str, typer.Option(help="How to choose; see topsecret top.")]
 Table = Annotated[str | None, typer.Option(help="The table of a database.")]
 Dataset = Annotated[str, typer.Option(help="Pay from this dataset's budget.")]
+PaidBy = Annotated[str, typer.Option(help="The dataset whose budget paid.")]
 Now = Annotated[
     str | None,
     typer.Option(help="The day that counts as today.", metavar="DAY", show_default="today"),
@@ -199,7 +200,7 @@ def begin(
 @schedule.command()
 def run(
     source: Source,
-    dataset: Dataset,
+    dataset: PaidBy,
     name: Name = "schedule",
     now: Now = None,
     table: Table = None,
@@ -256,14 +257,18 @@ def show_progress(found: dict[str, Any], json: bool) -> None:
     if json:
         typer.echo(json_module.dumps(found, indent=2))
         return
-    typer.echo(f"{found['name']}: {found['periods']} periods, {len(found['lists'])} lists")
+    periods, lists = found["periods"], len(found["lists"])
+    typer.echo(
+        f"{found['name']}: {periods} {'period' if periods == 1 else 'periods'}, "
+        f"{lists} {'list' if lists == 1 else 'lists'}"
+    )
     for one in found["lists"]:
         typer.echo(f"  period {one['period']:>4}, rows until before {one['end']}: {one['state']}")
 
 
 @schedule.command()
 def status(
-    dataset: Dataset,
+    dataset: PaidBy,
     name: Name = "schedule",
     ledger: LedgerOption = None,
     json: Json = False,
@@ -280,7 +285,7 @@ def status(
 @schedule.command("write-off")
 def write_off(
     period: Annotated[int, typer.Argument(help="The period whose list was cut short.")],
-    dataset: Dataset,
+    dataset: PaidBy,
     name: Name = "schedule",
     ledger: LedgerOption = None,
 ) -> None:

@@ -19,6 +19,7 @@ from topsecret.cli.schedule import (
     Json,
     KindOption,
     Now,
+    PaidBy,
     Person,
     Source,
     Table,
@@ -188,7 +189,7 @@ def _tell(terms: SeriesTerms) -> None:
 @series.command()
 def run(
     source: Source,
-    dataset: Dataset,
+    dataset: PaidBy,
     name: Name = "series",
     now: Now = None,
     table: Table = None,
@@ -219,7 +220,7 @@ def run(
 
 @series.command()
 def status(
-    dataset: Dataset,
+    dataset: PaidBy,
     name: Name = "series",
     ledger: LedgerOption = None,
     json: Json = False,

@@ -153,7 +153,7 @@ def top(
         str | None, typer.Option(help="Draw ranked bars into this file.", metavar="PATH")
     ] = None,
 ) -> None:
-    """Name the items with the most distinct persons, with a receipt.
+    """Name the items with the most distinct people, with a receipt.
 
     topsecret top checkins.csv --item place --person user -k 10 --epsilon 1
 

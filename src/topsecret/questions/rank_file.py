@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from topsecret.accounting import failure, pure
@@ -94,7 +94,7 @@ def rank_file(
     }
     # (ε, δ)-DP is all that is known here of the three methods; both amounts are paid in full.
     loss = pure(epsilon) if delta is None else pure(epsilon) + failure(delta)
-    record, _ = paid_in_full(
+    record, charge = paid_in_full(
         purse(ledger, dataset, analyst, request_id),
         loss=loss,
         asked=asked,
@@ -102,11 +102,13 @@ def rank_file(
         repeatable=recognised,
         draw=lambda: _to_record(ranked(_compared(engine, query))),
     )
-    return _from_record(record)
+    return replace(_from_record(record), charge=charge)
 
 
 def _to_record(ranking: StrengthRanking | Ranking) -> dict[str, object]:
-    values = {one.name: getattr(ranking, one.name) for one in fields(ranking)}
+    # What was charged is the ledger's to say, each time that the answer is shown.
+    names = [one.name for one in fields(ranking) if one.name != "charge"]
+    values = {name: getattr(ranking, name) for name in names}
     # As text: a standard error may be infinite, which the ledger's JSON does not know.
     return {
         "form": FORM,

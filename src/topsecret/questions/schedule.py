@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from topsecret.errors import DataIndependentFailure, InvalidParameter, LedgerError
@@ -19,6 +20,7 @@ from topsecret.questions.payment import price_of
 from topsecret.questions.periods import DayLike, moment
 from topsecret.questions.planned_lists import Plan
 from topsecret.questions.schedule_terms import Kind, ScheduleTerms, terms_of
+from topsecret.results.paid_in_advance import PaidInAdvance
 from topsecret.results.period_list import PeriodList
 from topsecret.results.record import release_from, to_record
 from topsecret.results.release import Release
@@ -305,16 +307,20 @@ def shown_list(
     last = max(stored, default=0)
     answer = known[last].answer if last else None
     start, end = terms.periods.bounds(period) if period else (None, None)
+    lists = len(terms.due)
+    paid = PaidInAdvance(
+        "schedule", publication.name, publication.dataset, lists, plan.epsilon, plan.delta
+    )
     return PeriodList(
         name=publication.name,
         period=period,
         periods=terms.periods.count,
         start=start,
         end=end,
-        release=None if answer is None else release_from(answer),
+        release=None if answer is None else replace(release_from(answer), paid_in_advance=paid),
         drawn_for=last,
         drawn_until=terms.periods.bounds(last)[1] if last else None,
-        lists=len(terms.due),
+        lists=lists,
         epsilon=plan.epsilon,
         delta=plan.delta,
         cut_short=cut_short,

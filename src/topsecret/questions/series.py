@@ -15,12 +15,13 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from topsecret.calibration.series import drawn_values
+from topsecret.calibration.series import UNIT, drawn_values
 from topsecret.errors import DataIndependentFailure, InDoubt, InvalidParameter, LedgerError
 from topsecret.exact.rounding import Number
 from topsecret.questions.periods import DayLike, moment
@@ -30,6 +31,7 @@ from topsecret.questions.series_shown import known_series, shown_list
 from topsecret.questions.series_terms import LATE, SeriesTerms, series_terms
 from topsecret.results.export import plain
 from topsecret.results.period_list import PeriodList
+from topsecret.results.receipt import SERIES
 from topsecret.results.record import to_record
 from topsecret.results.release import Release
 from topsecret.sources import Source, WhereLike
@@ -41,8 +43,6 @@ if TYPE_CHECKING:
     from topsecret.ledger.publications import Period, Publication, Publications
     from topsecret.sources.session import Engine
     from topsecret.sources.source import Item
-
-MECHANISM = "series"
 
 
 class Series:
@@ -241,19 +241,20 @@ class Series:
         )
         ranked = sorted(values.items(), key=lambda one: (-one[1], one[0]))
         best = [item_of(label) for label, _ in ranked[: self.terms.asked["k"]]]
-        release = self._release(best, known[period])
+        release = self._release(best, period, known[period])
         return {
             "release": to_record(release),
             "known": [list(one) for one in ranked],
             "seal": _seal(nonces[period]),
         }
 
-    def _release(self, items: Sequence[Item], state: Period) -> Release:
+    def _release(self, items: Sequence[Item], period: int, state: Period) -> Release:
         from topsecret import __version__
 
         question, numbers = self.terms.question, self.terms.numbers
         wanted = self.terms.asked["k"]
-        told = "" if len(items) == wanted else f"has all {len(items)} items that are known so far."
+        known = "the one item that is" if len(items) == 1 else f"all {len(items)} items that are"
+        told = "" if len(items) == wanted else f"has {known} known so far."
         return Release(
             items=tuple(items),
             complete=len(items) == wanted,
@@ -261,7 +262,7 @@ class Series:
             k=wanted,
             epsilon=self.terms.asked["epsilon"],
             delta=self.terms.asked["delta"],
-            mechanism=MECHANISM,
+            mechanism=SERIES,
             parameters=MappingProxyType(
                 {
                     "kind": numbers.kind,
@@ -273,8 +274,10 @@ class Series:
             ),
             bound="Gaussian",
             threshold=(
-                "somebody has it and its noisy number of counted persons has exceeded the "
-                "threshold of a period, this one or an earlier one; it is known from then on"
+                "somebody had it, and its noisy number of counted people exceeded the threshold "
+                "of a period, this one or an earlier one; it is known from then on. That of this "
+                f"period is {math.ceil(numbers.threshold(period) / UNIT):,}: an item with so many "
+                "counted people passes half of the time"
             ),
             unit=question.unit,
             source=self._source.name,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from topsecret.calibration.series import UNIT
 from topsecret.errors import InvalidParameter
 from topsecret.questions.series_terms import SeriesTerms
+from topsecret.results.paid_in_advance import PaidInAdvance
 from topsecret.results.period_list import PeriodList
 from topsecret.results.record import release_from
 
@@ -47,7 +49,11 @@ def shown_list(
     numbers = terms.numbers
     release = values = growth = None
     if answer is not None:
-        release = release_from(answer["release"])
+        epsilon, delta = terms.asked["epsilon"], terms.asked["delta"]
+        paid = PaidInAdvance(
+            "series", publication.name, publication.dataset, numbers.periods, epsilon, delta
+        )
+        release = replace(release_from(answer["release"]), paid_in_advance=paid)
         listed = answer["known"][: len(release.items)]
         values = tuple(value / UNIT for _, value in listed)
         earlier = known[before].answer if before else None

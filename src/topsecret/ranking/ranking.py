@@ -20,13 +20,13 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
 
 from topsecret.accounting import calibrate_picks
+from topsecret.accounting.charge import Charge
 from topsecret.accounting.explanation import shown
 from topsecret.accounting.weak_privacy import check_strength, weak_lines
 from topsecret.counts.histogram import Histogram
@@ -44,6 +44,8 @@ from topsecret.noise.bits import BitSource
 from topsecret.ranking.comparisons import Comparisons
 from topsecret.ranking.sensitivity import PromisedMixing, promised, teleport_of, unconditional
 from topsecret.ranking.stationary import stationary
+from topsecret.results.export import with_receipt
+from topsecret.results.receipt import UNRECORDED, without_or_with
 
 TELEPORT = 0.3
 """A common choice: the walk starts anew every third step or so."""
@@ -73,6 +75,8 @@ class Ranking:
     """The method's public parameters."""
     assumption: str | None = None
     """What the guarantee takes for granted, in words; None for nothing."""
+    charge: Charge | None = None
+    """What it took from a budget; None without a ledger."""
 
     @property
     def receipt(self) -> tuple[tuple[str, str], ...]:
@@ -81,31 +85,29 @@ class Ranking:
             f"{name}={shown(value)}" if isinstance(value, float) else f"{name}={value}"
             for name, value in self.parameters.items()
         )
-        lines = [
-            ("Protected", "who won any one comparison. Somebody who decided b of them is "
-             "protected at b times epsilon."),
+        order = (
+            "best first. Random noise took part: items that are nearly level may stand in the "
+            "wrong order, or in place of each other."
+            if self.ordered
+            else "the set has no order. Random noise took part: where items are nearly level, the "
+            "wrong one may be in it."
+        )
+        return (
+            ("Protected", f"who won any one comparison. {decided_several(self.delta)}"),
             ("Public", f"who met whom and how often, as declared by the caller: {self.schedule}."),
-            ("Guarantee", f"epsilon = {shown(self.epsilon)} and delta = {shown(self.delta)}: had "
-             "one comparison ended otherwise, no set of rankings would be more than e^epsilon "
-             "times as likely, plus delta."),
-            *weak_lines(self.epsilon, self.delta),
-            ("Order", "best first." if self.ordered else "the set has no order."),
-            ("Method", f"{self.method} ({listed})."),
-        ]  # fmt: skip
-        if self.assumption is not None:
-            lines.append(("ASSUMED", f"{self.assumption}."))
-        return tuple(lines)
+            *promised_lines(self.epsilon, self.delta, "one comparison ended otherwise"),
+            ("Order", order),
+            ("Method", f"(for specialists) {self.method} ({listed})."),
+            *([] if self.assumption is None else [("ASSUMED", f"{self.assumption}.")]),
+            ("Budget", budget_line(self.charge, None)),
+        )
 
     def __str__(self) -> str:
         rows = [
             f"{place if self.ordered else '·':>5}  {item}"
             for place, item in enumerate(self.items, start=1)
         ]
-        lines = [*rows, "", "Receipt"]
-        for label, text in self.receipt:
-            head = f"  {label:<9}  "
-            lines += textwrap.wrap(text, 80, initial_indent=head, subsequent_indent=" " * 13)
-        return "\n".join(lines)
+        return with_receipt(rows, self.receipt)
 
     def to_dict(self) -> dict[str, object]:
         """Everything as plain values that JSON can hold."""
@@ -118,8 +120,44 @@ class Ranking:
             "parameters": dict(self.parameters),
             "schedule": self.schedule,
             "assumption": self.assumption,
+            "charge": None if self.charge is None else self.charge.to_dict(),
             "receipt": dict(self.receipt),
         }
+
+
+def decided_several(delta: float) -> str:
+    """How somebody is protected who decided more than one comparison, as a sentence."""
+    grows = " and delta times 1 + e^epsilon + … + e^((b-1) epsilon)" if delta else ""
+    return f"Somebody who decided several, say b, is protected less: at b times epsilon{grows}."
+
+
+def promised_lines(epsilon: float, delta: float, changed: str) -> tuple[tuple[str, str], ...]:
+    """The lines of a receipt that are the same for every ranking."""
+    plus = ", plus delta" if delta else ""
+    return (
+        (
+            "Guarantee",
+            f"{without_or_with(epsilon, delta)}: had {changed}, no set of rankings would be more "
+            f"than e^epsilon times as likely{plus}. This holds for this one ranking; other answers "
+            "add to it.",
+        ),
+        *weak_lines(epsilon, delta),
+        (
+            "Not covered",
+            "facts about many comparisons at once (such as that an item wins often); what is "
+            "public; the stored data themselves; what other answers about the same comparisons "
+            "add.",
+        ),
+        ("Sharing", "the ranking and this receipt may be shown to anybody."),
+    )
+
+
+def budget_line(charge: Charge | None, person: str | None) -> str:
+    """What was paid, or that nothing was, and which budget could."""
+    if charge is not None:
+        return f"{charge}."
+    who = "'each comparison'" if person is None else person
+    return f"{UNRECORDED} For rankings, open it with --person {who} --adjacency outcomes."
 
 
 def counting(

@@ -21,24 +21,23 @@ from __future__ import annotations
 
 import json
 import math
-import textwrap
 from collections.abc import Hashable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from topsecret.accounting.explanation import shown
-from topsecret.accounting.weak_privacy import check_strength, weak_lines
+from topsecret.accounting.charge import Charge
+from topsecret.accounting.weak_privacy import check_strength
 from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import Number, exact, up
 from topsecret.mechanisms import parameters as rules
 from topsecret.noise.bits import BitSource
 from topsecret.ranking.bradley_terry import BradleyTerry
 from topsecret.ranking.comparisons import Comparisons
-from topsecret.ranking.ranking import at_most_all
+from topsecret.ranking.ranking import at_most_all, budget_line, decided_several, promised_lines
 from topsecret.ranking.win_totals import NoisyTotals
-from topsecret.results.export import csv_text, printable
+from topsecret.results.export import csv_text, printable, with_receipt
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -93,8 +92,8 @@ class StrengthRanking:
     """How many comparisons one person has, at most."""
     person: str | None = None
     """The column that identifies persons; None where each comparison stands for itself."""
-    charge: str | None = None
-    """What a ledger charged for it."""
+    charge: Charge | None = None
+    """What it took from a budget; None without a ledger."""
 
     method = "strength"
     ordered = True
@@ -124,9 +123,10 @@ class StrengthRanking:
     def receipt(self) -> tuple[tuple[str, str], ...]:
         """The receipt as pairs of a label and a text in plain words."""
         if self.person is None:
-            protected = "who won any one comparison. Somebody who decided several is protected less"
-            protected += " (b of them: b times epsilon)." if self.delta == 0 else "."
-            protected += " Name the column of persons to protect all that one person decided."
+            protected = (
+                f"who won any one comparison. {decided_several(self.delta)} Name the column of "
+                "persons to protect all that one person decided."
+            )
             changed = "one comparison ended otherwise"
         else:
             protected = (
@@ -135,20 +135,17 @@ class StrengthRanking:
                 "comparisons, is public and not protected."
             )
             changed = "one person decided otherwise throughout"
-        lines = (
+        return (
             ("Protected", protected),
             ("Public", f"who met whom and how often, as declared by the caller: {self.schedule}."),
-            ("Guarantee", f"epsilon = {shown(self.epsilon)} and delta = {shown(self.delta)}: had "
-             f"{changed}, no set of rankings would be more than e^epsilon times as likely, plus "
-             "delta."),
-            *weak_lines(self.epsilon, self.delta),
-            ("Order", "best first, by strength: the log odds against the average item."),
+            *promised_lines(self.epsilon, self.delta, changed),
+            ("Order", "best first, by estimated strength: the log odds against the average item."),
             ("Errors", "± is 1.96 standard errors, the luck of the games and the noise together; "
              "they trust the Bradley-Terry model, the guarantee does not."),
-            ("Method", f"strength ({self.noise} on each item's wins; spread of strengths "
-             f"{self.spread:.2g}; equations solved to {self.residual:.0e} wins)."),
+            ("Method", f"(for specialists) strength ({self.noise} on each item's wins; spread of "
+             f"strengths {self.spread:.2g}; equations solved to {self.residual:.0e} wins)."),
+            ("Budget", budget_line(self.charge, self.person)),
         )  # fmt: skip
-        return lines if self.charge is None else (*lines, ("Charged", f"{self.charge}."))
 
     def first(self, k: int) -> StrengthRanking:
         """The k best, which costs nothing more."""
@@ -173,6 +170,7 @@ class StrengthRanking:
         """Everything as plain values that JSON can hold."""
         values = {name: list(v) if isinstance(v, tuple) else v for name, v in asdict(self).items()}
         values["items"] = [x if isinstance(x, str | int) else str(x) for x in self.items]
+        values["charge"] = None if self.charge is None else self.charge.to_dict()
         return {**values, "method": self.method, "receipt": dict(self.receipt)}
 
     def to_json(self, *, indent: int | None = 2) -> str:
@@ -183,6 +181,7 @@ class StrengthRanking:
     def from_dict(cls, stored: Mapping[str, Any]) -> StrengthRanking:
         """What ``to_dict`` was made from."""
         known: dict[str, Any] = {n: stored[n] for n in cls.__dataclass_fields__ if n in stored}
+        known["charge"] = Charge.from_dict(known["charge"]) if known.get("charge") else None
         return cls(**{n: tuple(v) if isinstance(v, list) else v for n, v in known.items()})  # type: ignore[arg-type]
 
     def plot(self, most: int = 40) -> Figure:
@@ -198,11 +197,7 @@ class StrengthRanking:
                 zip(self.items, self.strengths, self.standard_errors, strict=True), start=1
             )
         ]
-        lines += ["", "Receipt"]
-        for label, text in self.receipt:
-            head = f"  {label:<9}  "
-            lines += textwrap.wrap(text, 80, initial_indent=head, subsequent_indent=" " * 13)
-        return "\n".join(lines)
+        return with_receipt(lines, self.receipt)
 
 
 def strength(

@@ -54,8 +54,7 @@ def plain(item: Hashable) -> Any:
 
 def unnamed(items: Sequence[object]) -> str:
     """What stands where an item could not be named."""
-    rest = "the rest is too close together" if items else "no item stands out enough"
-    return f"{rest} to be named"
+    return f"{'no other' if items else 'no'} item could be named safely"
 
 
 def ranked(items: Sequence[Hashable], *, ordered: bool, filled: int = 0) -> list[tuple[str, str]]:

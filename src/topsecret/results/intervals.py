@@ -123,11 +123,23 @@ class Intervals:
         if not sure:
             return ""
         place = min(range(len(sure)), key=sure.__getitem__)
+        low, high = _percent(min(sure)), _percent(max(sure))
+        said = f"{low} (ranks {place + 1} and {place + 2})"
+        if len(sure) > 1:
+            said = f"{low}, whichever two" if low == high else f"{said} to {high}"
         return (
-            f"by the counts alone, an item has more persons than the next one with a probability "
-            f"of {min(sure):.0%} (ranks {place + 1} and {place + 2}) to {max(sure):.0%}. Smoothed "
-            "counts are estimates that use the order; they have no interval."
+            "by the counts alone, an item has more people than the next one with a probability "
+            f"of {said}. Smoothed counts are estimates that use the order; they have no interval."
         )
+
+
+def _percent(chance: float) -> str:
+    """A probability in words that never says that something is certain.
+
+    >>> _percent(0.999), _percent(0.874), _percent(0.001)
+    ('over 99%', '87%', 'under 1%')
+    """
+    return "over 99%" if chance > 0.99 else "under 1%" if chance < 0.01 else f"{chance:.0%}"
 
 
 def smoothed(counts: Sequence[int]) -> tuple[float, ...]:

@@ -30,7 +30,7 @@ class PeriodList:
     start: datetime.date | None
     """The period's first day."""
     end: datetime.date | None
-    """The period's first day, and the day after its last."""
+    """The day after the period's last."""
     release: Release | None
     """None where no list was drawn yet."""
     drawn_for: int
@@ -86,8 +86,13 @@ class PeriodList:
         if self.publication == "series":
             rows = "; ".join(("The lists were paid for at once, before the first", *self.caveats))
             return (
-                f"All lists of this series, {self.lists} at most, are together "
+                f"All lists of this series, {self.lists:,} at most, are together "
                 f"{private}. {rows}.{weak}"
+            )
+        if self.lists == 1:
+            return (
+                f"The one list of this schedule, shown as often as wanted, is {private}. It was "
+                f"paid for in advance.{weak}"
             )
         return (
             f"The {self.lists} lists of this schedule, and their repetitions, are together "

@@ -38,7 +38,7 @@ def receipt_lines(release: Release) -> Lines:
     return (
         ("Protected", f"{unit.protected}."),
         ("Compared with", f"{unit.neighbours}. {promise(unit.adjacency)}"),
-        ("Guarantee", guarantee(epsilon, delta, unit.adjacency)),
+        ("Guarantee", _guarantee(release)),
         *weak_lines(epsilon, delta),
         (
             "Not covered",
@@ -53,10 +53,10 @@ def receipt_lines(release: Release) -> Lines:
         *_conditions(release),
         (
             "Mechanism",
-            f"(for specialists) named {release.mechanism!r} ({_parameters(release)}); epsilon is "
-            f"added up by the {release.bound} bound.",
+            f"(for specialists) named {release.mechanism!r} ({_parameters(release)})"
+            f"{_line(release)}; epsilon is added up by the {release.bound} bound.",
         ),
-        ("Budget", UNRECORDED if release.charge is None else f"{release.charge}."),
+        ("Budget", _budget(release)),
         ("Made", f"{release.time:%Y-%m-%d %H:%M:%S} UTC by topsecret {release.version}."),
     )
 
@@ -90,6 +90,15 @@ STEPS = {
 """Of the mechanism that chooses between two methods: to which of them a parameter belongs."""
 
 
+LINES = {
+    "limited-domain": "1 + ln({reach} / threshold_delta) / epsilon_per_pick",
+    "limited-domain-laplace": "1 + ln(max_items / threshold_delta) / epsilon_per_pick",
+    "optimal-threshold": "1 + ln({reach} / threshold_delta) / epsilon_per_pick",
+    "fixed-threshold": "1 + ln(1 / (2 threshold_delta)) / epsilon_per_pick",
+}
+"""By mechanism: how far above the first item that cannot be named the line lies."""
+
+
 def _parameters(release: Release) -> str:
     """The public parameters; those of two methods, by method."""
     steps = STEPS if release.mechanism == "tested-or-weighted" else {}
@@ -100,6 +109,20 @@ def _parameters(release: Release) -> str:
     return "; ".join(
         f"{step}: {', '.join(said)}" if step else ", ".join(said) for step, said in groups.items()
     )
+
+
+def _line(release: Release) -> str:
+    """How far up the line lies that an item must pass, as a formula of the parameters."""
+    formula = LINES.get(release.mechanism)
+    if formula is None:
+        return ""
+    cap, slots = release.unit.max_items, release.parameters.get("k_bar")
+    reach = "k_bar" if cap is None else "min(max_items, k_bar)"
+    if cap is not None and isinstance(slots, int):
+        reach = "max_items" if cap < slots else "k_bar"
+    shown = formula.format(reach=reach)
+    times = ", times sensitivity," if "sensitivity" in release.parameters else ""
+    return f", with a line {shown}{times} above the first item that cannot be named"
 
 
 def promise(adjacency: Adjacency) -> str:
@@ -118,7 +141,32 @@ def without_or_with(epsilon: float, delta: float) -> str:
     return f"epsilon = {rounded_up(epsilon)} and delta = {rounded_up(delta)}"
 
 
-def guarantee(epsilon: float, delta: float, adjacency: Adjacency) -> str:
+def _guarantee(release: Release) -> str:
+    """What the two numbers mean, and whether they are of this list or of several."""
+    known = (release.epsilon, release.delta, release.unit.adjacency)
+    advance = release.paid_in_advance
+    if advance is None:
+        return guarantee(*known)
+    if advance.publication == "series":
+        return guarantee(*known, holds=advance.holds, without="the lists", seen="all of them")
+    return guarantee(*known, holds=advance.holds, without="the list")
+
+
+def _budget(release: Release) -> str:
+    """What was paid, from which budget."""
+    paid = release.charge or release.paid_in_advance
+    return UNRECORDED if paid is None else f"{paid}."
+
+
+def guarantee(
+    epsilon: float,
+    delta: float,
+    adjacency: Adjacency,
+    *,
+    holds: str = "for this one answer; other answers add to it.",
+    without: str = "the answer",
+    seen: str = "it",
+) -> str:
     """What the two numbers mean for one person."""
     factor = (
         rounded_up(math.nextafter(math.exp(epsilon), math.inf), 3) if epsilon < 20 else "e^epsilon"
@@ -132,18 +180,18 @@ def guarantee(epsilon: float, delta: float, adjacency: Adjacency) -> str:
     return (
         f"{without_or_with(epsilon, delta)}. This is what is proven; what was asked for may be a "
         f"little more. No one person makes any outcome more than {factor} times as likely, or as "
-        f"unlikely (e^epsilon){added}. This holds for each person, for this "
-        f"one answer; other answers add to it.{_guess(epsilon, delta, adjacency)} This is about "
-        "privacy; it does not say how accurate the list is."
+        f"unlikely (e^epsilon){added}. This holds for each person, {holds}"
+        f"{_guess(epsilon, delta, adjacency, without, seen)} This is about privacy; it does not "
+        "say how accurate the list is."
     )
 
 
-def _guess(epsilon: float, delta: float, adjacency: Adjacency) -> str:
+def _guess(epsilon: float, delta: float, adjacency: Adjacency, without: str, seen: str) -> str:
     """What the best guess between two possibilities for one person is worth, in words."""
     if adjacency not in TOSS or (right := best_guess(epsilon, delta)) is None:
         return ""
     guessed = (
-        f" A guess {TOSS[adjacency]}, right 50% of the time without the answer, is right at most"
+        f" A guess {TOSS[adjacency]}, right 50% of the time without {without}, is right at most"
     )
     # Two versions of one person's rows are two steps apart: one person less, one person more.
     twice = best_guess(2 * epsilon, delta * (1 + math.exp(epsilon)))
@@ -153,7 +201,7 @@ def _guess(epsilon: float, delta: float, adjacency: Adjacency) -> str:
         if adjacency == "add-remove"
         else ""
     )
-    return f"{guessed} {right}% of the time with it{did if twice else ''}."
+    return f"{guessed} {right}% of the time with {seen}{did if twice else ''}."
 
 
 def best_guess(epsilon: float, delta: float) -> str | None:
@@ -176,6 +224,12 @@ def _one_in(delta: float) -> int:
     n = int(1 / Fraction(rounded_up(delta)))  # as it is shown
     return int(str(n)[:2].ljust(len(str(n)), "0"))
 
+
+PRIVATE_SIZES = ("canonical-set", "oneshot-private-length")
+"""Mechanisms of a public domain that choose the size of the answer with noise."""
+
+SERIES = "series"
+"""What a series calls its mechanism."""
 
 METHOD = " A noisy look at the data"
 """Where the sentence begins that says which of two methods was chosen, also in stored answers."""
@@ -200,13 +254,38 @@ def order_in_words(ordered: bool, any_items: bool) -> str:
 def _missing(release: Release) -> str:
     if release.domain:
         other = "has more" if release.least else "ranks lower"
+        if release.k == "all":  # a bound was asked for that a listed item must reach
+            other = "was not shown to have as many people as were asked for"
         return (
             f"all items of the public domain could be named; one that is not listed {other}, or "
-            "was unlucky with the noise."
+            f"was unlucky with the noise.{_cut(release)}"
         )
+    if release.k == "all":
+        return (
+            "an item that is not listed may have too few people to be named safely, or the noise "
+            "made it look so."
+        )
+    # Of a series: each person has a limited number of counts for life.
+    uncounted = (
+        "people who have it may have had no counts left; " if release.mechanism == SERIES else ""
+    )
     return (
         "an item that is not listed may rank lower; it may have too few people to be named "
-        "safely; or it belongs on the list, and the noise put others first."
+        f"safely; {uncounted}or it belongs on the list, and the noise put others first."
+    )
+
+
+def _cut(release: Release) -> str:
+    """That a size was chosen with noise and is smaller than asked for, where it was."""
+    if release.mechanism not in PRIVATE_SIZES or release.chosen in (None, release.k):
+        return ""
+    kind = "list" if release.ordered else "set"
+    drawn = f"The {kind} was cut to {release.chosen}"
+    if release.filled:
+        drawn = f"Only {release.chosen} of the {kind} were drawn from the data"
+    return (
+        f" {drawn}, the size that the noisy counts support: an item may be missing for that reason "
+        "alone."
     )
 
 
@@ -216,12 +295,13 @@ def _conditions(release: Release) -> list[tuple[str, str]]:
     if release.domain:
         lines.append(("Public domain", f"{release.domain}; no other item could be named."))
     if release.unit.max_items is not None:
-        items = "item" if release.unit.max_items == 1 else "items"
+        one = release.unit.max_items == 1
+        items, counted = ("item", "was counted") if one else ("items", "were counted")
         period = ", in each period" if release.measure.startswith("rise") else ""
         lines.append(
             (
                 "Cap",
-                f"at most {release.unit.max_items} {items} of each person were counted{period}, "
+                f"at most {release.unit.max_items} {items} of each person {counted}{period}, "
                 "chosen with a secret key.",
             )
         )
@@ -243,8 +323,8 @@ def _conditions(release: Release) -> list[tuple[str, str]]:
         lines.append(
             (
                 "Persons",
-                f"{release.persons:,} in all, within {width} with 95% probability; it came with "
-                "the counts at no cost.",
+                f"{release.persons:,} people in all, within {width} with 95% probability; it came "
+                "with the counts at no cost.",
             )
         )
     if release.at_least:
@@ -252,8 +332,8 @@ def _conditions(release: Release) -> list[tuple[str, str]]:
             (
                 "At least",
                 "so many distinct people have each item: all numbers of the list hold "
-                "together with 95% probability. They come from weighted persons, of which "
-                "those with many items count less, and are no estimates of the counts.",
+                "together with 95% probability. They come from weighted people ('Named when' says "
+                "how much each counts) and are no estimates: the true counts may be far larger.",
             )
         )
     return lines

@@ -32,7 +32,9 @@ def to_record(answer: Release | Releases) -> dict[str, object]:
             "groups": [[group, to_record(release)] for group, release in answer.items()],
         }
     record: dict[str, object] = {
-        field.name: getattr(answer, field.name) for field in fields(Release)
+        field.name: getattr(answer, field.name)
+        for field in fields(Release)
+        if field.name != "paid_in_advance"  # of the schedule or series that shows it
     }
     return record | {
         "form": FORM,

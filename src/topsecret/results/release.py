@@ -19,7 +19,8 @@ from topsecret.errors import InvalidParameter
 from topsecret.results import export, frames
 from topsecret.results.export import Public, plain, printable
 from topsecret.results.intervals import Intervals, smoothed
-from topsecret.results.receipt import receipt_lines
+from topsecret.results.paid_in_advance import PaidInAdvance
+from topsecret.results.receipt import SERIES, receipt_lines
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -89,13 +90,16 @@ class Release:
     weighted: tuple[float, ...] | None = None
     """Noisy *weighted* persons of the items, where they are released: less than persons."""
     at_least: tuple[int, ...] | None = None
-    """How many persons each item surely has: all of them hold with 95% probability."""
+    """How many persons each item has at least: all of them hold with 95% probability."""
     measure: str = ""
-    """What the items are ranked by, in words; empty for distinct persons."""
+    """What the items are ranked by, in words; empty for distinct people."""
     least: bool = False  # whether the items with the least were asked for
     """Whether the items with the least were asked for."""
     clipping: str = ""
-    """How one person's part in a score is bounded, in words; empty for distinct persons."""
+    """How one person's part in a score is bounded, in words; empty for distinct people."""
+
+    paid_in_advance: PaidInAdvance | None = None
+    """The schedule or series that the list belongs to; None for an answer of its own."""
 
     def __reduce__(self) -> tuple[object, tuple[dict[str, object]]]:
         values = {field.name: getattr(self, field.name) for field in fields(self)}
@@ -108,10 +112,21 @@ class Release:
         end = "Bottom" if self.least else "Top"
         top = words[self.k] if isinstance(self.k, str) else f"{end} {self.k}"
         where = "".join(f", where {part}" for part in (self.group, self.where) if part)
-        usual = self.measure or "number of distinct persons"
-        by = usual if self.weighted is None else "weighted persons"
+        usual = self.measure or self._people
+        by = usual if self.weighted is None else "weighted people"
         part = ", with a limit on what each person adds" if self.clipping else ""
         return f"{top} of {self.item!r} in {self.source}{where}, by {by}{part}"
+
+    @property
+    def _people(self) -> str:
+        """Which people are counted, in words: a series counts each a limited number of times."""
+        if self.mechanism != SERIES:
+            return "number of distinct people"
+        window, most = self.parameters["window"], self.parameters["max_counts"]
+        last = "period" if window == 1 else f"{window} periods"
+        when = f" in the last {last}" if self.parameters["kind"] == "window" else ""
+        counts = "1 count" if most == 1 else f"{most} counts"
+        return f"number of people counted{when}, each of whom has {counts} for life"
 
     @property
     def ending(self) -> str:
@@ -119,10 +134,10 @@ class Release:
         if self.told or isinstance(self.k, str):
             return self.told
         if self.complete:
-            return f"has all {self.k} {'item' if self.k == 1 else 'items'} asked for."
+            return f"has {'the one item' if self.k == 1 else f'all {self.k} items'} asked for."
         return (
             f"ended early, with {len(self.items)} of {self.k} items: "
-            "the next ones were too close together to be named safely."
+            "the next ones were too close together to be named safely, or noise made them look so."
         )
 
     @property
@@ -266,6 +281,7 @@ class Release:
             "domain": self.domain,
             **{n: getattr(self, n) for n in ("measure", "clipping", "least") if getattr(self, n)},
             "charge": None if self.charge is None else self.charge.to_dict(),
+            **({"paid_in_advance": paid.to_dict()} if (paid := self.paid_in_advance) else {}),
             "receipt": dict(self.receipt),
             "version": self.version,
             "time": self.time.isoformat(timespec="seconds"),

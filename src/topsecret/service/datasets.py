@@ -50,11 +50,11 @@ class Dataset:
     """The columns that may be asked."""
     cap: int | None
     delta: float
-    """The probability of failure of one question, where it does not depend on its epsilon."""
+    """The delta of one question, where it does not depend on its epsilon."""
     table: str | None = field(default=None, repr=False)
     """Where the source is a database."""
     delta_rate: float | None = None
-    """The probability of failure of a question of epsilon 1."""
+    """The delta of a question of epsilon 1."""
 
     filters: Mapping[str, str] = field(default_factory=dict)
     """The columns that rows may be chosen by, with their kinds."""
@@ -70,7 +70,7 @@ class Dataset:
     """Where the version is read instead, anew for each question."""
 
     def delta_of(self, epsilon: float | None) -> float:
-        """The probability of failure of a question of this epsilon."""
+        """The delta of a question of this epsilon."""
         if self.delta_rate is None or epsilon is None:
             return self.delta
         return question_delta(self.delta_rate, epsilon)

@@ -102,7 +102,7 @@ class QuestionShape(Strict):
     )
     counts: bool = Field(default=False, description="Noisy counts with their intervals, too.")
     at_least: Annotated[int, Field(strict=True, ge=1, le=10**9)] | None = Field(
-        default=None, description="Only values that surely have so many persons."
+        default=None, description="Only values shown to have so many people, 95% sure."
     )
     measure: MeasureShape | None = Field(
         default=None, description="Rank by rows or by a sum instead of by persons."
@@ -165,7 +165,7 @@ class AskedShape(BaseModel):
     counts: bool
     """Whether noisy counts were asked for."""
     at_least: int | None = None
-    """Only values that surely have so many persons; None for any."""
+    """Only values shown to have so many people, 95% sure; None for any."""
     query: str | None = Field(default=None, description="The SQL, where it was asked in SQL.")
     measure: MeasureShape | None = Field(default=None, description="None for persons.")
     groups: GroupsShape | None = Field(default=None, description="None for one list.")

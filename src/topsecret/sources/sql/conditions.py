@@ -84,7 +84,11 @@ class Condition:
         return f"Condition({self.column!r}, {self.operator!r}, {self.value!r})"
 
     def __str__(self) -> str:
-        shown = "no value" if self.value is None else repr(self.value)
+        shown = (
+            f"({', '.join(map(_shown, self.value))})"
+            if isinstance(self.value, tuple)
+            else _shown(self.value)
+        )
         return f"{self.column} {self.operator} {shown}"
 
     def fingerprint(self) -> Fingerprint:
@@ -181,6 +185,16 @@ def _not_conditions(given: object) -> InvalidParameter:
         f"where must hold conditions (column, operator, value); found a {type(given).__name__}; "
         "write where=[('country', '=', 'FR')]"
     )
+
+
+def _shown(value: Scalar) -> str:
+    """A value as a reader writes it: no type's name, and a day without its midnight."""
+    if value is None:
+        return "no value"
+    if isinstance(value, datetime.datetime):
+        midnight = value.tzinfo is None and value.time() == datetime.time()
+        return str(value.date() if midnight else value)
+    return str(value) if isinstance(value, datetime.date | Decimal) else repr(value)
 
 
 def _listed(value: object) -> bool:
