@@ -108,7 +108,8 @@ def test_help_shows_the_keywords() -> None:
 
     shown = inspect.signature(top_k).parameters
     assert shown["k_bar"].default is None
-    assert shown["delta"].default == 1e-6
+    assert shown["delta"].default is None
+    assert shown["counts"].default is False
     assert "asked" not in shown
     with pytest.raises(TypeError, match="unexpected keyword argument 'epsilom'"):
         top_k("x.csv", item="a", person="b", k=1, epsilom=1)  # type: ignore[call-arg]

@@ -42,8 +42,10 @@ def test_a_ranking_is_paid_for_once(tmp_path: Path, games: Path, method: str) ->
     assert spent["rho"] > 0
     again = ask()
     assert replace(again, charge=first.charge) == first
-    assert dict(first.receipt)["Budget"].startswith("rho 0.02")
-    assert dict(first.receipt)["Budget"].endswith(" of dataset 'league' (entry 2).")
+    assert dict(first.receipt)["Budget"] == (
+        "24% of the budget of dataset 'league' (entry 2: rho 0.02); all answers from it together: "
+        "epsilon at most 2, delta at most 1e-06."
+    )
     assert dict(again.receipt)["Budget"].startswith("nothing: this is the stored answer")
     assert first.to_dict()["charge"]["dataset"] == "league"  # type: ignore[index]
     assert ledger.account("league").spent == spent
