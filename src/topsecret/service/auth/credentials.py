@@ -102,7 +102,8 @@ def signature(secret: str, text: str) -> str:
 
 def same(one: str, other: str) -> bool:
     """Whether two texts are equal, in constant time."""
-    return hmac.compare_digest(one.encode(), other.encode())
+    # A form may hold half a surrogate pair, which is no reason to fail.
+    return hmac.compare_digest(*(text.encode(errors="surrogatepass") for text in (one, other)))
 
 
 def _matches(hasher: PasswordHasher, secret: str, stored: str | None, nobody: str) -> bool:
