@@ -28,6 +28,10 @@ OfDataset = Annotated[str | None, Query(pattern=DATASET, description="One datase
 Before = Annotated[str | None, Query(pattern=IDENTITY, description="Older than this answer.")]
 Position = Annotated[int | None, Query(ge=1, le=2**53, description="Older than this entry.")]
 PageLength = Annotated[int, Query(ge=1, le=1000, description="At most so many.")]
+MOST_ANSWERS = 100
+AnswersLength = Annotated[
+    int, Query(ge=1, le=1000, description=f"At most so many, and never over {MOST_ANSWERS}.")
+]
 Epsilon = Annotated[float, Field(ge=0.001, le=20, allow_inf_nan=False)]
 Delta = Annotated[float, Field(ge=1e-12, le=0.01, allow_inf_nan=False)]
 Count = Annotated[int, Field(strict=True, ge=1, le=1_000_000)]

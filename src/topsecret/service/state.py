@@ -135,6 +135,8 @@ class Parts:
         self.new_keys = asyncio.Lock()
         # Plans are made one at a time: they are pure computing and must not starve the rest.
         self.planning: CapacityLimiter | None = None
+        # So are long lists of answers.
+        self.listing: CapacityLimiter | None = None
 
     def _may_still_ask(self, user: str, dataset: str, asked: Asked) -> None:
         """What is asked in somebody's name is what they could ask now."""
