@@ -241,15 +241,16 @@ def take_all(limits: Limits, whose: Sequence[tuple[str, str]]) -> None:
 
 
 async def _by_key(request: Request, service: Parts, key: str) -> User | None:
-    if service.accounts.verified(key):  # no guess: whether it still stands is all that is asked
-        return await blocking(lambda: service.accounts.by_key(key))
-    where = "try", f"key from {address(request)}"
-    # One after the other: a program that begins with many requests at once has one new key.
-    async with service.new_keys:
-        if service.accounts.verified(key):
-            return await blocking(lambda: service.accounts.by_key(key))
-        take_all(service.limits, [where])
-        found = await blocking(lambda: service.accounts.by_key(key))
-        if found is not None:
-            service.limits.give_back(*where)
-        return found
+    """Whose key it is. Guesses at a key's secret are counted, and never stop the right one."""
+    accounts, identity = service.accounts, credentials.parse_key(key)[0]
+    if accounts.verified(key):  # no guess: whether it still stands is all that is asked
+        return await blocking(lambda: accounts.by_key(key))
+    if not identity or not await blocking(lambda: accounts.has_key(identity)):
+        return None
+    # One after the other: a program that begins with many requests at once has one new key, and
+    # who guesses at one takes no more than one turn.
+    async with service.new_keys[identity]:
+        found = await blocking(lambda: accounts.by_key(key))
+    if found is None:
+        take_all(service.limits, [("try", f"key {identity}")])
+    return found
