@@ -107,6 +107,17 @@ def test_a_log_in_from_another_sites_form_is_refused(visitor: httpx.Client) -> N
     assert answer.json()["error"] == "form_expired"
 
 
+@pytest.mark.parametrize("origin", ["http://[", "http://[::1", "null", "http://evil.example", "x"])
+def test_a_change_from_an_address_that_is_none_is_refused(
+    visitor: httpx.Client, origin: str
+) -> None:
+    assert log_in(visitor, "ann", PASSWORD).status_code == 303
+    form = {"label": "y", "csrf": form_token(visitor.get("/account").text, "csrf")}
+    sent = visitor.post("/account/keys", data=form, headers={"origin": origin})
+    assert sent.status_code == 403
+    assert sent.json()["error"] == "foreign_page"
+
+
 def test_a_key_opens_until_it_is_revoked(service: Here) -> None:
     key = service.call("ann", "POST", "/api/keys", {"label": "short"}).json()["key"]
     headers = {"authorization": f"Bearer {key}"}

@@ -200,7 +200,10 @@ async def visitor(request: Request) -> User | None:
 def check_origin(request: Request) -> None:
     """A change that a browser sends must come from our own pages."""
     origin = request.headers.get("origin")
-    ours = origin is None or urlsplit(origin).netloc == request.headers.get("host")
+    ours = origin is None
+    if origin is not None:
+        with suppress(ValueError):  # "http://[" is nobody's
+            ours = urlsplit(origin).netloc == request.headers.get("host")
     if not ours or request.headers.get("sec-fetch-site", "same-origin") != "same-origin":
         raise Problem(403, "foreign_page", "This was sent from another site's page.")
 
