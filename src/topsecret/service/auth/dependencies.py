@@ -129,7 +129,7 @@ def _is_form(request: Request) -> bool:
 
 
 async def _sent(request: Request) -> dict[str, Any]:
-    """The fields of a form or of a JSON body that the address takes; of others nothing comes."""
+    """The fields of a form or of a JSON body that the address takes; others change nothing."""
     form_fields, json_fields = _fields(request.scope["endpoint"])
     found: dict[str, Any] = {}
     if form_fields and _is_form(request):
