@@ -31,6 +31,7 @@ from topsecret.questions.schedule_terms import due_periods
 from topsecret.service import connections, grouped_by, saved_questions, schedules
 from topsecret.service.api import list_answers
 from topsecret.service.settings import Settings
+from topsecret.service.shapes import MOST_ANSWERS
 from topsecret.sources import measures
 from topsecret.sources.engines.duckdb_session import LARGEST_PIECE
 from topsecret.sources.engines.sql_session import MOST_LISTED
@@ -72,6 +73,7 @@ def test_limits_and_defaults() -> None:
     assert [names_of_each(k) for k in (2, 10, 50, 300)] == [20, 50, 200, 300]
     assert round(constants.longest * constants.ratio**10) == 197
     per_page = inspect.signature(list_answers).parameters["limit"].default
+    assert per_page == MOST_ANSWERS
     said = {
         "README.md": ["unless you say otherwise, and δ is 10⁻⁶"],
         "docs/choosing.md": [
@@ -120,7 +122,7 @@ def test_limits_and_defaults() -> None:
             f"questions that are being counted may finish ({settings.grace:.0f} s)",
             f"no whole request within {connections.PATIENCE:.0f} s is cut off, and of more than "
             f"{connections.MOST_UNFINISHED} such connections",
-            f"Lists of answers end after `limit` ({per_page})",
+            f"Lists of answers end after `limit` ({per_page}), and a larger one means as many",
             f"All ticks (`--tick`, {settings.tick:.0f} s) lie on one grid",
         ],
         "docs/sources.md": [

@@ -1,5 +1,7 @@
 """Questions in SQL, where the owner allows it: previewed, paid for and answered like any other."""
 
+import gzip
+
 import pytest
 from serving import Here, write_events
 
@@ -86,3 +88,23 @@ def test_the_page_takes_a_query(pasted: Here) -> None:
     refused = pasted.client.post("/datasets/unpasted", headers=headers, data=form)
     assert refused.status_code == 400
     assert "does not let this dataset be asked in SQL" in refused.text
+
+
+@pytest.mark.parametrize("name", ["lines.jsonl", "lines.ndjson.gz"])
+def test_json_lines_are_not_registered_for_sql(service: Here, name: str) -> None:
+    """Each line names its own fields, so that every query would be refused."""
+    folder = service.parts.settings.files[0]
+    lines = b'{"user": "u1", "place": "Harbour"}\n'
+    (folder / name).write_bytes(gzip.compress(lines) if name.endswith("gz") else lines)
+    body = {"title": "Lines", "person": "user", "columns": ["place"], "epsilon": 1}
+    body |= {"name": name.replace(".", "-"), "file": name}
+    refused = service.call("olga", "POST", "/api/v1/datasets", body | {"sql": True})
+    assert refused.status_code == 400
+    assert "JSON lines name their fields line by line" in refused.json()["message"]
+    assert service.call("olga", "POST", "/api/v1/datasets", body).status_code == 201
+    # Nor is a dataset that may be asked in SQL pointed to them.
+    write_events(folder / "first.csv", {"Harbour": 3})
+    body |= {"name": f"moving-{body['name']}", "file": "first.csv", "sql": True}
+    assert service.call("olga", "POST", "/api/v1/datasets", body).status_code == 201
+    path = f"/api/v1/datasets/{body['name']}"
+    assert service.call("olga", "PATCH", path, {"file": name}).status_code == 400

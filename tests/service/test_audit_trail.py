@@ -3,19 +3,20 @@
 import json
 import shutil
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 from serving import PASSWORD, Here
 from sqlalchemy import delete, update
 from test_coming_in import log_in
-from test_routes import WHO
+from test_routes import BODIES, WHO
 from test_teams import browser, post
 
 from topsecret.cli import main
 from topsecret.errors import InvalidParameter, LedgerError
 from topsecret.ledger.store import Store
 from topsecret.service import schema
-from topsecret.service.audit import Trail, faults
+from topsecret.service.audit import FIELDS, Trail, faults, shown
 from topsecret.service.witness import Witness
 
 QUIET = {
@@ -63,6 +64,43 @@ def test_an_entry_says_what_was_done_and_no_secret(service: Here) -> None:
         assert hidden not in whole
     assert "log in" in whole
     assert "change password" in service.call("olga", "GET", "/owner/audit").text
+
+
+@pytest.mark.parametrize("form", [False, True])
+@pytest.mark.parametrize("kind", ["", "; charset=utf-8", "in capitals"])
+def test_no_body_says_another_thing_than_the_path(service: Here, form: bool, kind: str) -> None:
+    """Every address with something in its path is told the contrary, in fields that it may take."""
+    sent = "application/x-www-form-urlencoded" if form else "application/json"
+    kind = sent.upper() if kind == "in capitals" else sent + kind
+    headers = {"authorization": f"Bearer {service.keys['olga']}", "content-type": kind}
+    walked = 0
+    for method, path in sorted(WHO):
+        if method == "GET" or "{" not in path or path in QUIET or path.endswith("/cancel"):
+            continue
+        true = {name: "the-path" for name in FIELDS if f"{{{name}}}" in path}
+        false = dict.fromkeys(FIELDS, "another") | BODIES.get(path, {}) | dict.fromkeys(true, "lie")
+        content = urlencode(false, doseq=True) if form else json.dumps(false)
+        before = service.parts.audit.reached()[0]
+        service.client.request(method, path.format(**true), headers=headers, content=content)
+        noted = service.parts.audit.page(most=service.parts.audit.reached()[0] - before)
+        told = shown(noted[-1])["details"]
+        assert told | true == told, (method, path)
+        if path not in BODIES and not form:  # it takes no JSON: nothing of it was done
+            assert set(told) == {*true, "by_key"}, (method, path)
+        walked += 1
+    assert walked > 15
+
+
+def test_what_was_sent_in_json_of_another_name_is_noted(service: Here) -> None:
+    headers = {"authorization": f"Bearer {service.keys['olga']}"}
+    for kind in ("application/vnd.x+json", "Application/JSON"):
+        content = json.dumps({"label": "called otherwise"})
+        made = service.client.post(
+            "/api/v1/keys", headers=headers | {"content-type": kind}, content=content
+        )
+        assert made.status_code == 201
+        noted = service.call("olga", "GET", "/api/v1/audit?limit=1").json()[0]
+        assert noted["details"]["label"] == "called otherwise", kind
 
 
 def test_who_did_not_come_in_leaves_no_entry(service: Here) -> None:

@@ -107,6 +107,17 @@ def test_a_log_in_from_another_sites_form_is_refused(visitor: httpx.Client) -> N
     assert answer.json()["error"] == "form_expired"
 
 
+@pytest.mark.parametrize("origin", ["http://[", "http://[::1", "null", "http://evil.example", "x"])
+def test_a_change_from_an_address_that_is_none_is_refused(
+    visitor: httpx.Client, origin: str
+) -> None:
+    assert log_in(visitor, "ann", PASSWORD).status_code == 303
+    form = {"label": "y", "csrf": form_token(visitor.get("/account").text, "csrf")}
+    sent = visitor.post("/account/keys", data=form, headers={"origin": origin})
+    assert sent.status_code == 403
+    assert sent.json()["error"] == "foreign_page"
+
+
 def test_a_key_opens_until_it_is_revoked(service: Here) -> None:
     key = service.call("ann", "POST", "/api/keys", {"label": "short"}).json()["key"]
     headers = {"authorization": f"Bearer {key}"}
@@ -166,9 +177,37 @@ def test_tries_at_the_same_time_do_not_pass_the_limit(tmp_path: Path) -> None:
         new = service.parts.accounts.new_key("ann", "many at once")
         with ThreadPoolExecutor(20) as pool:
             assert list(pool.map(by_key, [new] * 20)) == [200] * 20
-            wrong = [f"tsk_{number}_guess" for number in range(20)]
+            # Guesses at a key's secret are counted by the key.
+            wrong = [f"{new}{number}" for number in range(20)]
             assert sorted(pool.map(by_key, wrong)) == [401] * 3 + [429] * 17
         assert by_key(new) == 200
+
+
+@pytest.mark.usefixtures("_stopped")
+def test_wrong_keys_keep_no_right_one_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor one that this process has never seen, whatever was guessed from the same address."""
+    hashed: list[str] = []
+    matches = credentials.key_matches
+
+    def counted(secret: str, stored: str) -> bool:
+        hashed.append(secret)
+        return matches(secret, stored)
+
+    with here(tmp_path, tries_per_minute=3) as service:
+        monkeypatch.setattr(credentials, "key_matches", counted)
+
+        def by_key(key: str) -> int:
+            headers = {"authorization": f"Bearer {key}"}
+            return service.client.get("/api/me", headers=headers).status_code
+
+        unknown = [f"tsk_{number:012x}_{'x' * 43}" for number in range(6)] + ["tsk_", "x", "tsk__y"]
+        assert {by_key(key) for key in unknown} == {401}
+        assert not hashed  # nobody's secret: there is nothing to compare it with
+        identity = service.keys["ann"].split("_")[1]
+        guessed = [by_key(f"tsk_{identity}_guess{number}") for number in range(6)]
+        assert guessed == [401] * 3 + [429] * 3
+        assert [by_key(service.keys[name]) for name in ("ann", "bob", "olga")] == [200] * 3
+        assert not service.parts.new_keys
 
 
 @pytest.mark.usefixtures("_stopped")
@@ -176,8 +215,10 @@ def test_tries_through_a_proxy_are_counted_by_the_visitors_address(tmp_path: Pat
     with here(tmp_path, tries_per_minute=3) as service:
 
         def tried(address: str) -> int:
-            headers = {"authorization": "Bearer tsk_no_key", "x-forwarded-for": address}
-            return service.client.get("/api/me", headers=headers).status_code
+            headers = {"x-forwarded-for": address}
+            base = service.client.base_url
+            with httpx.Client(base_url=base, timeout=PATIENCE, headers=headers) as visitor:
+                return log_in(visitor, "nobody", "wrong").status_code
 
         assert [tried("192.0.2.1") for _ in range(4)] == [401, 401, 401, 429]
         assert tried("192.0.2.2") == 401

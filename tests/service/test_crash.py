@@ -317,6 +317,30 @@ def test_a_question_in_doubt_can_be_asked_again_once_it_is_written_off(tmp_path:
         assert service.call("olga", "GET", "/api/in-doubt").json() == []
 
 
+def test_a_question_that_is_written_off_while_it_is_counted_says_so(
+    fresh: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settle = Ledger.settle
+
+    def written_off_first(self: Ledger, reservation: Any, *more: Any) -> Any:
+        off = f"/api/v1/in-doubt/{reservation.id}/write-off"
+        assert fresh.call("olga", "POST", off).status_code == 200
+        return settle(self, reservation, *more)
+
+    monkeypatch.setattr(Ledger, "settle", written_off_first)
+    body = {"column": "place", "k": 2, "epsilon": 0.5, "request_id": "off"}
+    job = fresh.answered("ann", "/api/v1/datasets/events/ask", body)
+    assert (job["state"], job["error"], job["answer"]) == ("failed", "written_off", None)
+    assert "wrote this question off" in job["message"]
+    assert "Nothing was charged" in job["message"]
+    account = fresh.parts.ledger.account("events")
+    assert not account.pending
+    assert not any(account.spent.values())
+    monkeypatch.undo()
+    again = fresh.answered("ann", "/api/v1/datasets/events/ask", body | {"request_id": "new"})
+    assert again["state"] == "answered"
+
+
 def test_what_failed_before_its_process_died_is_no_refusal(fresh: Here) -> None:
     jobs, ledger = fresh.parts.jobs, fresh.parts.ledger
     real = ledger.settle

@@ -1,6 +1,7 @@
 """What a team stumbles over in its first week: odd connections, files, backups, links and names."""
 
 import os
+import re
 import shutil
 import signal
 import socket
@@ -290,9 +291,29 @@ def test_the_demo_deletes_nothing(tmp_path: Path) -> None:
     parts.store.close()
 
 
-@pytest.mark.parametrize("text", [" =1+1", "\u00a0@x", "\n-1", "=x"])
+INVISIBLE = "\ufeff", "\u200b", "\u2060", "\u00ad", "\x00", "\u3164", "\ufe0f", "\u2800\u202e"
+BEGINS = [" =1+1", "\u00a0@x", "\n-1", "=x", "\tx", "\rx", "＝1+1", "－1", "＠x"]
+
+
+@pytest.mark.parametrize("text", [*BEGINS, *(f"{one}=1+1" for one in INVISIBLE)])
 def test_no_cell_is_a_formula(text: str) -> None:
     assert csv_text([[text]]).lstrip('"').startswith("'")
+
+
+@pytest.mark.parametrize("separator", [";", "\t", "; ", "\t\ufeff", "\n", "\r\n"])
+@pytest.mark.parametrize("sign", "=+-@")
+def test_no_part_of_a_cell_is_a_formula_in_a_spreadsheet_with_other_separators(
+    separator: str, sign: str
+) -> None:
+    found = csv_text([[1, f"x{separator}{sign}1+1", "y"]])
+    for cell in re.split(r"[;\t\r\n,]", found):
+        assert not cell.lstrip(" \ufeff").startswith(sign), found
+
+
+def test_texts_that_are_no_formula_stay_as_they_are() -> None:
+    for text in ("a = b", "x;y", "a-b@c", "", ";", "1 + 1", "é=", "(-1)"):
+        assert csv_text([[1, text]]).rstrip() == f"1,{text}".rstrip()
+    assert csv_text([[-1, 2.5, None]]) == "-1,2.5,\r\n"
 
 
 def test_memory_is_the_containers(tmp_path: Path) -> None:

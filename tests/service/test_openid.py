@@ -122,6 +122,27 @@ def test_an_account_with_a_password_is_nobody_elses(real: Here) -> None:
     assert real.parts.accounts.check_password("olga", PASSWORD)
 
 
+def test_a_reset_ends_sessions_and_keys_and_leaves_the_provider(real: Here) -> None:
+    """As the docs say: whom the provider vouches for gets as far as the form for a password."""
+    real.parts.identities.invite("rita", "analyst")
+    with visiting(real) as client:
+        assert sign_in(client, "rita").status_code == 303
+        real.keys["rita"] = real.parts.accounts.new_key("rita", "tests")
+        reset = real.client.post(
+            "/owner/analysts/reset",
+            data={"name": "rita"},
+            headers={"authorization": f"Bearer {real.keys['olga']}"},
+        )
+        assert reset.status_code == 200
+        assert real.call("rita", "GET", "/api/v1/me").status_code == 401
+        assert client.get("/account").headers["location"].startswith("/login")
+        assert sign_in(client, "rita").status_code == 303
+        assert client.get("/account").headers["location"] == "/account/password"
+        real.parts.accounts.set_password("rita", PASSWORD)
+        assert sign_in(client, "rita").status_code == 303
+        assert client.get("/account").status_code == 200
+
+
 def test_a_deleted_account_stays_deleted(real: Here) -> None:
     real.parts.identities.invite("gone", "analyst")
     with visiting(real) as client:

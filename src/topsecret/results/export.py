@@ -13,7 +13,9 @@ import csv
 import html
 import io
 import json
+import re
 import textwrap
+import unicodedata
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -24,8 +26,12 @@ Receipt = Sequence[tuple[str, str]]
 """Pairs of a label and a text in plain words."""
 
 WIDTH = 80
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
+FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
 """How a text begins that a spreadsheet would run."""
+_CELLS = re.compile(r"(?<=[;\t\r\n])")
+"""Where a spreadsheet that does not separate by commas begins another cell."""
+_BLANK = "\u115f\u1160\u2800\u3164\uffa0"
+"""Letters and signs that nothing is seen of."""
 
 
 def printable(item: Hashable) -> str:
@@ -72,18 +78,38 @@ def json_text(record: Mapping[str, object], indent: int | None = 2) -> str:
 
 
 def csv_text(rows: Iterable[Iterable[Any]]) -> str:
-    """The rows as CSV; a text that a spreadsheet would run as a formula is quoted for it."""
+    """The rows as CSV; a text that a spreadsheet would run as a formula is quoted for it.
+
+    Also behind characters that nobody sees, and behind a semicolon or a tab, where a spreadsheet
+    that separates by those begins another cell. JSON has the text as it is.
+    """
     file = io.StringIO(newline="")
     csv.writer(file).writerows([_cell(value) for value in row] for row in rows)
     return file.getvalue()
 
 
 def _cell(value: Any) -> Any:
-    # Spreadsheets skip blanks before a formula.
-    text = isinstance(value, str) and (
-        value.startswith(FORMULA) or value.lstrip().startswith(FORMULA)
-    )
-    return "'" + value if text else value
+    """The value; a quotation mark stands before whatever a spreadsheet would run in it.
+
+    >>> _cell("\ufeff=1+1"), _cell("x;=1+1"), _cell("a = b")
+    ("'\\ufeff=1+1", "x;'=1+1", 'a = b')
+    """
+    if not isinstance(value, str):
+        return value
+    safe = "".join(f"'{part}" if _runs(part) else part for part in _CELLS.split(value))
+    begins = value.startswith(("\t", "\r", "\n"))
+    return f"'{safe}" if begins else safe
+
+
+def _runs(text: str) -> bool:
+    """Whether it is a formula, perhaps behind what nobody sees; spreadsheets skip some of that."""
+    seen = next((letter for letter in text if not _unseen(letter)), "")
+    return seen in FORMULA
+
+
+def _unseen(letter: str) -> bool:
+    marks = unicodedata.category(letter) in ("Mn", "Me")
+    return letter.isspace() or not letter.isprintable() or marks or letter in _BLANK
 
 
 def with_receipt(lines: Iterable[str], receipt: Receipt) -> str:

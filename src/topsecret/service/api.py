@@ -104,14 +104,21 @@ async def list_answers(
     person: Reader,
     dataset: shapes.OfDataset = None,
     before: shapes.Before = None,
-    limit: shapes.PageLength = 100,
-) -> list[dict[str, object]]:
+    limit: shapes.AnswersLength = shapes.MOST_ANSWERS,
+) -> Response:
     """The account's questions, newest first; of a dataset that it may view, everybody's.
 
-    A page ends after ``limit``: the id of its last answer, as ``before``, gives the next one.
+    A page ends after ``limit``, or after 100: the id of its last answer, as ``before``, gives the
+    next one, whose address is in the header ``Link``.
     """
-    jobs = await blocking(partial(listed, parts(request), person, dataset, before, limit))
-    return [job.to_dict() for job in jobs]
+    service, most = parts(request), min(limit, shapes.MOST_ANSWERS)
+    if service.listing is None:
+        service.listing = CapacityLimiter(1)
+    page = partial(_page, service, person, dataset, before, most)
+    body, last = await blocking(page, service.listing)
+    of = "" if dataset is None else f"&dataset={dataset}"
+    link = {"link": f'<?limit={limit}{of}&before={last}>; rel="next"'} if last else None
+    return Response(body, headers=link, media_type="application/json")
 
 
 @api.get("/answers/{answer}/csv", response_class=Response, tags=["answers"])
@@ -255,6 +262,15 @@ def listed(
     """A page of the jobs that the account may see."""
     whose = None if dataset is not None and person.sees(dataset) else person.name
     return service.jobs.history(whose, dataset, limit, before)
+
+
+def _page(
+    service: Parts, person: User, dataset: str | None, before: str | None, most: int
+) -> tuple[bytes, str]:
+    """A page of answers as it is sent, and the last one's id where the page is full."""
+    jobs = listed(service, person, dataset, before, most)
+    shaped = [shapes.AnswerShape.model_validate(job.to_dict()).model_dump() for job in jobs]
+    return json.dumps(shaped).encode(), jobs[-1].id if len(jobs) == most else ""
 
 
 def metered(service: Parts, dataset: str) -> bool:

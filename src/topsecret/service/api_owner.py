@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Request, Response
 
 from topsecret.errors import InvalidParameter
 from topsecret.service import owner_shapes as owned
-from topsecret.service import shapes
+from topsecret.service import shapes, texts
 from topsecret.service.api import keys_of
 from topsecret.service.audit import shown
 from topsecret.service.auth.credentials import new_password
@@ -166,7 +166,7 @@ async def list_audit(
 ) -> list[dict[str, Any]]:
     """Who did what, newest first; the last position of a page, as ``before``, gives the next."""
     entries = await blocking(partial(parts(request).audit.page, before, limit))
-    return [shown(one) for one in entries]
+    return [texts.shown(shown(one)) for one in entries]
 
 
 @owner_api.get(API + "/analysts", response_model=list[shapes.MeShape])

@@ -15,6 +15,7 @@ from sqlalchemy import Connection, select, text
 
 from topsecret.ledger.chain import GENESIS, Entry, now
 from topsecret.ledger.store import Store
+from topsecret.service import texts
 from topsecret.service.schema import AUDIT
 
 NAME = "service"
@@ -124,7 +125,7 @@ def faults(entries: Iterator[Entry]) -> Iterator[str]:
 
 
 def shown(entry: Entry) -> dict[str, Any]:
-    """An entry as plain values."""
+    """An entry as plain values, as it was written."""
     details = dict(entry.record)
     return {
         "position": entry.position,
@@ -148,8 +149,8 @@ def _short(value: object) -> object:
     if isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value)):
         return value
     if isinstance(value, list | tuple):
-        return [str(one)[:_LONGEST] for one in value[:50]]
-    return str(value)[:_LONGEST]
+        return [texts.shown(str(one)[:_LONGEST]) for one in value[:50]]
+    return texts.shown(str(value)[:_LONGEST])
 
 
 def _last(connection: Connection) -> Entry | None:

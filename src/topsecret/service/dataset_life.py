@@ -87,7 +87,7 @@ class Life:
             )
             source, existing = self._datasets.schema_of(new)
             table = changes.table or None
-            if known.sql and table is not None:
+            if known.sql:
                 moved = replace(known, source=source, table=table)
                 self._datasets.check_sql(replace(moved, columns=columns, filters=filters))
             # Version and trust were of the table that it was; the next file speaks for itself.

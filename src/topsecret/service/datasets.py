@@ -141,8 +141,8 @@ class Datasets:
             raise InvalidParameter("only a view of a database is trusted, and not asked in SQL")
         source, existing = self.schema_of(new)
         check_columns(new.person, new.columns, new.filters, existing)
-        if new.sql and new.table:
-            asked = (source, new.person, new.columns, new.cap, new.delta, new.table)
+        if new.sql:
+            asked = (source, new.person, new.columns, new.cap, new.delta, new.table or None)
             self.check_sql(Dataset(new.name, new.title, *asked, filters=new.filters))
         budget: Metered | Flexible
         if new.queries is None and new.picks is None:
@@ -198,7 +198,7 @@ class Datasets:
             raise InvalidParameter(str(error)) from None
 
     def check_sql(self, dataset: Dataset) -> None:
-        """A table that no query in SQL can be about is not registered for it."""
+        """Events that no query in SQL can be about are not registered for it."""
         from topsecret.service.pasted_sql import check_that_it_can_be_asked  # it imports this
 
         check_that_it_can_be_asked(self, dataset)

@@ -53,11 +53,17 @@ def asked_in_sql(datasets: Datasets, dataset: Dataset, query: str, epsilon: floa
 
 
 def check_that_it_can_be_asked(datasets: Datasets, dataset: Dataset) -> None:
-    """Refuse a table of which every query would be refused, such as a view. No row is read."""
+    """Refuse what every query would be refused about: views, JSON lines. No row is read."""
     for column in dataset.columns:
         with suppress(InvalidParameter, SourceError):
-            _opened(datasets, dataset, smallest_query(dataset.table or "", column, dataset.person))
+            named = dataset.table or "data"  # a file has whatever name a query gives it
+            _opened(datasets, dataset, smallest_query(named, column, dataset.person))
             return
+    if dataset.table is None:
+        raise InvalidParameter(
+            "no query in SQL can be about this file; JSON lines name their fields line by line: "
+            "take CSV or Parquet, or leave out SQL"
+        )
     raise InvalidParameter(
         "no query in SQL can be about this table; it must be an ordinary one of PostgreSQL or "
         "SQLite, not a view: name the table that it is made of, or leave out SQL"

@@ -20,6 +20,7 @@ def fixed_price(datasets: Datasets, dataset: str) -> bool:
 def may_be_asked(datasets: Datasets, name: str, dataset: str, asked: Asked) -> Dataset:
     """The dataset, when the question can be put to it; all by public rules."""
     known = datasets.asked_by(dataset, name)
+    asked.check()
     if asked.query is None and asked.column not in known.columns:
         raise Problem(
             400, "invalid", f"This column cannot be asked; choose from: {', '.join(known.columns)}"

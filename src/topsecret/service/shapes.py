@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from fastapi import Path, Query
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic_core import PydanticCustomError
 
 from topsecret.service.auth.people import Role, Scope
 from topsecret.service.filters import Verb
@@ -28,8 +29,21 @@ OfDataset = Annotated[str | None, Query(pattern=DATASET, description="One datase
 Before = Annotated[str | None, Query(pattern=IDENTITY, description="Older than this answer.")]
 Position = Annotated[int | None, Query(ge=1, le=2**53, description="Older than this entry.")]
 PageLength = Annotated[int, Query(ge=1, le=1000, description="At most so many.")]
-Epsilon = Annotated[float, Field(ge=0.001, le=20, allow_inf_nan=False)]
-Delta = Annotated[float, Field(ge=1e-12, le=0.01, allow_inf_nan=False)]
+MOST_ANSWERS = 100
+AnswersLength = Annotated[
+    int, Query(ge=1, le=1000, description=f"At most so many, and never over {MOST_ANSWERS}.")
+]
+
+
+def _number(value: object) -> object:
+    if isinstance(value, bool):  # true is 1 in Python, and would be spent
+        raise PydanticCustomError("float_type", "a number")
+    return value
+
+
+Number = Annotated[float, BeforeValidator(_number)]
+Epsilon = Annotated[Number, Field(ge=0.001, le=20, allow_inf_nan=False)]
+Delta = Annotated[Number, Field(ge=1e-12, le=0.01, allow_inf_nan=False)]
 Count = Annotated[int, Field(strict=True, ge=1, le=1_000_000)]
 Bound = Annotated[str, Field(pattern=r"^(private|[0-9]{1,10}(\.[0-9]{1,6})?)$")]
 

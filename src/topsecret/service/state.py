@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple, TypeVar
+from weakref import WeakValueDictionary
 
 from anyio import CapacityLimiter, to_thread
 from starlette.requests import Request
@@ -75,6 +76,14 @@ class Remembered:
             self._answers.popitem(last=False)
 
 
+class Locks(WeakValueDictionary[str, asyncio.Lock]):
+    """For keys that this process has not seen yet: one request at a time looks at each."""
+
+    def __getitem__(self, name: str) -> asyncio.Lock:
+        """The lock of a name, which lasts while somebody holds it or waits."""
+        return self.setdefault(name, asyncio.Lock())
+
+
 class Parts:
     """All that handlers need."""
 
@@ -131,10 +140,11 @@ class Parts:
             lane=self.datasets.lane,
             tell=Notices(settings.notify).tell,
         )
-        # Keys that this process has not seen yet are looked at one at a time.
-        self.new_keys = asyncio.Lock()
+        self.new_keys = Locks()
         # Plans are made one at a time: they are pure computing and must not starve the rest.
         self.planning: CapacityLimiter | None = None
+        # So are long lists of answers.
+        self.listing: CapacityLimiter | None = None
 
     def _may_still_ask(self, user: str, dataset: str, asked: Asked) -> None:
         """What is asked in somebody's name is what they could ask now."""

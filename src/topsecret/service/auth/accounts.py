@@ -255,6 +255,12 @@ class Accounts:
         """Whether this process has found the key right before; it may be revoked by now."""
         return credentials.fingerprint(key) in self._verified
 
+    def has_key(self, identity: str) -> bool:
+        """Whether a key of this id opens the door; its secret is not looked at."""
+        query = select(KEYS.c.id).where(KEYS.c.id == identity, *_stands())
+        with self._store.reading() as connection:
+            return connection.execute(query).first() is not None
+
     def by_key(self, key: str) -> User | None:
         """Whose key it is."""
         mark = self.recognised.mark
@@ -269,10 +275,8 @@ class Accounts:
             roles = () if row is None else _roles(connection, row["name"])
         # The slow hash once per key and process; afterwards whether the key still stands.
         known = row is not None and self._verified.get(credentials.fingerprint(key)) == row["hash"]
-        if not known and not credentials.key_matches(secret, None if row is None else row["hash"]):
+        if row is None or not (known or credentials.key_matches(secret, row["hash"])):
             self._verified.pop(credentials.fingerprint(key), None)
-            return None
-        if row is None:
             return None
         if len(self._verified) > 10_000:
             self._verified.clear()

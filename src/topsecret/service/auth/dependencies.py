@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import lru_cache, partial
 from ipaddress import ip_network
-from typing import Any
+from typing import Any, get_type_hints
 from urllib.parse import urlsplit
 
+from pydantic import BaseModel
 from starlette.requests import Request
 
 from topsecret.service.audit import details
@@ -17,6 +18,7 @@ from topsecret.service.auth.people import Scope, User
 from topsecret.service.auth.rate_limits import Limits
 from topsecret.service.problems import Problem
 from topsecret.service.state import Parts, blocking, parts
+from topsecret.service.texts import check_sendable
 
 SESSION = "topsecret_session"
 VISIT = "topsecret_visit"
@@ -83,7 +85,7 @@ async def _scoped(request: Request, scopes: Sequence[Scope], *, first: bool = Fa
     if request.method not in SAFE and "authorization" not in request.headers:
         check_origin(request)
         sent = request.headers.get(CSRF_HEADER) or ""
-        if not sent and request.headers.get("content-type", "").startswith(_FORMS):
+        if not sent and _is_form(request):
             form = await request.form()
             sent = str(form.get("csrf") or "")
         if not credentials.same(sent, credentials.csrf_token(request.cookies[SESSION])):
@@ -100,17 +102,8 @@ async def _scoped(request: Request, scopes: Sequence[Scope], *, first: bool = Fa
 async def noted(request: Request, person: User) -> User:
     """The person, whose change is in the audit trail before it is made."""
     if request.method not in SAFE:
-        given: dict[str, Any] = dict(request.path_params)
-        kind = request.headers.get("content-type", "")
-        if kind.startswith(_FORMS):
-            form = await request.form()
-            for name in form:
-                several = form.getlist(name)
-                given[name] = several if len(several) > 1 else several[0]
-        elif kind.startswith("application/json"):
-            with suppress(ValueError):
-                body = await request.json()
-                given |= body if isinstance(body, dict) else {}
+        given = await _sent(request) | request.path_params  # what is done is what the path says
+        check_sendable(given)
         action = request.scope["endpoint"].__name__.replace("_", " ")
         told = details(given) | ({"by_key": person.key} if person.key else {})
         note = partial(parts(request).audit.note, person.name, action, told)
@@ -129,6 +122,37 @@ async def saver(request: Request) -> User:
 
 
 _FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
+
+
+def _is_form(request: Request) -> bool:
+    return request.headers.get("content-type", "").lower().startswith(_FORMS)
+
+
+async def _sent(request: Request) -> dict[str, Any]:
+    """The fields of a form or of a JSON body that the address takes; others change nothing."""
+    form_fields, json_fields = _fields(request.scope["endpoint"])
+    found: dict[str, Any] = {}
+    if form_fields and _is_form(request):
+        form = await request.form()
+        for name in form_fields & form.keys():
+            several = form.getlist(name)
+            found[name] = several if len(several) > 1 else several[0]
+    elif json_fields:
+        with suppress(ValueError, RecursionError):
+            body = await request.json()
+            found = body if isinstance(body, dict) else {}
+    return {name: found[name] for name in (form_fields | json_fields) & found.keys()}
+
+
+@lru_cache
+def _fields(endpoint: Callable[..., object]) -> tuple[frozenset[str], frozenset[str]]:
+    """What an address takes: the fields of its form, and those of its JSON body."""
+    hints = get_type_hints(endpoint)
+    hints.pop("return", None)
+    for kind in hints.values():
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            return frozenset(), frozenset(kind.model_fields)
+    return frozenset(name for name in hints if hints[name] not in (Request, User)), frozenset()
 
 
 async def owner(request: Request) -> User:
@@ -176,7 +200,10 @@ async def visitor(request: Request) -> User | None:
 def check_origin(request: Request) -> None:
     """A change that a browser sends must come from our own pages."""
     origin = request.headers.get("origin")
-    ours = origin is None or urlsplit(origin).netloc == request.headers.get("host")
+    ours = origin is None
+    if origin is not None:
+        with suppress(ValueError):  # "http://[" is nobody's
+            ours = urlsplit(origin).netloc == request.headers.get("host")
     if not ours or request.headers.get("sec-fetch-site", "same-origin") != "same-origin":
         raise Problem(403, "foreign_page", "This was sent from another site's page.")
 
@@ -217,15 +244,16 @@ def take_all(limits: Limits, whose: Sequence[tuple[str, str]]) -> None:
 
 
 async def _by_key(request: Request, service: Parts, key: str) -> User | None:
-    if service.accounts.verified(key):  # no guess: whether it still stands is all that is asked
-        return await blocking(lambda: service.accounts.by_key(key))
-    where = "try", f"key from {address(request)}"
-    # One after the other: a program that begins with many requests at once has one new key.
-    async with service.new_keys:
-        if service.accounts.verified(key):
-            return await blocking(lambda: service.accounts.by_key(key))
-        take_all(service.limits, [where])
-        found = await blocking(lambda: service.accounts.by_key(key))
-        if found is not None:
-            service.limits.give_back(*where)
-        return found
+    """Whose key it is. Guesses at a key's secret are counted, and never stop the right one."""
+    accounts, identity = service.accounts, credentials.parse_key(key)[0]
+    if accounts.verified(key):  # no guess: whether it still stands is all that is asked
+        return await blocking(lambda: accounts.by_key(key))
+    if not identity or not await blocking(lambda: accounts.has_key(identity)):
+        return None
+    # One after the other: a program that begins with many requests at once has one new key, and
+    # who guesses at one takes no more than one turn.
+    async with service.new_keys[identity]:
+        found = await blocking(lambda: accounts.by_key(key))
+    if found is None:
+        take_all(service.limits, [("try", f"key {identity}")])
+    return found

@@ -16,7 +16,7 @@ from topsecret.results.group_releases import Releases
 from topsecret.results.record import to_record
 from topsecret.results.release import Release
 from topsecret.service.filters import conditions
-from topsecret.service.jobs.job import ANSWERED, FAILED, REFUSED
+from topsecret.service.jobs.job import ANSWERED, FAILED, IN_DOUBT, REFUSED
 from topsecret.service.jobs.release_schedule import CANCELLED, TIME_LIMIT
 from topsecret.service.pasted_sql import answered_in_sql
 from topsecret.service.problems import Problem
@@ -30,6 +30,18 @@ UNREAD: dict[str, object] = {
     "state": REFUSED,
     "error": CANCELLED,
     "message": "The question was ended before its data were read. It cost nothing.",
+}
+IN_THE_DARK: dict[str, object] = {
+    "state": IN_DOUBT,
+    "error": "in_doubt",
+    "message": "This question was cut short and it is unknown whether it was answered. "
+    "What it may cost stays reserved; the owner can write it off.",
+}
+WRITTEN_OFF: dict[str, object] = {
+    "state": FAILED,
+    "error": "written_off",
+    "message": "An owner wrote this question off while it was under way. Nothing was charged, and "
+    "its answer is not shown; ask again under a new request id.",
 }
 
 

@@ -12,6 +12,7 @@ from topsecret.service.filters import Filter, in_words
 from topsecret.service.grouped_by import GroupedBy
 from topsecret.service.preview import Length
 from topsecret.service.ranked_by import RankedBy
+from topsecret.service.texts import check_sendable, shown
 
 WORKING, ANSWERED, REFUSED, FAILED, IN_DOUBT = (
     "working",
@@ -48,7 +49,18 @@ class Asked:
         many = "" if self.at_least is None else f" with at least {self.at_least:,} persons"
         by = "" if self.ranked_by is None else self.ranked_by.words
         groups = "" if self.grouped_by is None else self.grouped_by.words
-        return f"{what} of {self.column}{many}{in_words(self.where)}{by}{groups}"
+        words = f"{what} of {self.column}{many}{in_words(self.where)}{by}{groups}"
+        return str(shown(words)) if self._has_surrogates else words
+
+    @property
+    def _has_surrogates(self) -> bool:
+        """Whether there may be half a pair in its texts, which JSON escapes."""
+        return "\\ud" in self.to_text()
+
+    def check(self) -> None:
+        """Every text of it can be sent."""
+        if self._has_surrogates:
+            check_sendable(json.loads(self.to_text()))
 
     def to_text(self) -> str:
         """As it is stored; what version 0.1 could ask is written as it wrote it."""
@@ -63,7 +75,7 @@ class Asked:
     def to_dict(self) -> dict[str, object]:
         """As plain values that JSON can hold."""
         by, groups = self.ranked_by, self.grouped_by
-        return {
+        found: dict[str, object] = {
             "column": self.column,
             "k": self.k,
             "epsilon": self.epsilon,
@@ -74,6 +86,7 @@ class Asked:
             **({} if by is None else {"measure": by.to_dict()}),
             **({} if groups is None else {"groups": groups.to_dict()}),
         }
+        return dict(shown(found)) if self._has_surrogates else found
 
     @classmethod
     def from_text(cls, text: str) -> Asked:

@@ -39,7 +39,9 @@ from topsecret.ledger.store import Store
 from topsecret.results.record import from_record
 from topsecret.service.datasets import Dataset, Datasets
 from topsecret.service.jobs.answering import (
+    IN_THE_DARK,
     UNREAD,
+    WRITTEN_OFF,
     answered,
     failure,
     no_such_answer,
@@ -331,12 +333,8 @@ class Jobs:
             words = refusal(error, account, share, asked.epsilon)
             return without(REFUSED, "budget_exceeded", words)
         except InDoubt:
-            return without(
-                IN_DOUBT,
-                "in_doubt",
-                "This question was cut short and it is unknown whether it was answered. "
-                "What it may cost stays reserved; the owner can write it off.",
-            )
+            kept = self._ledger.requested(row["dataset"], row["user"], row["request"])
+            return dict(IN_THE_DARK if kept else WRITTEN_OFF)
         except (InvalidParameter, Problem) as error:  # also where the owner changed what is allowed
             if self._ledger.requested(row["dataset"], row["user"], row["request"]):
                 # A process died after the ledger heard of the end, before it was stored here; or

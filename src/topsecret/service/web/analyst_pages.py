@@ -162,7 +162,8 @@ async def download(
     if form == "csv":
         return Response(job.release.to_csv(), media_type="text/csv", headers=headers)
     text = json.dumps(job.to_dict(), indent=2, ensure_ascii=False)
-    return Response(text, media_type="application/json", headers=headers)
+    body = text.encode(errors="replace")
+    return Response(body, media_type="application/json", headers=headers)
 
 
 @pages.get("/docs")

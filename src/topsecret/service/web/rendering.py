@@ -170,7 +170,7 @@ def render(
     prefix = parts(request).settings.prefix
     if prefix:  # what people wrote is escaped: only our own templates have such attributes
         text = _LINKS.sub(rf'\1="{prefix}/', text)
-    return HTMLResponse(text, status)
+    return HTMLResponse(text.encode(errors="replace"), status)  # whatever was stored once
 
 
 async def refused(request: Request, problem: Problem) -> HTMLResponse:
