@@ -38,31 +38,37 @@ Top 3 of 'place' in events.csv, by number of distinct people
 
 Receipt
   Protected      each person, identified by the exact value of 'user', with all
-                 their rows at once.
+                 their rows at once. Someone with two such values counts as two
+                 people.
   Compared with  the same data with one person more or one person less. Had any
-                 one person been left out or added, every answer would have been
-                 nearly as likely; how nearly, the guarantee says.
+                 one person been left out or added, any outcome would have been
+                 about as likely, within the limits that the guarantee states.
   Guarantee      epsilon = 0.9999 and delta = 1e-06. This is what is proven;
-                 what was asked for may be a little more. No one person makes
-                 any outcome more than 2.72 times as likely, or as unlikely
-                 (e^epsilon). Beyond that, a further 1 in 1,000,000 at most
-                 (delta) may be added to any outcome's probability. This holds
-                 for each person, for this one answer; other answers add to it.
-                 A guess whether a person is in the data, right 50% of the time
-                 without the answer, is right at most 73.2% of the time with it;
-                 a guess which of two things a person did, 88.1%, because there
-                 a person's rows are taken out and others put in, which counts
-                 epsilon twice. This is about privacy; it does not say how
-                 accurate the list is.
+                 what was asked for may be a little more. No one person changes
+                 the probability of any outcome by more than a factor of 2.72
+                 (e^epsilon), up or down, plus 1 in 1,000,000 (delta). The delta
+                 allows for rare outcomes that give a person away. This holds
+                 for each person, whatever else is known about them, for this
+                 one answer; other answers add to it. A guess whether a person
+                 is in the data, right 50% of the time without the answer, is
+                 right at most 73.2% of the time with it; a guess which of two
+                 things a person did, 88.1%, because there a person's rows are
+                 taken out and others put in, which counts epsilon twice.
+                 Someone who was surer before may be surer after. This is about
+                 privacy; it does not say how accurate the list is.
   Not covered    facts about many people at once (such as that many have an
-                 item); the stored data themselves; what other answers about the
-                 same people add.
-  Sharing        the list and this receipt may be shown to anybody.
+                 item), from which something may follow about one of them;
+                 groups, who are protected less (two people: twice the epsilon,
+                 and more delta); the stored data themselves; what other answers
+                 about the same people add.
+  Sharing        the guarantee holds whoever sees the list and this receipt, and
+                 whatever they do with them. Whether its epsilon is small enough
+                 to publish is the data owner's decision.
   The list       ended early, with 2 of 3 items: the next ones were too close
                  together to be named safely, or noise made them look so. Random
-                 noise, which hides any one person, took part: where items are
-                 nearly level, the wrong one may come first, or be listed in
-                 place of the right one.
+                 noise, which limits what shows of any one person, took part:
+                 where items are nearly level, the wrong one may come first, or
+                 be listed in place of the right one.
   Missing items  an item that is not listed may rank lower; it may have too few
                  people to be named safely; or it belongs on the list, and the
                  noise put others first. It does not follow that nobody has it.

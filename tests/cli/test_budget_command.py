@@ -54,8 +54,8 @@ def test_a_metered_budget_from_opening_to_closing(run: Run) -> None:
     terms = ["--person", "user", "--epsilon", "1", "--queries", "4", "--picks", "20"]
     done = run("budget", "open", "checkins", *terms)
     assert done.stdout == (
-        "checkins: epsilon 1 and delta 1e-06 for all answers together; 20 of 20 items left, "
-        "4 of 4 queries left\n"
+        "checkins: epsilon 1 and delta 1e-06 for all answers from it together; "
+        "20 of 20 items left, 4 of 4 queries left\n"
     ), done.stderr
     assert run("budget", "allow", "checkins", "ann", "--queries", "2", "--picks", "9").stdout == (
         "ann may ask checkins\n"
@@ -63,8 +63,8 @@ def test_a_metered_budget_from_opening_to_closing(run: Run) -> None:
     asked = run("top", "events.csv", *ASK, "-k", "5", "--analyst", "ann")
     words = " ".join(asked.stdout.split())
     assert (
-        "2 items and 1 query of dataset 'checkins' (entry 3); all answers from it together: "
-        "epsilon at most 1, delta at most 1e-06." in words
+        "2 items and 1 query of dataset 'checkins' (entry 3); all answers from it together, "
+        "this one included: epsilon at most 1, delta at most 1e-06." in words
     )
     shown = run("budget", "show", COLUMNS="80").stdout
     assert "checkins (metered)" in shown
@@ -87,7 +87,8 @@ def test_a_metered_budget_from_opening_to_closing(run: Run) -> None:
 def test_a_flexible_budget(run: Run) -> None:
     opened = run("budget", "open", "checkins", "--person", "user", "--epsilon", "1").stdout
     assert opened == (
-        "checkins: epsilon 1 and delta 1e-06 for all answers together; nothing is used yet\n"
+        "checkins: epsilon 1 and delta 1e-06 for all answers from it together; "
+        "nothing is used yet\n"
     )
     run("budget", "allow", "checkins", "ann", "--epsilon", "0.5")
     asked = run("top", "events.csv", *ASK, "--epsilon", ".3", "--delta", "1e-7", "--analyst", "ann")

@@ -48,11 +48,14 @@ def test_all_names_everything_safe_best_first(events: Path) -> None:
     assert release.weighted is not None
     assert list(release.weighted) == sorted(release.weighted, reverse=True)
     assert release.epsilon <= 2
-    assert release.title == "All safe values of 'place' in events.csv, by weighted people"
+    assert release.title == "Values safe to name of 'place' in events.csv, by weighted people"
     receipt = dict(release.receipt)
     named = f"holds the {len(release.items)} items that passed the threshold with noise. "
     assert receipt["The list"].startswith(named)
-    assert receipt["At least"].startswith("so many distinct people have each item: all numbers")
+    assert "The order is by weighted people, not by the number of people" in receipt["The list"]
+    assert receipt["At least"].startswith(
+        "each item has at least the number of distinct people shown: all numbers hold together"
+    )
     assert "at least" in str(release)
     assert "at least" in release._repr_html_()
 

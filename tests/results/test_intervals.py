@@ -120,7 +120,7 @@ def test_smoothed_values_fall_half_way() -> None:
 def test_no_order_is_called_certain() -> None:
     law = Intervals(3, 0.0, 10.0, None)
     far, near = law.order_in_words((9000, 5000, 10)), law.order_in_words((9000, 8999, 10))
-    assert "with a probability of over 99%, whichever two. Smoothed" in far
-    assert "(ranks 1 and 2) to over 99%. Smoothed" in near
-    assert "with a probability of over 99% (ranks 1 and 2). " in law.order_in_words((9000, 10))
+    assert "with a probability of over 99%, whichever two, each two by themselves; the whole" in far
+    assert "(ranks 1 and 2) to over 99%, each two by themselves; the whole" in near
+    assert "over 99% (ranks 1 and 2). Smoothed" in law.order_in_words((9000, 10))
     assert "100%" not in far + near

@@ -1,7 +1,6 @@
 """Questions as the library asks them: filters by kind, counts with intervals, all that is safe."""
 
 import json
-import re
 
 import pytest
 from serving import Here, write_events
@@ -105,7 +104,7 @@ def test_counts_come_with_their_intervals_and_the_page_shows_them(chosen: Here) 
     folded = page.index("<details><summary>Numbers for experts</summary>")
     # The answer's name is random, and may spell anything.
     assert "rho" not in page[:folded].replace(plain["id"], "").lower()
-    assert re.search(r"rho 0\.\d+", page[folded:], re.IGNORECASE)
+    assert "% of the budget of dataset" in page[folded:]
 
 
 def test_the_preview_of_counts_costs_what_the_question_costs(chosen: Here) -> None:

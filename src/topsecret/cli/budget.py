@@ -57,7 +57,7 @@ def open_(
         for name, number in zip(("epsilon", "delta"), account.budget.guarantee, strict=True)
     )
     left = "nothing is used yet" if account.budget.kind == "flexible" else account.summary
-    typer.echo(f"{dataset}: {total} for all answers together; {left}")
+    typer.echo(f"{dataset}: {total} for all answers from it together; {left}")
 
 
 def _budget(

@@ -41,7 +41,7 @@ def _draw(console: Console, account: Account) -> None:
     state = "" if account.state == "open" else f", {account.state}"
     console.print(Text(f"{account.dataset} ({account.budget.kind}{state})", style="bold"))
     console.print(
-        f"  all answers together: epsilon at most {epsilon}, delta at most {delta}, "
+        f"  all answers from it together: epsilon at most {epsilon}, delta at most {delta}, "
         f"for each {account.person!r} ({account.adjacency})"
     )
     for name, limit in account.budget.limits.items():

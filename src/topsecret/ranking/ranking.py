@@ -45,7 +45,7 @@ from topsecret.ranking.comparisons import Comparisons
 from topsecret.ranking.sensitivity import PromisedMixing, promised, teleport_of, unconditional
 from topsecret.ranking.stationary import stationary
 from topsecret.results.export import with_receipt
-from topsecret.results.receipt import UNRECORDED, without_or_with
+from topsecret.results.receipt import UNRECORDED, sharing, without_or_with
 
 TELEPORT = 0.3
 """A common choice: the walk starts anew every third step or so."""
@@ -148,7 +148,7 @@ def promised_lines(epsilon: float, delta: float, changed: str) -> tuple[tuple[st
             "public; the stored data themselves; what other answers about the same comparisons "
             "add.",
         ),
-        ("Sharing", "the ranking and this receipt may be shown to anybody."),
+        ("Sharing", sharing("ranking")),
     )
 
 

@@ -127,9 +127,11 @@ class Intervals:
         said = f"{low} (ranks {place + 1} and {place + 2})"
         if len(sure) > 1:
             said = f"{low}, whichever two" if low == high else f"{said} to {high}"
+            said += ", each two by themselves; the whole order is less sure"
         return (
             "by the counts alone, an item has more people than the next one with a probability "
-            f"of {said}. Smoothed counts are estimates that use the order; they have no interval."
+            f"of {said}. Smoothed counts (in JSON and plots) are estimates that use the order; "
+            "they have no interval."
         )
 
 

@@ -36,16 +36,18 @@ def receipt_lines(release: Release) -> Lines:
     """Labels and texts. All of it is public: a receipt may be shown with its list."""
     epsilon, delta, unit = release.epsilon, release.delta, release.unit
     return (
-        ("Protected", f"{unit.protected}."),
+        ("Protected", f"{unit.protected}. Someone with two such values counts as two people."),
         ("Compared with", f"{unit.neighbours}. {promise(unit.adjacency)}"),
         ("Guarantee", _guarantee(release)),
         *weak_lines(epsilon, delta),
         (
             "Not covered",
-            "facts about many people at once (such as that many have an item); the stored data "
-            "themselves; what other answers about the same people add.",
+            "facts about many people at once (such as that many have an item), from which "
+            "something may follow about one of them; groups, who are protected less (two people: "
+            "twice the epsilon, and more delta); the stored data themselves; what other answers "
+            "about the same people add.",
         ),
-        ("Sharing", "the list and this receipt may be shown to anybody."),
+        ("Sharing", sharing("list")),
         ("The list", _list(release)),
         ("Missing items", f"{_missing(release)} It does not follow that nobody has it."),
         *([] if release.items else [("Why empty", WHY_EMPTY)]),
@@ -125,12 +127,20 @@ def _line(release: Release) -> str:
     return f", with a line {shown}{times} above the first item that cannot be named"
 
 
+def sharing(what: str) -> str:
+    """Who may see an answer: a guarantee holds for all; what to publish is somebody's decision."""
+    return (
+        f"the guarantee holds whoever sees the {what} and this receipt, and whatever they do with "
+        "them. Whether its epsilon is small enough to publish is the data owner's decision."
+    )
+
+
 def promise(adjacency: Adjacency) -> str:
     """What differential privacy promises, as a sentence."""
     had = HAD[adjacency]
     return (
-        f"{had[:1].upper()}{had[1:]}, every answer would have been nearly as likely; how nearly, "
-        "the guarantee says."
+        f"{had[:1].upper()}{had[1:]}, any outcome would have been about as likely, within the "
+        "limits that the guarantee states."
     )
 
 
@@ -172,15 +182,16 @@ def guarantee(
         rounded_up(math.nextafter(math.exp(epsilon), math.inf), 3) if epsilon < 20 else "e^epsilon"
     )
     added = (
-        f". Beyond that, a further 1 in {_one_in(delta):,} at most (delta) may be added to any "
-        "outcome's probability"
+        f", plus 1 in {_one_in(delta):,} (delta). The delta allows for rare outcomes that give a "
+        "person away"
         if delta
         else ""
     )
     return (
         f"{without_or_with(epsilon, delta)}. This is what is proven; what was asked for may be a "
-        f"little more. No one person makes any outcome more than {factor} times as likely, or as "
-        f"unlikely (e^epsilon){added}. This holds for each person, {holds}"
+        f"little more. No one person changes the probability of any outcome by more than a factor "
+        f"of {factor} (e^epsilon), up or down{added}. This holds for each person, whatever else is "
+        f"known about them, {holds}"
         f"{_guess(epsilon, delta, adjacency, without, seen)} This is about privacy; it does not "
         "say how accurate the list is."
     )
@@ -201,7 +212,8 @@ def _guess(epsilon: float, delta: float, adjacency: Adjacency, without: str, see
         if adjacency == "add-remove"
         else ""
     )
-    return f"{guessed} {right}% of the time with {seen}{did if twice else ''}."
+    surer = "Someone who was surer before may be surer after."
+    return f"{guessed} {right}% of the time with {seen}{did if twice else ''}. {surer}"
 
 
 def best_guess(epsilon: float, delta: float) -> str | None:
@@ -231,6 +243,11 @@ PRIVATE_SIZES = ("canonical-set", "oneshot-private-length")
 SERIES = "series"
 """What a series calls its mechanism."""
 
+WEIGHTED_ORDER = (
+    " The order is by weighted people, not by the number of people: an item whose people have many "
+    "items counts less, and may stand far lower."
+)
+
 METHOD = " A noisy look at the data"
 """Where the sentence begins that says which of two methods was chosen, also in stored answers."""
 
@@ -238,17 +255,22 @@ METHOD = " A noisy look at the data"
 def _list(release: Release) -> str:
     """How the list ended, what its order is worth, and last by which method it was made."""
     ended, look, method = release.ending.partition(METHOD)
-    return f"{ended}{order_in_words(release.ordered, bool(release.items))}{look}{method}"
+    order = order_in_words(release.ordered, bool(release.items))
+    if order and release.weighted is not None:
+        order += WEIGHTED_ORDER
+    return f"{ended}{order}{look}{method}"
 
 
 def order_in_words(ordered: bool, any_items: bool) -> str:
     """What the order of a list is worth, as sentences after the one about its end."""
     if not ordered:
         return " Its order means nothing."
-    noisy = "Random noise, which hides any one person, took part: where items are nearly level, the"
     if not any_items:
         return ""
-    return f" {noisy} wrong one may come first, or be listed in place of the right one."
+    return (
+        " Random noise, which limits what shows of any one person, took part: where items are "
+        "nearly level, the wrong one may come first, or be listed in place of the right one."
+    )
 
 
 def _missing(release: Release) -> str:
@@ -262,8 +284,9 @@ def _missing(release: Release) -> str:
         )
     if release.k == "all":
         return (
-            "an item that is not listed may have too few people to be named safely, or the noise "
-            "made it look so."
+            "an item that is not listed may have too few people to be named safely, or for what "
+            "was asked; or its people have many items each, so that they count less and it could "
+            "not be shown; or the noise decided."
         )
     # Of a series: each person has a limited number of counts for life.
     uncounted = (
@@ -331,7 +354,7 @@ def _conditions(release: Release) -> list[tuple[str, str]]:
         lines.append(
             (
                 "At least",
-                "so many distinct people have each item: all numbers of the list hold "
+                "each item has at least the number of distinct people shown: all numbers hold "
                 "together with 95% probability. They come from weighted people ('Named when' says "
                 "how much each counts) and are no estimates: the true counts may be far larger.",
             )

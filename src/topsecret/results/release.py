@@ -108,7 +108,7 @@ class Release:
     @property
     def title(self) -> str:
         """What was asked, in one line."""
-        words = {"auto": "Most common values", "all": "All safe values"}
+        words = {"auto": "Most common values", "all": "Values safe to name"}
         end = "Bottom" if self.least else "Top"
         top = words[self.k] if isinstance(self.k, str) else f"{end} {self.k}"
         where = "".join(f", where {part}" for part in (self.group, self.where) if part)

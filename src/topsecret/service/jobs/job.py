@@ -44,7 +44,7 @@ class Asked:
     @property
     def words(self) -> str:
         """The question in a few words."""
-        named = {"auto": "Most common values", "all": "All safe values"}
+        named = {"auto": "Most common values", "all": "Values safe to name"}
         what = named[self.k] if isinstance(self.k, str) else f"Top {self.k}"
         many = "" if self.at_least is None else f" with at least {self.at_least:,} persons"
         by = "" if self.ranked_by is None else self.ranked_by.words
