@@ -6,7 +6,6 @@ import json
 from functools import partial
 from typing import Annotated, Any
 
-from anyio import CapacityLimiter
 from fastapi import APIRouter, Depends, Request, Response
 
 from topsecret.ledger.account import what_is_left
@@ -202,13 +201,11 @@ def _ranked_by(measure: shapes.MeasureShape) -> RankedBy:
 async def previewed(service: Parts, name: str, dataset: str, asked: Asked) -> Preview:
     """The preview of a question that the account might ask."""
     known = await blocking(partial(checked, service, name, dataset, asked))
-    if service.planning is None:
-        service.planning = CapacityLimiter(1)
     account = await blocking(partial(service.datasets.account, dataset))
     share = await blocking(partial(service.datasets.allowance, dataset, name))
     assert share is not None  # checked above
-    make = partial(preview, known, account, share, asked)
-    return await blocking(make, service.planning)
+    async with service.planning.turn(name):
+        return await blocking(partial(preview, known, account, share, asked))
 
 
 async def asked(
