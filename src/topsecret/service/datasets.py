@@ -357,6 +357,10 @@ class Datasets:
             return ""
         return str(found.source)
 
+    def watched(self, dataset: Dataset) -> Callable[[], None]:
+        """What raises a ``SourceError`` once its file is not as it is now."""
+        return (lambda: None) if dataset.table is not None else self._files.watched(dataset.source)
+
     def events(self, dataset: Dataset) -> tuple[str, str | None]:
         """What the engine is given: a file's path, or a database's address and the table."""
         if dataset.table is None:

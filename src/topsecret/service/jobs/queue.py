@@ -321,6 +321,7 @@ class Jobs:
             if dataset.state is not None and not begun():
                 return without(REFUSED, dataset.state, not_now(dataset.state))
             turn.about(dataset.events)
+            turn.recheck = self._datasets.watched(dataset)  # before the ledger has its version
             if dataset.table is not None:
                 dataset = self._at_version(dataset, row, turn)
             whose = (row["user"], row["request"])
