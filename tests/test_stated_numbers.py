@@ -27,7 +27,7 @@ from topsecret.questions import series_terms
 from topsecret.questions.answer import planned
 from topsecret.questions.question import Question
 from topsecret.questions.schedule_terms import due_periods
-from topsecret.service import connections, grouped_by, saved_questions, schedules
+from topsecret.service import connections, grouped_by, opening, saved_questions, schedules
 from topsecret.service.api import list_answers
 from topsecret.service.settings import Settings
 from topsecret.sources import measures
@@ -119,6 +119,11 @@ def test_limits_and_defaults() -> None:
             f"questions that are being counted may finish ({settings.grace:.0f} s)",
             f"no whole request within {connections.PATIENCE:.0f} s is cut off, and of more than "
             f"{connections.MOST_UNFINISHED} such connections",
+            f"the handshake has {connections.HANDSHAKE:.0f} s",
+            f"nothing of its answer for {connections.READING:.0f} s is cut off, too, and of more "
+            f"than {connections.MOST_UNREAD} of those",
+            f"Of more than {connections.MOST_OPEN:,} connections at all",
+            f"What does not answer within {opening.LIMIT:.0f} s is refused",
             f"Lists of answers end after `limit` ({per_page})",
             f"All ticks (`--tick`, {settings.tick:.0f} s) lie on one grid",
         ],
