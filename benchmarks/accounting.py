@@ -12,7 +12,11 @@ from topsecret.calibration import Question
 from topsecret.calibration.counts import CountsBudget, with_counts
 from topsecret.mechanisms.tested_schedule import schedule
 from topsecret.planning.summary import Summary, outlook, outlook_of
+from topsecret.questions.answer import planned
 from topsecret.questions.planned_lists import lists_within
+from topsecret.questions.question import Question as GroupsOf
+from topsecret.service.grouped_by import GroupedBy
+from topsecret.service.ranked_by import RankedBy
 
 CASES: list[tuple[str, float, Callable[[], object]]] = [
     ("100 picks of .1, limit 1 s", 1.0, lambda: picks(100, 0.1).epsilon(1e-6)),
@@ -39,6 +43,21 @@ def _of_groups(k: int, lists: int, epsilon: float, counts: CountsBudget | None) 
     choose = "private" if counts is None else "public"
     question = Question.of(k=k, epsilon=epsilon, delta=1e-7, choose=choose)
     return outlook_of(lists_within(question, "auto", counts, None, lists, False).each)
+
+
+def _of_groups_by_rows(k: int, lists: int, epsilon: float) -> Summary:
+    groups = GroupedBy("by", tuple(map(str, range(lists)))).groups({"by": "text"})
+    asked = GroupsOf.of(
+        None,
+        groups,
+        item="item",
+        person="person",
+        k=k,
+        epsilon=epsilon,
+        delta=1e-7,
+        **RankedBy(None, "1", ("1", "2", "3")).keywords,
+    )
+    return outlook_of(planned(asked.numbers, asked).each)
 
 
 COLD: list[tuple[str, float, Callable[[], object]]] = [
@@ -101,6 +120,26 @@ COLD: list[tuple[str, float, Callable[[], object]]] = [
         "preview of 10 groups, k=2, limit .1 s (.1 s before, for lists that need 1.7 times more)",
         0.1,
         lambda: _of_groups(2, 10, 1.08, None),
+    ),
+    (
+        "preview, k=auto, limit .1 s (.3 s before)",
+        0.1,
+        lambda: outlook("auto", 1.09, 1e-6),
+    ),
+    (
+        "preview, k=all, limit .1 s (.3 s before)",
+        0.1,
+        lambda: outlook("all", 1.11, 1e-6),
+    ),
+    (
+        "preview of rows with a private bound, k=10, limit .1 s",
+        0.1,
+        lambda: outlook(10, 1.12, 1e-6, measure=RankedBy().measure),
+    ),
+    (
+        "preview of 20 groups by rows, k=100, limit .1 s",
+        0.1,
+        lambda: _of_groups_by_rows(100, 20, 1.13),
     ),
     (
         "LimitedDomain k=5,000, limit .1 s (k=1,000 took 13 s before)",

@@ -28,7 +28,7 @@ from topsecret.questions.answer import planned
 from topsecret.questions.compare_over_time import compare_over_time
 from topsecret.questions.question import Question
 from topsecret.questions.schedule_terms import due_periods
-from topsecret.service import connections, grouped_by, saved_questions, schedules
+from topsecret.service import connections, grouped_by, opening, saved_questions, schedules
 from topsecret.service.api import list_answers
 from topsecret.service.settings import Settings
 from topsecret.service.shapes import MOST_ANSWERS
@@ -122,6 +122,11 @@ def test_limits_and_defaults() -> None:
             f"questions that are being counted may finish ({settings.grace:.0f} s)",
             f"no whole request within {connections.PATIENCE:.0f} s is cut off, and of more than "
             f"{connections.MOST_UNFINISHED} such connections",
+            f"the handshake has {connections.HANDSHAKE:.0f} s",
+            f"nothing of its answer for {connections.READING:.0f} s is cut off, too, and of more "
+            f"than {connections.MOST_UNREAD} of those",
+            f"Of more than {connections.MOST_OPEN:,} connections at all",
+            f"What does not answer within {opening.LIMIT:.0f} s is refused",
             f"Lists of answers end after `limit` ({per_page}), and a larger one means as many",
             f"All ticks (`--tick`, {settings.tick:.0f} s) lie on one grid",
         ],

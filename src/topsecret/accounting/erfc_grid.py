@@ -21,7 +21,7 @@ _MOST_TERMS = 48
 """Longer series take more time than the calls that they replace."""
 
 
-def erfc_on_grid(start: arb, step: arb, size: int) -> list[arb]:
+def erfc_on_grid(start: arb, step: arb, size: int, bits: int = 80) -> list[arb]:
     """erfc(start + i·step) for i = 0, 1, …, size − 1, enclosed at the precision of the moment.
 
     With T = 8·step and u in [−1, 1], erfc(z + Tu) = erfc(z) + Σ cₙ·uⁿ, c₁ = −(2/√π)·T·e^(−z²) and
@@ -29,11 +29,11 @@ def erfc_on_grid(start: arb, step: arb, size: int) -> list[arb]:
     cₙ = c₁·(−T)ⁿ⁻¹·Hₙ₋₁(z)/n!. What N terms leave out is at most (2/√π)·T^(N+1)/(N + 1)! times the
     largest e^(−ξ²)·|H_N(ξ)| nearby (Lagrange), where ξ² ≥ z² − 2|z|T, and |H_N(ξ)| is at most
     (2·max(|ξ|, √(2N)))^N: the roots of H_N lie in pairs ±r, and by Gershgorin's discs of its
-    Jacobi matrix |r| ≤ √(2N). That is added.
+    Jacobi matrix |r| ≤ √(2N). That is added; there are as many terms as make it 2^−bits or less.
     """
     reach = float(_HALF * step.mid())
     farthest = max(abs(float(start.mid())), abs(float((start + size * step).mid()))) + reach
-    terms = _terms(reach, farthest)
+    terms = _terms(reach, farthest, bits)
     if terms > _MOST_TERMS:
         return [(start + i * step).erfc() for i in range(size)]
     half = _HALF * step
@@ -60,12 +60,12 @@ def _rest(place: arb, half: arb, slope: arb, terms: int) -> arb:
     return arb(0, (abs(rest) / math.factorial(terms + 1)).upper())
 
 
-def _terms(reach: float, farthest: float) -> int:
-    """So many that the remainder is about 2⁻⁸⁰ of the value."""
+def _terms(reach: float, farthest: float, bits: int) -> int:
+    """So many that the remainder is about 2^−bits of the value."""
     logarithm = 2 * farthest * reach
     for n in range(8, _MOST_TERMS + 1, 8):
         each = math.log(2 * reach * max(farthest, math.sqrt(2 * n)))
-        if logarithm + n * each - math.lgamma(n + 2) < -80 * math.log(2):
+        if logarithm + n * each - math.lgamma(n + 2) < -bits * math.log(2):
             return n
     return _MOST_TERMS + 1
 

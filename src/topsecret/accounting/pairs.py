@@ -17,6 +17,7 @@ from functools import lru_cache
 import numpy as np
 from flint import arb, arb_poly
 
+from topsecret.accounting.erfc_grid import erfc_on_grid
 from topsecret.accounting.recursion import Floats
 from topsecret.exact.rounding import ball, precision, up
 
@@ -49,24 +50,28 @@ def gaussian_weights(mu_squared: Fraction, spacing: Fraction, reach: int) -> Wei
         width, half = h.expm1(), ball(mu_squared) / 2
         edges = [h * k for k in range(-reach, reach + 1)]
         places_p = [(edge - half) / mu for edge in edges]
-        masses_p = _cell_masses(places_p)
-        masses_q = _cell_masses([(edge + half) / mu for edge in edges])
+        masses_p = _cell_masses(places_p, h / mu)
+        masses_q = masses_p[::-1]  # the edges are symmetric: (edge + half)/mu from the other end
         total = [arb(0)] * (2 * reach + 1)
         # Losses below -reach h: the profile is at most its value there.
         total[0] += normal_below(places_p[0])
+        growth, power = h.exp(), edges[0].exp()
         for i, (mass, other) in enumerate(zip(masses_p, masses_q, strict=True)):
-            to_left_edge = (other * edges[i + 1].exp() - mass) / width
+            power *= growth  # e^edge of the right edge
+            to_left_edge = (other * power - mass) / width
             total[i] += to_left_edge
             total[i + 1] += mass - to_left_edge
         return _rounded(total, reach, normal_below(-places_p[-1]))
 
 
-def _cell_masses(places: list[arb]) -> list[arb]:
+def _cell_masses(places: list[arb], step: arb) -> list[arb]:
     """The normal mass between neighbouring places, with a small relative error in both tails."""
     signs = [bool(place > 0) for place in places]
-    tails = [
-        normal_below(-place if sign else place) for place, sign in zip(places, signs, strict=True)
-    ]
+    left, root = signs.index(True) if signs[-1] else len(signs), arb(2).sqrt()
+    below = erfc_on_grid(-places[left - 1] / root, step / root, left, _BITS - 20) if left else []
+    right = len(signs) - left
+    above = erfc_on_grid(places[left] / root, step / root, right, _BITS - 20) if right else []
+    tails = [erfc / 2 for erfc in (*below[::-1], *above)]
     masses = []
     for i in range(len(places) - 1):
         if signs[i] == signs[i + 1]:

@@ -30,6 +30,8 @@ from topsecret.exact.rounding import ball, precision, up
 _BITS = 128
 _Cell = tuple[int, int, int, int]
 """Numbers of items from … to, and numbers of own labels from … to."""
+_Pair = tuple[int, int]
+"""A number of items, and how many of them are nobody else's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +78,12 @@ class ThresholdedGaussian:
 
     def keeps(self, x: Fraction, delta: Fraction) -> bool:
         """Whether delta(x) ≤ ``delta``, without tolerance; faster than computing delta(x)."""
+        return self.exceeding(x, delta) is None
+
+    def exceeding(self, x: Fraction, delta: Fraction) -> _Pair | None:
+        """An n and b whose divergence is above ``delta``, or cannot be told from it, if any."""
         with precision(_BITS):
-            limit = ball(delta)
-            return all(self._settled(cell, x, limit) for cell in self._start())
+            return self._above(self._start(), x, ball(delta))
 
     def divergence(self, items: int, own: int, x: Fraction) -> arb:
         """The larger direction for a person with so many labels, ``own`` of them theirs alone."""
@@ -88,9 +93,8 @@ class ThresholdedGaussian:
     def _start(self) -> list[_Cell]:
         return [(1, len(self.table), 0, len(self.table))]
 
-    def _settled(self, cell: _Cell, x: Fraction, limit: arb) -> bool:
-        """Whether all n and b of the cell stay below the limit: bounded as a whole, or split."""
-        cells = [cell]
+    def _above(self, cells: list[_Cell], x: Fraction, limit: arb) -> _Pair | None:
+        """An n and b of the cells above the limit: cells are bounded as a whole, or split."""
         while cells:
             fewest, most, low, high = cells.pop()
             high = min(high, most)
@@ -100,9 +104,9 @@ class ThresholdedGaussian:
             if self._cell_bound((low_most, most, low, high), x) <= limit:
                 continue
             if low_most == most and low == high:
-                return False
+                return most, low
             cells += _halves((low_most, most, low, high))
-        return True
+        return None
 
     def _cell_bound(self, cell: _Cell, x: Fraction) -> arb:
         """At least every divergence of the cell: both directions rise with p and with μ."""
@@ -210,15 +214,85 @@ def _epsilon(release: ThresholdedGaussian, delta: Fraction) -> float:
         return math.inf
     if release.keeps(Fraction(0), delta):
         return 0.0
+    keeps = _Crossing(release, delta)
     low, high = 0.0, 1.0
-    while not release.keeps(Fraction(high), delta):
+    while not keeps(high):
         low, high = high, 2 * high
         if high > 1e6:
             return math.inf
     while high - low > high * 2**-40:
         middle = (low + high) / 2
-        if release.keeps(Fraction(middle), delta):
+        if keeps(middle):
             high = middle
         else:
             low = middle
     return high
+
+
+class _Crossing:
+    """Whether ``release.keeps`` at many x: the profile falls, so one x decides for others.
+
+    All pairs together cross ``delta`` where the last of them does. That one is found by following
+    whichever pair is above it, and single pairs are quick to follow.
+    """
+
+    def __init__(self, release: ThresholdedGaussian, delta: Fraction) -> None:
+        self._release, self._delta = release, delta
+        self._kept_from, self._not_below, self._pair = math.inf, 0.0, (0, 0)
+
+    def __call__(self, x: float) -> bool:
+        if not self._not_below < x < self._kept_from:
+            return x >= self._kept_from
+        pair = self._release.exceeding(Fraction(x), self._delta)
+        if pair is None:
+            self._kept_from = x
+            return True
+        self._not_below = x
+        while pair is not None and pair != self._pair:
+            self._pair = pair
+            below, above = self._crossing_of(self._higher(pair, self._not_below))
+            self._not_below = max(self._not_below, below)
+            if above >= self._kept_from:
+                break
+            pair = self._release.exceeding(Fraction(above), self._delta)
+            if pair is None:
+                self._kept_from = above
+            else:
+                self._not_below = max(self._not_below, above)
+        return False
+
+    def _crossing_of(self, pair: _Pair) -> tuple[float, float]:
+        """Between which neighbouring places a pair that is above ``delta`` crosses it."""
+        with precision(_BITS):
+            limit = ball(self._delta)
+            low, high = self._not_below, min(self._kept_from, 2 * self._not_below + 1)
+            while high < self._kept_from and not self._of(pair, high) <= limit:
+                low, high = high, min(self._kept_from, 2 * high)
+                if high > 2e6:
+                    return low, math.inf
+            while high - low > high * 2**-45:
+                middle = (low + high) / 2
+                if self._of(pair, middle) <= limit:
+                    high = middle
+                else:
+                    low = middle
+        return low, high
+
+    def _higher(self, pair: _Pair, x: float) -> _Pair:
+        """A pair that is at least as high at x, by steps that get smaller: a guess to begin at."""
+        most = step = len(self._release.table)
+        with precision(_BITS):
+            best = self._of(pair, x)
+            while step := step // 2:
+                moved = True
+                while moved:
+                    moved = False
+                    for items, own in ((step, 0), (-step, 0), (0, step), (0, -step)):
+                        n = min(max(pair[0] + items, 1), most)
+                        other = n, min(max(pair[1] + own, 0), n)
+                        if other != pair and (found := self._of(other, x)) > best:
+                            pair, best, moved = other, found, True
+        return pair
+
+    def _of(self, pair: _Pair, x: float) -> arb:
+        return self._release.divergence(*pair, Fraction(x))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 
@@ -117,9 +118,41 @@ def known_order_rho(
         return delta_after_pick(choice, loss.mu_squared + mu_squared, epsilon, cells=24)
 
     low, high = 0.0, epsilon + 1.0
+    kept, broken = _bracket(spent, left, epsilon)
     for _ in range(40):
         middle = (low + high) / 2 if low else high / 16
         if high - low < 1e-4 * low or middle < 1e-12:
             break
-        low, high = (middle, high) if spent(middle) <= left else (low, middle)
+        fits = middle <= kept or (middle < broken and spent(middle) <= left)
+        low, high = (middle, high) if fits else (low, middle)
     return low
+
+
+def _bracket(
+    spent: Callable[[float], float], left: Fraction, epsilon: float, looks: int = 8
+) -> tuple[float, float]:
+    """Two rho close together, the first of which keeps to ``left`` and the second does not.
+
+    What is spent rises with rho, and its logarithm falls nearly as a line in 1/rho, from which
+    the next guess follows.
+    """
+    kept, broken = 0.0, math.inf
+    if not 0 < left < 1 or not epsilon > 0:
+        return kept, broken
+    rho, slope = epsilon**2 / (-2 * math.log(left)), epsilon**2 / 2
+    before: tuple[float, float] | None = None
+    for _ in range(looks):
+        delta = spent(rho)
+        kept, broken = (rho, broken) if delta <= left else (kept, rho)
+        if broken - kept < 5e-5 * kept or not 0 < delta < 1:
+            break
+        here = 1 / rho, math.log(delta) - math.log(left)
+        if before is not None and here[0] != before[0]:
+            slope = max(slope / 8, (before[1] - here[1]) / (here[0] - before[0]))
+        before = here
+        # A little beyond, so that both sides are known soon.
+        inverse = (here[0] + here[1] / slope) * (1 + (1e-5 if delta > left else -1e-5))
+        rho = 1 / inverse if inverse > 0 else 0.0
+        if not kept < rho < broken:
+            rho = (kept + broken) / 2 if math.isfinite(broken) else 2 * kept
+    return kept, broken

@@ -6,7 +6,6 @@ import json
 from functools import partial
 from typing import Annotated, Any
 
-from anyio import CapacityLimiter
 from fastapi import APIRouter, Depends, Request, Response
 
 from topsecret.ledger.account import what_is_left
@@ -112,10 +111,9 @@ async def list_answers(
     next one, whose address is in the header ``Link``.
     """
     service, most = parts(request), min(limit, shapes.MOST_ANSWERS)
-    if service.listing is None:
-        service.listing = CapacityLimiter(1)
     page = partial(_page, service, person, dataset, before, most)
-    body, last = await blocking(page, service.listing)
+    async with service.listing.turn(person.name):
+        body, last = await blocking(page)
     of = "" if dataset is None else f"&dataset={dataset}"
     link = {"link": f'<?limit={limit}{of}&before={last}>; rel="next"'} if last else None
     return Response(body, headers=link, media_type="application/json")
@@ -209,13 +207,11 @@ def _ranked_by(measure: shapes.MeasureShape) -> RankedBy:
 async def previewed(service: Parts, name: str, dataset: str, asked: Asked) -> Preview:
     """The preview of a question that the account might ask."""
     known = await blocking(partial(checked, service, name, dataset, asked))
-    if service.planning is None:
-        service.planning = CapacityLimiter(1)
     account = await blocking(partial(service.datasets.account, dataset))
     share = await blocking(partial(service.datasets.allowance, dataset, name))
     assert share is not None  # checked above
-    make = partial(preview, known, account, share, asked)
-    return await blocking(make, service.planning)
+    async with service.planning.turn(name):
+        return await blocking(partial(preview, known, account, share, asked))
 
 
 async def asked(

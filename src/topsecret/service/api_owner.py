@@ -16,7 +16,7 @@ from topsecret.service.auth.credentials import new_password
 from topsecret.service.auth.dependencies import dataset_owner, owner, scraper, some_owner
 from topsecret.service.auth.people import Role, User
 from topsecret.service.dataset_life import Changes
-from topsecret.service.datasets import NewDataset
+from topsecret.service.datasets import NewDataset, place_of
 from topsecret.service.gauges import gauges
 from topsecret.service.middleware import API
 from topsecret.service.problems import RESPONSES, Problem
@@ -28,6 +28,7 @@ Owner = Annotated[User, Depends(owner)]
 DatasetOwner = Annotated[User, Depends(dataset_owner)]
 SomeOwner = Annotated[User, Depends(some_owner)]
 Scraper = Annotated[User, Depends(scraper)]
+FOLDERS, BESIDE = "all folders", "the events of all datasets"
 
 
 @owner_api.get("/metrics", response_class=Response, tags=["running"])
@@ -43,10 +44,8 @@ async def register(request: Request, person: Owner, new: owned.RegisterShape) ->
     """Register a dataset and open its budget, once and for all."""
     values = new.model_dump()
     values["columns"] = tuple(values["columns"])
-    datasets = parts(request).datasets
-    await blocking(partial(datasets.register, NewDataset(**values)))
-    made = await blocking(partial(datasets.get, new.name))
-    return {"done": True, "warning": adding_up(await blocking(partial(datasets.also, made)))}
+    await registered(parts(request), person, NewDataset(**values))
+    return {"done": True, "warning": await warned(parts(request), person, new.name)}
 
 
 @owner_api.get(API + "/sources", response_model=list[owned.SourceShape])
@@ -58,7 +57,9 @@ async def list_sources(request: Request, person: Owner) -> list[dict[str, str]]:
 @owner_api.get(API + "/sources/{source}", response_model=owned.TablesShape)
 async def list_tables(request: Request, person: Owner, source: shapes.SourceName) -> dict[str, Any]:
     """The tables of a database that may be registered."""
-    tables = await blocking(partial(parts(request).datasets.databases.tables, source))
+    service = parts(request)
+    find = partial(service.datasets.databases.tables, source)
+    tables = await service.opening.run(person.name, ("", place_of(source)), find)
     return {"name": source, "tables": tables}
 
 
@@ -97,12 +98,9 @@ async def edit(
     if given.version_from is not None:
         values["version_from"] = VersionFrom(**given.version_from.model_dump())
     service, changes = parts(request), Changes(**values)
-    await blocking(partial(edited, service, person, dataset, changes))
-    others: list[str] = []
-    if changes.moves:
-        made = await blocking(partial(service.datasets.get, dataset))
-        others = await blocking(partial(service.datasets.also, made))
-    return {"done": True, "warning": adding_up(others)}
+    await edited(service, person, dataset, changes)
+    warning = await warned(service, person, dataset) if changes.moves else None
+    return {"done": True, "warning": warning}
 
 
 @owner_api.post(API + "/datasets/{dataset}/state", response_model=shapes.DoneShape)
@@ -230,8 +228,32 @@ async def write_off(
     return {"done": True}
 
 
-def adding_up(others: list[str]) -> str | None:
+async def registered(service: Parts, person: User, new: NewDataset) -> None:
+    """Look at the events of a dataset, then open its budget and list it."""
+    look = partial(service.datasets.examined, new)
+    source = await service.opening.run(person.name, new.events, look)
+    await blocking(partial(service.datasets.enter, new, source))
+
+
+async def listed_files(service: Parts, person: User) -> list[str]:
+    """The files that may be registered; none where a folder does not answer."""
+    try:
+        return await service.opening.run(person.name, ("", FOLDERS), service.datasets.files)
+    except Problem:
+        return []
+
+
+async def warned(service: Parts, person: User, dataset: str) -> str | None:
     """A warning where the same events may have several budgets."""
+    known = await blocking(partial(service.datasets.get, dataset))
+    find = partial(service.datasets.also, known)
+    try:
+        others = await service.opening.run(person.name, ("", BESIDE), find)
+    except Problem:
+        return (
+            "Whether another dataset is about the same events could not be looked up: a folder "
+            "does not answer. If one is, the budgets add up."
+        )
     if not others:
         return None
     names = ", ".join(others)
@@ -245,11 +267,17 @@ def allowed(service: Parts, dataset: str, analyst: str, terms: dict[str, float |
     service.datasets.allow(dataset, analyst, terms)
 
 
-def edited(service: Parts, person: User, dataset: str, changes: Changes) -> None:
+async def edited(service: Parts, person: User, dataset: str, changes: Changes) -> None:
     """Change a dataset; only owners of the service choose among all its files and tables."""
     if changes.points and not person.owns:
         raise Problem(403, "owner_only", "Only an owner of the service may name files and tables.")
-    service.life.edit(dataset, changes)
+    look = partial(service.life.examined, dataset, changes)
+    if changes.looks:
+        known = await blocking(partial(service.datasets.get, dataset))
+        values = await service.opening.run(person.name, changes.events(known), look)
+    else:
+        values = await blocking(look)
+    await blocking(partial(service.life.write, dataset, values))
 
 
 def closed(service: Parts, dataset: str) -> None:

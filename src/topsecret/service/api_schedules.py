@@ -121,7 +121,8 @@ async def scheduled(
     service, now = parts(request), datetime.now(UTC)
     times = run_times(when.start or now, when.every, when.times, now)
     begin = partial(_begun, service, person.name, one, when, times)
-    return await blocking(begin, service.planning)
+    async with service.planning.turn(person.name):
+        return await blocking(begin)
 
 
 def _begun(

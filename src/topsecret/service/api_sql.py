@@ -26,8 +26,7 @@ async def plan_sql(
     """What a query would buy and cost, or the clause that is refused. Free: no data are read."""
     limited(request, "plan", person.name)
     service = parts(request)
-    find = partial(from_query, service, person.name, dataset)
-    found = await blocking(partial(find, question.query, question.epsilon))
+    found = await from_query(service, person.name, dataset, question.query, question.epsilon)
     return (await previewed(service, person.name, dataset, found)).to_dict()
 
 
@@ -42,13 +41,16 @@ async def ask_sql(
 ) -> Response:
     """Ask in SQL, once for each request id: the job that answers, found under /answers."""
     limited(request, "plan", person.name)
-    find = partial(from_query, parts(request), person.name, dataset)
-    found = await blocking(partial(find, question.query, question.epsilon))
+    service = parts(request)
+    found = await from_query(service, person.name, dataset, question.query, question.epsilon)
     job, new = await asked(request, person.name, dataset, found, question.request_id)
     return Response(json.dumps(job.to_dict()), 202 if new else 200, media_type="application/json")
 
 
-def from_query(service: Parts, name: str, dataset: str, query: str, epsilon: float | None) -> Asked:
+async def from_query(
+    service: Parts, name: str, dataset: str, query: str, epsilon: float | None
+) -> Asked:
     """The question that a query of the account's asks."""
-    known = service.datasets.asked_by(dataset, name)
-    return asked_in_sql(service.datasets, known, query, epsilon)
+    known = await blocking(partial(service.datasets.asked_by, dataset, name))
+    find = partial(asked_in_sql, service.datasets, known, query, epsilon)
+    return await service.opening.run(name, known.events, find)

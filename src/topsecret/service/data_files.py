@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from topsecret.errors import DataIndependentFailure, InvalidParameter
+from topsecret.errors import DataIndependentFailure, InvalidParameter, SourceError
 
 FORMS = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet")
 SUFFIXES = (*FORMS, *(f"{form}.gz" for form in FORMS))
@@ -70,6 +70,38 @@ class DataFiles:
             )
         if suffix:
             _check_partitions(source)
+
+    def watched(self, source: str) -> Callable[[], None]:
+        """A second look, right before a question's rows are read: they are as they were now.
+
+        It raises a ``SourceError``. What comes into a folder since is not read.
+        """
+        before = _numbers(source)
+
+        def check() -> None:
+            failed = ""
+            try:
+                self.check(source)
+            except DataIndependentFailure as error:
+                failed = str(error)
+            now = {} if failed else _numbers(source)
+            if not failed and any(now.get(path) != one for path, one in before.items()):
+                failed = "the file was written, or another put in its place"
+            if failed:
+                raise SourceError(f"while the question waited for an engine: {failed}")
+
+        return check
+
+
+def _numbers(source: str) -> dict[str, tuple[int, ...]]:
+    """What tells the files of a source from others in their places."""
+    names = islice(_matching(source), MOST_PARTITIONS) if _split(source)[1] else (source,)
+    found = ((name, _looked_at(Path(name))) for name in names)
+    return {
+        name: (one.st_dev, one.st_ino, one.st_mtime_ns, one.st_size)
+        for name, one in found
+        if one is not None
+    }
 
 
 def _check_partitions(source: str) -> None:

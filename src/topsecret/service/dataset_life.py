@@ -18,7 +18,8 @@ from topsecret.errors import InvalidParameter, SourceError
 from topsecret.ledger import Ledger
 from topsecret.ledger.store import Store
 from topsecret.service.auth.recognised import Recognised
-from topsecret.service.datasets import Dataset, Datasets, NewDataset, check_columns, check_title
+from topsecret.service.column_rules import check_columns, check_title
+from topsecret.service.datasets import Dataset, Datasets, NewDataset, place_of
 from topsecret.service.event_places import remember
 from topsecret.service.schema import DATASETS, JOBS, ROLES
 from topsecret.service.table_versions import VersionFrom
@@ -53,6 +54,17 @@ class Changes:
         """Whether it is pointed to other events."""
         return bool(self.file or self.source or self.table)
 
+    @property
+    def looks(self) -> bool:
+        """Whether events must be looked at for it."""
+        return self.points or self.columns is not None or self.filters is not None
+
+    def events(self, known: Dataset) -> tuple[str, str]:
+        """Which events those are."""
+        if self.moves:
+            return known.name, place_of(self.file or self.source, self.table)
+        return known.events
+
 
 class Life:
     """Changes to registered datasets. Every method may block."""
@@ -65,6 +77,10 @@ class Life:
 
     def edit(self, name: str, changes: Changes) -> None:
         """Change what may be asked, the words for it, or which events it is about."""
+        self.write(name, self.examined(name, changes))
+
+    def examined(self, name: str, changes: Changes) -> dict[str, object]:
+        """What is to be written, once the events were looked at where that is needed."""
         known = self._datasets.get(name)
         values: dict[str, object] = {}
         if changes.title is not None:
@@ -110,11 +126,19 @@ class Life:
                 )
             self._tried(replace(known, version_from=changes.version_from))
             values |= {"version": None, "version_from": changes.version_from.to_text()}
-        if values:
-            with self._store.writing() as connection:
-                connection.execute(update(DATASETS).where(DATASETS.c.name == name).values(values))
-                if changes.moves and (source, table) != (known.source, known.table):
-                    remember(connection, name, (known.source, known.table))
+        return values
+
+    def write(self, name: str, values: Mapping[str, object]) -> None:
+        """Write what was looked at."""
+        if not values:
+            return
+        known = self._datasets.get(name)
+        there = known.source, known.table
+        with self._store.writing() as connection:
+            one = update(DATASETS).where(DATASETS.c.name == name)
+            connection.execute(one.values(dict(values)))
+            if "source" in values and (values["source"], values["table"]) != there:
+                remember(connection, name, there)
 
     def _tried(self, dataset: Dataset) -> None:
         """A version that cannot be read is refused at once."""

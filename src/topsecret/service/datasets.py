@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
@@ -21,10 +21,10 @@ from topsecret.errors import InvalidParameter, SourceError, Taken
 from topsecret.ledger import Account, Allowance, Flexible, Ledger, Metered
 from topsecret.ledger.question_delta import delta_rate, question_delta
 from topsecret.ledger.store import Store
+from topsecret.service.column_rules import check_columns, check_title
 from topsecret.service.data_files import DataFiles, Extents, shown
 from topsecret.service.databases import Databases
 from topsecret.service.event_places import before
-from topsecret.service.filters import KINDS
 from topsecret.service.problems import Problem
 from topsecret.service.schema import DATASETS
 from topsecret.service.shares import part_of
@@ -32,7 +32,6 @@ from topsecret.service.table_versions import VersionFrom, version_now
 from topsecret.sources.schema import columns_of
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
-LONGEST_COLUMN = 200
 QUESTIONS = 100
 """At a fixed price, what stands for each question's part of the total delta."""
 
@@ -76,6 +75,11 @@ class Dataset:
         return question_delta(self.delta_rate, epsilon)
 
     @property
+    def events(self) -> tuple[str, str]:
+        """Its name, and what tells its events from others as it is now."""
+        return self.name, place_of(self.source, self.table)
+
+    @property
     def place(self) -> str:
         """Where the events are, in the owner's words."""
         if self.table is not None:
@@ -103,6 +107,16 @@ class NewDataset:
     sql: bool = False
     """Whether analysts may ask in SQL about the columns above."""
     trust_view: bool = False
+
+    @property
+    def events(self) -> tuple[str, str]:
+        """What is looked at for it; it has no name yet."""
+        return "", place_of(self.file or self.source, self.table)
+
+
+def place_of(source: str, table: str | None = None) -> str:
+    """One text for a file, or for a table of a database."""
+    return f"{source}\n{table or ''}"
 
 
 class Datasets:
@@ -132,6 +146,10 @@ class Datasets:
 
     def register(self, new: NewDataset) -> None:
         """Open the budget and list the dataset."""
+        self.enter(new, self.examined(new))
+
+    def examined(self, new: NewDataset) -> str:
+        """Where its events are, once they were looked at."""
         if not _NAME.fullmatch(new.name):
             raise InvalidParameter(
                 "a dataset's name has 1 to 40 small letters, digits, dashes or underscores"
@@ -144,6 +162,10 @@ class Datasets:
         if new.sql:
             asked = (source, new.person, new.columns, new.cap, new.delta, new.table or None)
             self.check_sql(Dataset(new.name, new.title, *asked, filters=new.filters))
+        return source
+
+    def enter(self, new: NewDataset, source: str) -> None:
+        """Open the budget and list a dataset whose events were looked at."""
         budget: Metered | Flexible
         if new.queries is None and new.picks is None:
             budget = Flexible.of(epsilon=new.epsilon, delta=new.delta)
@@ -335,44 +357,16 @@ class Datasets:
             return ""
         return str(found.source)
 
+    def watched(self, dataset: Dataset) -> Callable[[], None]:
+        """What raises a ``SourceError`` once its file is not as it is now."""
+        return (lambda: None) if dataset.table is not None else self._files.watched(dataset.source)
+
     def events(self, dataset: Dataset) -> tuple[str, str | None]:
         """What the engine is given: a file's path, or a database's address and the table."""
         if dataset.table is None:
             self._files.check(dataset.source)
             return dataset.source, None
         return self.databases.address(dataset.source), dataset.table
-
-
-def check_title(title: str) -> str:
-    """A title for people."""
-    if not 0 < len(title) <= 100 or not title.isprintable():
-        raise InvalidParameter("a dataset needs a title of 1 to 100 printable characters")
-    return title
-
-
-def check_columns(
-    person: str,
-    columns: Sequence[str],
-    filters: Mapping[str, str],
-    existing: Collection[str],
-) -> None:
-    """What may be asked and chosen by is there, and is not the person."""
-    if not columns or person in columns:
-        raise InvalidParameter(
-            "choose at least one column that may be asked, other than the person's"
-        )
-    if person in filters or not set(filters.values()) <= set(KINDS):
-        raise InvalidParameter(
-            "rows may be chosen by columns of text, number or date, other than the person's"
-        )
-    for column in (person, *columns, *filters):
-        if column not in existing:
-            raise InvalidParameter(f"the events have no column {column[:60]!r}; check its name")
-        if len(column) > LONGEST_COLUMN:
-            raise InvalidParameter(
-                f"the column {column[:60]!r}… has a name of {len(column)} characters; at most "
-                f"{LONGEST_COLUMN} can be asked"
-            )
 
 
 def _unknown(name: str) -> Problem:

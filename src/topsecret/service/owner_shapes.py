@@ -8,8 +8,8 @@ from pydantic import BaseModel, Field
 
 from topsecret.service.auth.people import Role
 from topsecret.service.auth.roles import DatasetRole
+from topsecret.service.column_rules import LONGEST_COLUMN
 from topsecret.service.dataset_life import State
-from topsecret.service.datasets import LONGEST_COLUMN
 from topsecret.service.filters import Kind
 from topsecret.service.shapes import DATASET, NAME, Count, Delta, DoneShape, Epsilon, Strict
 

@@ -23,7 +23,7 @@ from topsecret.service import schema
 from topsecret.service.app import ENVIRONMENT
 from topsecret.service.audit import Trail
 from topsecret.service.auth.accounts import Accounts
-from topsecret.service.connections import ImpatientProtocol
+from topsecret.service.connections import ImpatientProtocol, OwnTls, over_tls
 from topsecret.service.logs import configure
 from topsecret.service.metrics import share_between_workers
 from topsecret.service.settings import Settings
@@ -151,10 +151,10 @@ def run(
     """Serve until a signal ends it: questions under way finish, or stay in doubt."""
     os.environ[ENVIRONMENT] = settings.to_json()
     configure()
-    config = uvicorn.Config(
+    config = (uvicorn.Config if own is None else OwnTls)(
         "topsecret.service.app:from_environment",
         factory=True,
-        http=ImpatientProtocol,
+        http=ImpatientProtocol if own is None else over_tls,  # type: ignore[arg-type]  # it is called
         ws="none",
         workers=workers,
         log_config=None,

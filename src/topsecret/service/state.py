@@ -10,13 +10,14 @@ from functools import partial
 from typing import NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
-from anyio import CapacityLimiter, to_thread
+from anyio import to_thread
 from starlette.requests import Request
 
 from topsecret.errors import InvalidParameter, TopSecretError
 from topsecret.ledger import Ledger
 from topsecret.ledger.store import Store
 from topsecret.service import schema
+from topsecret.service.account_places import AccountPlaces
 from topsecret.service.audit import Trail
 from topsecret.service.auth.accounts import Accounts
 from topsecret.service.auth.devices import Devices
@@ -36,6 +37,7 @@ from topsecret.service.jobs.worker import Desk
 from topsecret.service.logs import log
 from topsecret.service.metrics import Metrics
 from topsecret.service.notices import Notices
+from topsecret.service.opening import Opening
 from topsecret.service.question_rules import may_be_asked
 from topsecret.service.saved_questions import SavedQuestions
 from topsecret.service.schedules import Schedules
@@ -142,9 +144,11 @@ class Parts:
         )
         self.new_keys = Locks()
         # Plans are made one at a time: they are pure computing and must not starve the rest.
-        self.planning: CapacityLimiter | None = None
-        # So are long lists of answers.
-        self.listing: CapacityLimiter | None = None
+        self.planning = AccountPlaces(1)
+        told = partial(log, "source does not open")
+        self.opening = Opening(turns.hanging, lambda dataset: told(dataset=dataset))
+        # Long lists of answers are made one at a time, too.
+        self.listing = AccountPlaces(1)
 
     def _may_still_ask(self, user: str, dataset: str, asked: Asked) -> None:
         """What is asked in somebody's name is what they could ask now."""
@@ -196,6 +200,6 @@ def parts(request: Request) -> Parts:
     return found
 
 
-async def blocking(call: Callable[[], T], limiter: CapacityLimiter | None = None) -> T:
-    """Run what waits for a disk or computes in a thread."""
-    return await to_thread.run_sync(call, limiter=limiter)
+async def blocking(call: Callable[[], T]) -> T:
+    """Run what waits for the service's own disk or computes in a thread."""
+    return await to_thread.run_sync(call)

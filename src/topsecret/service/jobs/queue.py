@@ -322,7 +322,8 @@ class Jobs:
             begun = partial(self._ledger.requested, dataset.name, row["user"], row["request"])
             if dataset.state is not None and not begun():
                 return without(REFUSED, dataset.state, not_now(dataset.state))
-            turn.about((dataset.name, f"{dataset.source}\n{dataset.table or ''}"))
+            turn.about(dataset.events)
+            turn.recheck = self._datasets.watched(dataset)  # before the ledger has its version
             if dataset.table is not None:
                 dataset = self._at_version(dataset, row, turn)
             whose = (row["user"], row["request"])

@@ -128,6 +128,8 @@ class Turn(SettlementTime):
         """The tick from which its place is no longer its own; never for one that ends before."""
         self.events: Events | None = None
         """What it reads, once that is known."""
+        self.recheck: Callable[[], None] = lambda: None
+        """Raises a ``SourceError`` where that is not what it was when the question was reserved."""
         self.longer = 2 * turns.tick
         self.shown: float | None = None
         """The tick at which the ledger heard of the end, once it is known."""
@@ -168,6 +170,7 @@ class Turn(SettlementTime):
         self._turns.begin(self._reserved)
         self._take(self._lane.counting)
         self._counted_since = monotonic()
+        self.recheck()
 
     def look_at_the_clock(self) -> None:
         """End what has taken too long, and tell the engine again of what was to end."""

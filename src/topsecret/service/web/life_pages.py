@@ -11,11 +11,12 @@ from fastapi.responses import RedirectResponse
 
 from topsecret.errors import DataIndependentFailure, InvalidParameter
 from topsecret.service import shapes
-from topsecret.service.api_owner import edited
+from topsecret.service.api_owner import edited, listed_files
 from topsecret.service.auth.dependencies import dataset_owner
 from topsecret.service.auth.people import User
 from topsecret.service.dataset_life import Changes, State
 from topsecret.service.filters import KINDS
+from topsecret.service.problems import Problem
 from topsecret.service.state import blocking, parts
 from topsecret.service.table_versions import VersionFrom
 from topsecret.service.web.rendering import render
@@ -68,7 +69,7 @@ async def edit(
     if wanted != known.version_from:
         changes = replace(changes, version_from=wanted)
     try:
-        await blocking(partial(edited, service, person, dataset, changes))
+        await edited(service, person, dataset, changes)
     except InvalidParameter as error:
         wrong = f"{str(error)[:1].upper()}{str(error)[1:]}."
         return await _form(request, person, dataset, 400, wrong)
@@ -100,10 +101,11 @@ async def _form(
     service = parts(request)
     dataset = await blocking(partial(service.datasets.get, name))
     try:
-        existing = await blocking(partial(service.datasets.existing, dataset))
-    except (DataIndependentFailure, InvalidParameter):
+        find = partial(service.datasets.existing, dataset)
+        existing = await service.opening.run(person.name, dataset.events, find)
+    except (DataIndependentFailure, InvalidParameter, Problem):
         existing = (dataset.person, *dataset.columns)  # it is to be pointed elsewhere
-    files = await blocking(service.datasets.files) if person.owns else []
+    files = await listed_files(service, person) if person.owns else []
     columns = [column for column in existing if column != dataset.person]
     shown = {"dataset": dataset, "columns": columns, "files": files, "wrong": wrong}
     return render(request, "edit.html", person, status, **shown)

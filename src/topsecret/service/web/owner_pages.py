@@ -14,12 +14,21 @@ from topsecret.errors import InvalidParameter, SourceError
 from topsecret.ledger import Metered
 from topsecret.ledger.account import what_is_left
 from topsecret.service import shapes
-from topsecret.service.api_owner import adding_up, allowed, closed, in_doubt, written_off
+from topsecret.service.api_owner import (
+    allowed,
+    closed,
+    in_doubt,
+    listed_files,
+    registered,
+    warned,
+    written_off,
+)
 from topsecret.service.auth.dependencies import dataset_owner, owner, some_owner
 from topsecret.service.auth.people import User
 from topsecret.service.auth.roles import DatasetRole
-from topsecret.service.datasets import NewDataset
+from topsecret.service.datasets import NewDataset, place_of
 from topsecret.service.filters import KINDS
+from topsecret.service.problems import Problem
 from topsecret.service.state import Parts, blocking, parts
 from topsecret.service.web.rendering import percent_left, render
 
@@ -37,6 +46,11 @@ class Chosen:
     file: str = ""
     source: str = ""
     table: str = ""
+
+    @property
+    def events(self) -> tuple[str, str]:
+        """What is looked at."""
+        return "", place_of(self.file or self.source, self.table)
 
     @property
     def suggested(self) -> str:
@@ -126,7 +140,7 @@ async def register(
             chosen_by,
             bool(sql),
         )
-        await blocking(partial(parts(request).datasets.register, new))
+        await registered(parts(request), person, new)
     except InvalidParameter as error:
         wrong = f"{str(error)[:1].upper()}{str(error)[1:]}."
         return await _form(request, person, chosen, given, 400, wrong)
@@ -207,22 +221,24 @@ async def _form(
     status: int = 200,
     wrong: str = "",
 ) -> Response:
-    datasets = parts(request).datasets
+    service = parts(request)
+    datasets = service.datasets
+    look = partial(service.opening.run, person.name, chosen.events)
     columns: tuple[str, ...] = ()
     tables: tuple[str, ...] = ()
     try:
         if chosen.file:
-            columns = await blocking(partial(datasets.columns_of, chosen.file))
+            columns = await look(partial(datasets.columns_of, chosen.file))
         elif chosen.table:
-            columns = await blocking(
-                partial(datasets.databases.columns, chosen.source, chosen.table)
-            )
+            columns = await look(partial(datasets.databases.columns, chosen.source, chosen.table))
         elif chosen.source:
-            tables = await blocking(partial(datasets.databases.tables, chosen.source))
+            tables = await look(partial(datasets.databases.tables, chosen.source))
     except (InvalidParameter, SourceError):
         what = "file" if chosen.file else "table" if chosen.table else "database"
         chosen, status = Chosen(), 400
         wrong = f"This {what} cannot be used. Choose another one."
+    except Problem as error:
+        chosen, status, wrong = Chosen(), error.status, error.message
     start = chosen == Chosen()
     return render(
         request,
@@ -230,7 +246,7 @@ async def _form(
         person,
         status,
         chosen=chosen,
-        files=await blocking(datasets.files) if start else (),
+        files=await listed_files(service, person) if start else (),
         databases=datasets.databases.names if start else (),
         tables=tables,
         columns=columns,
@@ -247,7 +263,7 @@ async def _one(
     account = await blocking(partial(service.ledger.account, name))
     users = await blocking(service.accounts.users)
     jobs = await blocking(partial(service.jobs.history, None, name, 30))
-    others = await blocking(partial(service.datasets.also, dataset))
+    warning = await warned(service, person, name)
     members = await blocking(partial(service.roles.members, name))
     begun = await blocking(partial(service.schedules.of_dataset, name))
     shares = [
@@ -273,7 +289,7 @@ async def _one(
         members=members,
         jobs=jobs,
         schedules=[one for one in begun if one.to_come],
-        warning=adding_up(others),
+        warning=warning,
         wrong=wrong,
     )
 
