@@ -192,7 +192,7 @@ def test_groups_are_paid_for_together_and_once(tmp_path: Path, disjoint: bool) -
         group: one.items for group, one in first.items()
     }
     assert "nothing: this is the stored answer" in str(again)
-    assert "rho" in str(first)
+    assert "% of the budget of dataset 'visits'" in str(first)
     assert retried["FR"].items == first["FR"].items
     assert retried.composition == first.composition
     assert ledger.account("visits").spent == spent

@@ -134,10 +134,15 @@ def test_answers_that_nobody_reads_are_bounded_by_number_and_time(
             assert time.monotonic() < deadline
             time.sleep(0.02)
         monkeypatch.setattr(connections, "READING", 0.05)
+        cut_off, close = threading.Event(), connections._unread._close
+
+        def noted(which: int) -> None:
+            close(which)
+            cut_off.set()
+
+        monkeypatch.setattr(connections._unread, "_close", noted)
         late = stack.enter_context(here.asked("/large"))
-        while waiting:
-            assert time.monotonic() < deadline, "it is held"
-            time.sleep(0.02)
+        assert cut_off.wait(PATIENCE), "it is held"
         assert is_closed(late)
 
 

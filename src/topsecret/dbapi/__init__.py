@@ -9,8 +9,8 @@
 >>> cursor.execute("SELECT place FROM visits GROUP BY place ORDER BY COUNT(DISTINCT user) DESC "
 ...                "LIMIT 1").fetchall()
 [(1, 'tea', None, None)]
->>> cursor.receipt["Protected"]
-"each person, identified by the exact value of 'user', with all their rows at once."
+>>> cursor.receipt["Protected"].split(". ")[0]
+"each person, identified by the exact value of 'user', with all their rows at once"
 >>> folder.cleanup()
 
 Every ``execute`` is a question of its own and costs what the connection says. The errors of the
