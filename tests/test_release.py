@@ -47,15 +47,16 @@ Receipt
                  what was asked for may be a little more. No one person changes
                  the probability of any outcome by more than a factor of 2.72
                  (e^epsilon), up or down, plus 1 in 1,000,000 (delta). The delta
-                 allows for rare outcomes that give a person away. This holds
-                 for each person, whatever else is known about them, for this
-                 one answer; other answers add to it. A guess whether a person
-                 is in the data, right 50% of the time without the answer, is
-                 right at most 73.2% of the time with it; a guess which of two
-                 things a person did, 88.1%, because there a person's rows are
-                 taken out and others put in, which counts epsilon twice.
-                 Someone who was surer before may be surer after. This is about
-                 privacy; it does not say how accurate the list is.
+                 allows, for each person, rare outcomes that give that person
+                 away. This holds for each person, whatever else is known about
+                 them, for this one answer; other answers add to it. A guess
+                 whether a person is in the data, right 50% of the time without
+                 the answer, is right at most 73.2% of the time with it; a guess
+                 which of two things a person did, 88.1%, because there a
+                 person's rows are taken out and others put in, which counts
+                 epsilon twice. Someone who was surer before may be surer after.
+                 This is about privacy; it does not say how accurate the list
+                 is.
   Not covered    facts about many people at once (such as that many have an
                  item), from which something may follow about one of them;
                  groups, who are protected less (two people: twice the epsilon,
@@ -77,7 +78,7 @@ Receipt
                  epsilon_per_pick=0.25, threshold_delta=5e-07), with a line 1 +
                  ln(k_bar / threshold_delta) / epsilon_per_pick above the first
                  item that cannot be named; epsilon is added up by the optimal
-                 bound.
+                 bound, which may be less than the sum of its parts.
   Budget         without a ledger: nothing was recorded. Every answer about the
                  same people adds its epsilon and its delta, even this question
                  asked again. A ledger adds them up and refuses what exceeds a

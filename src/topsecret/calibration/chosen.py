@@ -35,8 +35,9 @@ def tested_or_weighted(question: Question) -> Prepared:
         f"as a whole. A list of {k} passes it half of the time if its last item has "
         f"{lead(question, even_lead(longest))} {noun} more than the item ranked {depth + 1}, the "
         f"first that cannot be named ({nobody} where there are fewer items), and 98% of the time "
-        f"with {lead(question, likely_lead(longest))} more. With less, a shorter list is likely, "
-        "and an empty one where not even the largest item has "
+        f"with {lead(question, likely_lead(longest))} more. With fewer than "
+        f"{lead(question, even_lead(longest))} more, a shorter list is likely, and an empty one "
+        "where not even the largest item has "
         f"{lead(question, even_lead(shortest))} more",
         WEIGHTED: _weighted_rule(question, branches),
     }

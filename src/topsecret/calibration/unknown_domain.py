@@ -157,8 +157,9 @@ def tested_before(question: Question, mu_squared: Number) -> Prepared:
         f"whole. A list of {k} passes it half of the time if its last item has "
         f"{lead(question, even_lead(longest))} {noun(question)} more than the item ranked "
         f"{depth + 1}, the first that cannot be named (0 where there are fewer items), and 98% of "
-        f"the time with {lead(question, likely_lead(longest))} more. With less, a shorter list "
-        "is likely: the shortest that is tried passes half of the time with "
+        f"the time with {lead(question, likely_lead(longest))} more. With fewer than "
+        f"{lead(question, even_lead(longest))} more, a shorter list is likely: the shortest that "
+        "is tried passes half of the time with "
         f"{lead(question, even_lead(shortest))} more and 98% of the time with "
         f"{lead(question, likely_lead(shortest))}. If no item has that many more, the answer is "
         "likely to be empty",

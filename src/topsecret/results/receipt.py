@@ -56,7 +56,8 @@ def receipt_lines(release: Release) -> Lines:
         (
             "Mechanism",
             f"(for specialists) named {release.mechanism!r} ({_parameters(release)})"
-            f"{_line(release)}; epsilon is added up by the {release.bound} bound.",
+            f"{_line(release)}; epsilon is added up by the {release.bound} bound, which may be "
+            "less than the sum of its parts.",
         ),
         ("Budget", _budget(release)),
         ("Made", f"{release.time:%Y-%m-%d %H:%M:%S} UTC by topsecret {release.version}."),
@@ -182,8 +183,8 @@ def guarantee(
         rounded_up(math.nextafter(math.exp(epsilon), math.inf), 3) if epsilon < 20 else "e^epsilon"
     )
     added = (
-        f", plus 1 in {_one_in(delta):,} (delta). The delta allows for rare outcomes that give a "
-        "person away"
+        f", plus 1 in {_one_in(delta):,} (delta). The delta allows, for each person, rare outcomes "
+        "that give that person away"
         if delta
         else ""
     )
