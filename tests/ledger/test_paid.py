@@ -21,7 +21,9 @@ from topsecret.errors import (
     UnknownColumn,
 )
 from topsecret.ledger import Flexible, Ledger, Metered
+from topsecret.ledger.account import what_is_left
 from topsecret.ledger.question_delta import usual_delta
+from topsecret.mechanisms import LimitedDomain
 from topsecret.questions.payment import price_of
 from topsecret.questions.question import Keywords, Question
 from topsecret.results.release import Release
@@ -287,7 +289,9 @@ def test_a_flexible_budget_pays_for_every_mechanism(
     asked = {"dataset": "f", "k": k, "epsilon": 0.2, "delta": 1e-7, "mechanism": mechanism}
     first = ask(ledger, **asked)  # type: ignore[arg-type]
     again = ask(ledger, **asked)  # type: ignore[arg-type]
-    assert re.match(r"[\d.]+% of the budget of dataset 'f' \(entry 2\), into", str(first.charge))
+    assert re.match(
+        r"[\d.]+% of the budget of dataset 'f' \(entry 2\), which is no part", str(first.charge)
+    )
     assert str(again.charge).startswith("nothing: this is the stored answer")
     changed = {"receipt": None, "charge": None}
     assert again.to_dict() | changed == first.to_dict() | changed
@@ -307,6 +311,27 @@ def test_a_delta_that_is_left_out_follows_from_the_budget(ledger: Ledger) -> Non
     assert ask(ledger, dataset="f", k=5, epsilon=0.2, delta=1e-8).charge != again.charge
     spent = ledger.account("f").spent
     assert spent["delta"] / FLEXIBLE.failures < spent["rho"] / FLEXIBLE.rho
+
+
+def test_an_object_has_a_delta_of_its_own(ledger: Ledger) -> None:
+    mine = LimitedDomain(k=3, k_bar=60, epsilon_per_pick=0.1, delta=4e-7)
+    asked = {"dataset": "f", "k": 3, "epsilon": 0.5, "mechanism": mine}
+    assert ask(ledger, **asked).charge is not None
+    assert ask(ledger, **asked, delta=1e-6).charge.stored  # type: ignore[union-attr]
+
+
+def test_a_share_without_a_delta_is_whole_until_it_is_used(ledger: Ledger) -> None:
+    rho = FLEXIBLE.rho / 2
+    left, limits = (
+        {"rho": rho, "delta": Fraction(-1), "slack": Fraction(0)},
+        {
+            "rho": rho,
+            "delta": Fraction(0),
+            "slack": Fraction(0),
+        },
+    )
+    assert what_is_left(left, limits).startswith("100% of the budget left (rho 0.0")
+    assert what_is_left(left, limits).endswith(", delta 0 of 0)")
 
 
 def test_no_budget_and_a_generous_one_have_the_usual_delta() -> None:

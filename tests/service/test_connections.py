@@ -51,7 +51,7 @@ class Served:
         """A connection, and nothing sent."""
         return socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE)
 
-    def asked(self, path: str) -> socket.socket:
+    def asked(self, path: str, times: int = 1) -> socket.socket:
         """A connection on which something was asked, and nothing is read."""
         opened = socket.socket()
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -60,7 +60,7 @@ class Served:
         if self.chain is not None:
             trusted = ssl.create_default_context(cafile=self.chain)
             opened = trusted.wrap_socket(opened, server_hostname="127.0.0.1")
-        opened.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        opened.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode() * times)
         return opened
 
     def get(self, path: str) -> httpx.Response:
@@ -147,6 +147,23 @@ def test_answers_that_nobody_reads_are_bounded_by_number_and_time(
 
 
 @pytest.mark.parametrize("own", [False, True])
+def test_a_second_answer_that_nobody_reads_is_cut_off_too(
+    own: bool, certificate: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It waits where the first is read, and is written as soon as that is gone."""
+    monkeypatch.setattr(connections, "READING", 0.5)
+    with served(certificate if own else None) as here, ExitStack() as stack:
+        opened = stack.enter_context(here.asked("/large", times=2))
+        came = 0
+        while came < LARGE:
+            came += len(opened.recv(65536))
+        deadline = time.monotonic() + PATIENCE
+        while here.server.server_state.connections:
+            assert time.monotonic() < deadline, "it is held"
+            time.sleep(0.02)
+
+
+@pytest.mark.parametrize("own", [False, True])
 def test_of_all_connections_the_most_silent_are_closed(
     own: bool, certificate: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -154,7 +171,18 @@ def test_of_all_connections_the_most_silent_are_closed(
     for name in ("READING", "PATIENCE", "HANDSHAKE"):
         monkeypatch.setattr(connections, name, 10 * PATIENCE)
     with served(certificate if own else None) as here, ExitStack() as stack:
+        came: dict[int, Any] = {}  # kept, so that no two have one id
+        heard, all_came = connections._open.heard, threading.Event()
+
+        def noted(transport: Any) -> None:
+            came[id(transport)] = transport
+            heard(transport)
+            if len(came) == 30:
+                all_came.set()
+
+        monkeypatch.setattr(connections._open, "heard", noted)
         unread = [stack.enter_context(here.asked("/large")) for _ in range(30)]
+        assert all_came.wait(PATIENCE)
         assert all(is_closed(one) for one in unread[:15])
         assert here.get("/").content == bytes(2)
 

@@ -251,3 +251,32 @@ def test_who_waits_behind_what_hangs_is_told_so(monkeypatch: pytest.MonkeyPatch)
         assert await asyncio.gather(*looks) == [True, True]
 
     asyncio.run(main())
+
+
+class Panic(BaseException):
+    """As a library ends a thread that is not written in Python."""
+
+
+def test_a_thread_that_ends_in_any_way_gives_its_place_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def panics() -> None:
+        raise Panic
+
+    async def looks() -> None:
+        looking = Opening()
+        for _ in range(opening.AT_ONCE + 1):
+            with pytest.raises(RuntimeError, match="ended the thread"):
+                await looking.run("ann", ("shop", "shop.csv"), panics)
+        with monkeypatch.context() as patched:
+            patched.setattr(threading.Thread, "start", _no_more_threads)
+            for _ in range(opening.AT_ONCE + 1):
+                with pytest.raises(RuntimeError, match="can't start"):
+                    await looking.run("ann", ("shop", "shop.csv"), panics)
+        assert await looking.run("ann", ("shop", "shop.csv"), lambda: 7) == 7
+
+    asyncio.run(looks())
+
+
+def _no_more_threads(_: threading.Thread) -> None:
+    raise RuntimeError("can't start new thread")

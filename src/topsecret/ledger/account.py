@@ -10,6 +10,7 @@ from topsecret.exact.rounding import rounded_down
 from topsecret.ledger.amounts import Amounts, as_text, minus
 from topsecret.ledger.budget import Flexible, Metered
 
+NONE = Fraction(0)
 PARTS = {"rho": "for epsilon (rho)", "delta": "for delta"}
 """What people see of a flexible budget: its slack does not end first in usual questions."""
 
@@ -124,9 +125,10 @@ def what_is_left(left: Amounts, limits: Amounts) -> str:
     """
     if "rho" not in limits:
         return ", ".join(resource_left(name, left[name], limits[name]) for name in limits)
-    part = min(_part(left[name], limit) for name, limit in limits.items())
+    part = min((_part(left[name], limit) for name, limit in limits.items() if limit), default=NONE)
     exactly = ", ".join(
-        f"{name} {rounded_down(left[name], 3)} of {rounded_down(limits[name], 3)}" for name in PARTS
+        f"{name} {rounded_down(max(left[name], NONE), 3)} of {rounded_down(limits[name], 3)}"
+        for name in PARTS
     )
     return f"{_percent(part)} of the budget left ({exactly})"
 
@@ -139,7 +141,7 @@ def resource_left(name: str, left: Fraction, limit: Fraction) -> str:
 
 
 def _part(left: Fraction, limit: Fraction) -> Fraction:
-    return max(left, Fraction(0)) / limit if limit else Fraction(0)
+    return max(left, NONE) / limit if limit else NONE
 
 
 def _percent(part: Fraction) -> str:

@@ -227,5 +227,6 @@ def paid_in_full(
         request_id=purse.request_id,
         repeatable=repeatable,
     )
+    _ = purse.terms  # read and kept before anything is paid: the charge is told by them
     stored = paid(purse.ledger, request, lambda: (draw(), 0))
     return stored.answer, purse.charge(stored)

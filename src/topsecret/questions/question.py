@@ -260,7 +260,9 @@ class Question:
             raise InvalidParameter("epsilon is missing; 1 is a common choice")
         left_out = delta is None
         if delta is None:
-            delta = _usual_delta(terms, epsilon)
+            # An object has a delta of its own, which is no part of a budget's.
+            own = not isinstance(mechanism, str)
+            delta = USUAL_DELTA if own else _usual_delta(terms, epsilon)
         given = (k, epsilon, delta, k_bar, max_items, at_least, weighting, choose)
         try:
             numbers, strong = _numbers(*given)

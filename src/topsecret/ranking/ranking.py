@@ -44,7 +44,7 @@ from topsecret.noise.bits import BitSource
 from topsecret.ranking.comparisons import Comparisons
 from topsecret.ranking.sensitivity import PromisedMixing, promised, teleport_of, unconditional
 from topsecret.ranking.stationary import stationary
-from topsecret.results.export import with_receipt
+from topsecret.results.export import printable, with_receipt
 from topsecret.results.receipt import UNRECORDED, sharing, without_or_with
 
 TELEPORT = 0.3
@@ -104,7 +104,7 @@ class Ranking:
 
     def __str__(self) -> str:
         rows = [
-            f"{place if self.ordered else '·':>5}  {item}"
+            f"{place if self.ordered else '·':>5}  {printable(item)}"
             for place, item in enumerate(self.items, start=1)
         ]
         return with_receipt(rows, self.receipt)

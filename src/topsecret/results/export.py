@@ -93,6 +93,8 @@ def _cell(value: Any) -> Any:
 
     >>> _cell("\ufeff=1+1"), _cell("x;=1+1"), _cell("a = b")
     ("'\\ufeff=1+1", "x;'=1+1", 'a = b')
+    >>> print(_cell('x;"=1+1;y'))
+    x;'"=1+1;y
     """
     if not isinstance(value, str):
         return value
@@ -102,8 +104,8 @@ def _cell(value: Any) -> Any:
 
 
 def _runs(text: str) -> bool:
-    """Whether it is a formula, perhaps behind what nobody sees; spreadsheets skip some of that."""
-    seen = next((letter for letter in text if not _unseen(letter)), "")
+    """Whether it is a formula, perhaps behind what spreadsheets skip: unseen letters, quotes."""
+    seen = next((letter for letter in text if letter != '"' and not _unseen(letter)), "")
     return seen in FORMULA
 
 

@@ -44,8 +44,8 @@ def receipt_lines(release: Release) -> Lines:
             "Not covered",
             "facts about many people at once (such as that many have an item), from which "
             "something may follow about one of them; groups, who are protected less (two people: "
-            "twice the epsilon, and more delta); the stored data themselves; what other answers "
-            "about the same people add.",
+            f"twice the epsilon{', and more delta' if delta else ''}); the stored data themselves; "
+            "what other answers about the same people add.",
         ),
         ("Sharing", sharing("list")),
         ("The list", _list(release)),
@@ -245,8 +245,8 @@ SERIES = "series"
 """What a series calls its mechanism."""
 
 WEIGHTED_ORDER = (
-    " The order is by weighted people, not by the number of people: an item whose people have many "
-    "items counts less, and may stand far lower."
+    " The order is by weighted people, not by the number of people: those who have many items "
+    "count less, or for some of them only, so that an item of theirs may stand far lower."
 )
 
 METHOD = " A noisy look at the data"
@@ -286,8 +286,8 @@ def _missing(release: Release) -> str:
     if release.k == "all":
         return (
             "an item that is not listed may have too few people to be named safely, or for what "
-            "was asked; or its people have many items each, so that they count less and it could "
-            "not be shown; or the noise decided."
+            "was asked; or its people have many items each, so that they count less, or not for "
+            "it, and it could not be shown; or the noise decided."
         )
     # Of a series: each person has a limited number of counts for life.
     uncounted = (

@@ -156,8 +156,8 @@ class ImpatientProtocol(_Protocol):
 
     def resume_writing(self) -> None:
         """It was sent."""
-        super().resume_writing()
         _unread.remove(self.transport)
+        super().resume_writing()
 
     def _expect(self) -> None:
         if not self.transport.is_closing():
@@ -166,6 +166,8 @@ class ImpatientProtocol(_Protocol):
 
 class _Handshake(SSLProtocol):
     """TLS beneath HTTP: a connection counts from the moment at which it is accepted."""
+
+    max_size = 16 * 1024  # of its buffer, which is 256 KiB for each connection otherwise
 
     def __init__(self, loop: asyncio.AbstractEventLoop, above: Any, context: ssl.SSLContext):
         more = {"server_side": True, "ssl_handshake_timeout": HANDSHAKE}
@@ -190,8 +192,8 @@ class _Handshake(SSLProtocol):
         _unread.add(self._accepted)
 
     def resume_writing(self) -> None:
+        _unread.remove(self._accepted)  # first: what waits above may pause it at once
         super().resume_writing()
-        _unread.remove(self._accepted)
 
 
 class OwnTls(uvicorn.Config):

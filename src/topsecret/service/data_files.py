@@ -61,7 +61,7 @@ class DataFiles:
         """It is where it was registered, in a folder that the service has today, without links."""
         name, suffix = _split(source)
         path, inside = Path(_literal(name) if suffix else name), False
-        with suppress(OSError):
+        with suppress(OSError, RuntimeError):  # the latter of a link to itself
             inside = path.resolve() == path and (path.is_dir() if suffix else path.is_file())
         if not inside or not any(path.is_relative_to(folder) for folder in self._folders):
             raise DataIndependentFailure(
@@ -111,8 +111,10 @@ def _check_partitions(source: str) -> None:
             raise DataIndependentFailure(
                 f"the folder has more than {MOST_PARTITIONS:,} files; join some of them"
             )
-        path = Path(name)
-        if path.resolve() != path:
+        path, real = Path(name), None
+        with suppress(OSError, RuntimeError):
+            real = path.resolve()
+        if real != path:
             raise DataIndependentFailure(
                 "the folder holds a link; put the files themselves there, or take it away"
             )

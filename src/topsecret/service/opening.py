@@ -61,7 +61,11 @@ class Opening:
             self._places.leave(who)
             raise
         mine, stop = (who, events[1]), Stop()
-        found = _in_a_thread(stop, call)
+        try:
+            found = _in_a_thread(stop, call)
+        except BaseException:  # no thread can be had
+            self._places.leave(who)
+            raise
 
         def ended(one: asyncio.Future[T]) -> None:
             one.exception()  # nobody may be there any more to ask for it
@@ -105,6 +109,9 @@ def _in_a_thread(stop: Stop, call: Callable[[], T]) -> asyncio.Future[T]:
                 result = call()
         except Exception as error:
             tell: Callable[[], None] = partial(found.set_exception, error)
+        except BaseException:  # a library's own end: its words are nobody's business
+            failed = RuntimeError("the source ended the thread that looked at it")
+            tell = partial(found.set_exception, failed)
         else:
             tell = partial(found.set_result, result)
         with suppress(RuntimeError):  # the service has stopped
