@@ -97,6 +97,18 @@ def is_closed(opened: socket.socket) -> bool:
     return came < LARGE
 
 
+def noting_cuts(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Set once a connection was cut off because nobody read its answer."""
+    cut_off, close = threading.Event(), connections._unread._close
+
+    def noted(which: int) -> None:
+        close(which)
+        cut_off.set()
+
+    monkeypatch.setattr(connections._unread, "_close", noted)
+    return cut_off
+
+
 def test_a_handshake_that_never_begins_is_bounded_by_number_and_time(
     certificate: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -134,13 +146,7 @@ def test_answers_that_nobody_reads_are_bounded_by_number_and_time(
             assert time.monotonic() < deadline
             time.sleep(0.02)
         monkeypatch.setattr(connections, "READING", 0.05)
-        cut_off, close = threading.Event(), connections._unread._close
-
-        def noted(which: int) -> None:
-            close(which)
-            cut_off.set()
-
-        monkeypatch.setattr(connections._unread, "_close", noted)
+        cut_off = noting_cuts(monkeypatch)
         late = stack.enter_context(here.asked("/large"))
         assert cut_off.wait(PATIENCE), "it is held"
         assert is_closed(late)
@@ -151,16 +157,23 @@ def test_a_second_answer_that_nobody_reads_is_cut_off_too(
     own: bool, certificate: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It waits where the first is read, and is written as soon as that is gone."""
-    monkeypatch.setattr(connections, "READING", 0.5)
+    for name in ("READING", "PATIENCE"):
+        monkeypatch.setattr(connections, name, 10 * PATIENCE)
     with served(certificate if own else None) as here, ExitStack() as stack:
         opened = stack.enter_context(here.asked("/large", times=2))
-        came = 0
-        while came < LARGE:
+        cut_off = noting_cuts(monkeypatch)
+        deadline, came = time.monotonic() + PATIENCE, 0
+        while not connections._unread._all:  # the first waits to be read
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        monkeypatch.setattr(connections, "READING", 0.05)  # for the second
+        while came < LARGE + 100:  # with its head
             came += len(opened.recv(65536))
-        deadline = time.monotonic() + PATIENCE
-        while here.server.server_state.connections:
+        waiting = here.server.server_state.connections
+        while waiting and not cut_off.is_set():
             assert time.monotonic() < deadline, "it is held"
             time.sleep(0.02)
+        assert cut_off.is_set()
 
 
 @pytest.mark.parametrize("own", [False, True])
