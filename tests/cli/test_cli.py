@@ -7,6 +7,7 @@ import pty
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -216,17 +217,32 @@ def test_progress_on_a_terminal_and_ctrl_c(events: Path) -> None:
         stderr=theirs,
     )
     os.close(theirs)
-    shown = b""
-    with contextlib.suppress(OSError):  # it ended, which the next line reports
-        while b"counting" not in shown:
-            shown += os.read(terminal, 1024)
-    assert b"counting" in shown, shown
-    process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=600)
-    os.set_blocking(terminal, False)
-    with contextlib.suppress(OSError):  # the other end is closed, or there is nothing more
-        while more := os.read(terminal, 1024):
-            shown += more
+    shown, counting = bytearray(), threading.Event()
+
+    def read() -> None:
+        """All the time: a terminal that nobody reads would hold up who writes to it."""
+        with contextlib.suppress(OSError):  # the other end is closed
+            while more := os.read(terminal, 1024):
+                shown.extend(more)
+                if b"counting" in shown:
+                    counting.set()
+        counting.set()  # it ended, which the next lines report
+
+    reading = threading.Thread(target=read, daemon=True)
+    reading.start()
+    with process:
+        assert counting.wait(600)
+        assert b"counting" in shown, shown
+        for _ in range(60):  # one is lost where Python can raise nothing, in a finalizer, say
+            process.send_signal(signal.SIGINT)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                output, _ = process.communicate(timeout=10)
+                break
+        else:
+            process.kill()
+            pytest.fail("Ctrl-C ends nothing")
+    reading.join(600)
+    os.close(terminal)
     assert process.returncode == 130
     assert output == b""
     assert b"Traceback" not in shown
