@@ -1,6 +1,8 @@
+import io
 import signal
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -50,3 +52,68 @@ def test_ctrl_c_stops_the_query_and_waits_for_it(monkeypatch: pytest.MonkeyPatch
     with pytest.raises(KeyboardInterrupt):
         watch(query, fraction=lambda: 0.0, interrupt=stop.set)
     assert stopped.is_set()
+
+
+@pytest.mark.usefixtures("usual_ctrl_c")
+def test_an_engine_that_misses_the_first_interrupt_is_told_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """DuckDB forgets an interrupt that comes before its statement has begun."""
+    monkeypatch.setattr(progress, "AGAIN", 0.01)
+    told: list[str] = []
+    second = threading.Event()
+
+    def interrupt() -> None:
+        told.append("interrupted")
+        if len(told) == 2:
+            second.set()
+
+    def query() -> bool:
+        # At once: the caller may not even have begun to wait.
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)  # type: ignore[arg-type]
+        return second.wait(600)
+
+    with pytest.raises(KeyboardInterrupt):
+        watch(query, fraction=lambda: 0.0, interrupt=interrupt)
+    assert second.is_set()
+
+
+def test_the_bar_is_drawn_beside_the_thread_that_ctrl_c_interrupts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    monkeypatch.setattr("sys.stderr", Terminal())
+    asked, drawn_by = threading.Event(), []
+
+    def fraction() -> float:
+        drawn_by.append(threading.current_thread())
+        asked.set()
+        return 0.5
+
+    assert watch(lambda: asked.wait(600), fraction=fraction, interrupt=lambda: None)
+    assert threading.main_thread() not in drawn_by
+
+
+@pytest.mark.usefixtures("usual_ctrl_c")
+def test_ctrl_c_before_the_query_has_begun_means_that_it_never_begins(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    submit = ThreadPoolExecutor.submit
+
+    def interrupted(*arguments: Any) -> Any:
+        signal.raise_signal(signal.SIGINT)
+        return submit(*arguments)
+
+    monkeypatch.setattr(ThreadPoolExecutor, "submit", interrupted)
+    begun: list[str] = []
+
+    def query() -> None:
+        begun.append("begun")
+
+    with pytest.raises(KeyboardInterrupt):
+        watch(query, fraction=lambda: 0.0, interrupt=lambda: None)
+    assert begun == []

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from threading import Event, Lock
@@ -25,6 +25,9 @@ T = TypeVar("T")
 
 PATIENCE = 0.5
 """Seconds before a progress bar appears: shorter queries stay quiet."""
+
+AGAIN = 1.0
+"""Seconds after which a statement that goes on in spite of Ctrl-C is told again."""
 
 _current: ContextVar[Stop | None] = ContextVar("stop", default=None)
 
@@ -83,23 +86,36 @@ def interruptible(interrupt: Callable[[], object]) -> Iterator[None]:
 def watch(
     run: Callable[[], T], *, fraction: Callable[[], float], interrupt: Callable[[], None]
 ) -> T:
-    """Run ``run`` in a thread, draw ``fraction`` (0 to 1) on a terminal, stop it on Ctrl-C."""
-    with ThreadPoolExecutor(max_workers=1) as pool:
+    """Run ``run`` in a thread, draw ``fraction`` (0 to 1) on a terminal, stop it on Ctrl-C.
+
+    The bar has a thread of its own: Ctrl-C, which the caller's thread gets, could otherwise come
+    while a lock of the bar is taken, and the bar would wait for that lock for ever.
+    """
+    future: Future[T] = Future()  # made before anything runs: Ctrl-C finds it at any time
+    with ThreadPoolExecutor(max_workers=2) as pool:
         try:
-            future = pool.submit(run)
+            pool.submit(_fulfil, future, run)
             wait([future], timeout=PATIENCE)
             if not future.done() and sys.stderr.isatty():
-                with suppress(Exception):  # a bar that fails must not fail what was paid for
-                    _draw(future.done, fraction)
+                pool.submit(_draw, future, fraction)  # a bar that fails fails nothing else
             return future.result()
         except KeyboardInterrupt:
-            interrupt()
+            future.cancel()  # never begins, if it has not begun
+            while not future.done():  # an engine forgets what comes before its statement has begun
+                interrupt()
+                wait([future], timeout=AGAIN)
             raise
 
 
-def _draw(done: Callable[[], bool], fraction: Callable[[], float]) -> None:
-    import time
+def _fulfil(future: Future[T], run: Callable[[], T]) -> None:
+    if future.set_running_or_notify_cancel():
+        try:
+            future.set_result(run())
+        except BaseException as error:
+            future.set_exception(error)
 
+
+def _draw(future: Future[T], fraction: Callable[[], float]) -> None:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
@@ -111,6 +127,5 @@ def _draw(done: Callable[[], bool], fraction: Callable[[], float]) -> None:
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("counting", total=1.0)
-        while not done():
+        while wait([future], timeout=0.1).not_done:
             progress.update(task, completed=min(max(fraction(), 0.0), 1.0))
-            time.sleep(0.1)
