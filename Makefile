@@ -130,7 +130,7 @@ bench: $(VENV)/.test
 	$(BIN)/python -m benchmarks
 
 reproduce: $(VENV)/.test
-	$(BIN)/python -m pip install --quiet 'opendp==0.16.*' 'matplotlib>=3.8' 'scikit-learn>=1.4'
+	$(BIN)/python -m pip install --quiet 'opendp==0.16.*' 'matplotlib>=3.10.8' 'scikit-learn>=1.4'
 	$(BIN)/python -m experiments --processes 2
 
 verify: $(VENV)/.demo
