@@ -5,7 +5,10 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from copy import copy
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from serving import PATIENCE, PLACES, SHOP, Here, here, write_events, write_table
@@ -17,6 +20,7 @@ from topsecret.service.datasets import NewDataset
 from topsecret.service.jobs import release_schedule, worker
 from topsecret.service.jobs.fair_places import FairPlaces
 from topsecret.service.jobs.job import Asked
+from topsecret.service.jobs.queue import Jobs
 from topsecret.service.jobs.release_schedule import Turn, Turns
 from topsecret.service.schema import JOBS, NOTES
 from topsecret.sources.engines.duckdb_session import DuckSession, closed_engine
@@ -183,12 +187,12 @@ def test_an_answer_that_was_paid_for_is_stored_while_its_data_set_hangs(tmp_path
         answers.set()
         real, failed = type(jobs)._store_end, threading.Event()
 
-        def fails(self: object, row: object, ended: dict[str, object]) -> str:
-            with pytest.MonkeyPatch.context() as patch:
-                if not hangs.is_set():
-                    patch.setattr(self, "_store", Full())
-                    failed.set()
-                return str(real(self, row, ended))  # type: ignore[arg-type]
+        def fails(self: Jobs, row: Any, ended: dict[str, object]) -> str:
+            if not hangs.is_set():
+                self = copy(self)  # other threads keep their store
+                self._store = Full()  # type: ignore[assignment]
+                failed.set()
+            return real(self, row, ended)
 
         hangs = threading.Event()
         with pytest.MonkeyPatch.context() as patch:
@@ -210,6 +214,31 @@ class Full:
 
     def writing(self) -> None:
         raise LedgerError("no space")
+
+
+@pytest.mark.parametrize("thread", ["_heart", "_clock"])
+def test_a_beat_that_fails_in_any_way_is_not_the_last(
+    monkeypatch: pytest.MonkeyPatch, thread: str
+) -> None:
+    monkeypatch.setattr(worker, "BEAT", 0.01)
+    monkeypatch.setattr(worker, "GLANCE", 0.01)
+    beaten, broke, turns = threading.Semaphore(0), [], Turns(1, 60.0)
+
+    def fails() -> None:
+        beaten.release()
+        raise ArithmeticError("unforeseen")
+
+    jobs, nothing = SimpleNamespace(watch=fails), {"ended": print, "note": print}
+    desk = worker.Desk(None, jobs, turns, broke=broke.append, **nothing)  # type: ignore[arg-type]
+    monkeypatch.setattr(desk, "_beat", fails)
+    beating = getattr(desk, thread)
+    beating.start()
+    try:
+        assert all(beaten.acquire(timeout=PATIENCE) for _ in range(3))
+    finally:
+        turns.closing.set()
+        beating.join()
+    assert set(broke) == {"ArithmeticError"}
 
 
 def test_what_is_tried_again_is_not_taken_over_from_oneself(

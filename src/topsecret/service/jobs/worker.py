@@ -140,11 +140,7 @@ class Desk:
             self._again.add(job)
 
     def _live(self) -> None:
-        while not self._closing.wait(BEAT):
-            try:
-                self._beat()
-            except TopSecretError as error:
-                self._broke(type(error).__name__)
+        self._repeat(self._beat, BEAT)
 
     def _look_after(self) -> None:
         """Schedules, and what is to be forgotten: no sign of life may wait for them."""
@@ -160,8 +156,15 @@ class Desk:
                 return
 
     def _watch(self) -> None:
-        while not self._closing.wait(GLANCE):
-            self._jobs.watch()
+        self._repeat(self._jobs.watch, GLANCE)
+
+    def _repeat(self, act: Callable[[], object], pause: float) -> None:
+        """Until the desk closes, whatever goes wrong: without a sign of life others take over."""
+        while not self._closing.wait(pause):
+            try:
+                act()
+            except Exception as error:
+                self._broke(type(error).__name__)
 
     def _beat(self) -> None:
         now = time.time()
