@@ -158,13 +158,13 @@ def _numbers(
     return numbers, is_strong(numbers.epsilon, numbers.delta)
 
 
-def _usual_delta(terms: Metered | Flexible | None, epsilon: Number) -> float:
+def usual_delta(terms: Metered | Flexible | None, epsilon: Number) -> float:
     """δ where none is given: a flexible budget has its own for each ε."""
     if terms is None or terms.kind == "metered":
         return USUAL_DELTA
-    from topsecret.ledger.question_delta import usual_delta
+    from topsecret.ledger import question_delta
 
-    return min(USUAL_DELTA, usual_delta(terms, epsilon))
+    return min(USUAL_DELTA, question_delta.usual_delta(terms, epsilon))
 
 
 @lru_cache(maxsize=256)
@@ -262,7 +262,7 @@ class Question:
         if delta is None:
             # An object has a delta of its own, which is no part of a budget's.
             own = not isinstance(mechanism, str)
-            delta = USUAL_DELTA if own else _usual_delta(terms, epsilon)
+            delta = USUAL_DELTA if own else usual_delta(terms, epsilon)
         given = (k, epsilon, delta, k_bar, max_items, at_least, weighting, choose)
         try:
             numbers, strong = _numbers(*given)
