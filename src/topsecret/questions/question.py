@@ -96,8 +96,11 @@ class Groups:
     """
 
     by: str | Expression
+    """The column, or the expression, whose values are the groups."""
     values: tuple[Group, ...]
+    """The groups to answer for."""
     disjoint: bool = False
+    """Whether each person is kept in one group alone."""
 
     def __post_init__(self) -> None:
         given = () if isinstance(self.values, str) else tuple(self.values)
@@ -228,7 +231,10 @@ class Question:
         order: Literal["most", "least"] = "most",
         rise_from: WhereLike = (),
     ) -> Question:
-        """The question with these keywords, asked under these terms of a budget."""
+        """The question with these keywords, asked under these terms of a budget.
+
+        What each keyword means stands in docs/reference/package.md.
+        """
         named = item if isinstance(item, str | Expression) else tuple(item)
         public = None if domain is None else domain_of(domain)
         if not isinstance(mechanism, str):
