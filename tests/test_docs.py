@@ -126,6 +126,8 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
         ),  # no drawing: it wraps
         ("choosing.html", '<table data-numbers="all">'),
         ("results/tested-top-k.html", "others</summary>"),
+        ("tutorials.html", '<a href="tutorials/team-service.html">A service for a team</a>'),
+        ("tutorials/team-service.html", '<a href="team-service.ipynb">This page as a notebook</a>'),
     ):
         assert expected in (tmp_path / "site" / part).read_text(encoding="utf-8"), part
     for part in ("commands/plan.html", "reference/ledger/topsecret.ledger.chain.html"):

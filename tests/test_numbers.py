@@ -2,6 +2,7 @@
 
 import csv
 import math
+from fractions import Fraction
 from itertools import pairwise
 
 import pytest
@@ -14,6 +15,8 @@ from topsecret.calibration import prepare
 from topsecret.calibration.question import Question
 from topsecret.calibration.unknown_domain import even_lead, likely_lead
 from topsecret.mechanisms import LimitedDomain, TestedOrWeighted
+from topsecret.mechanisms.pick_prune_test import survivor_law
+from topsecret.mechanisms.tested_schedule import Length
 from topsecret.sources.demo_data import PERSONS, ROWS
 
 CHOOSING = PAGES["docs/choosing.md"]
@@ -75,12 +78,50 @@ def test_three_leads_that_are_not_the_same() -> None:
     chosen, tested = made["tested-or-weighted"].needed_lead, made["tested"].needed_lead
     assert f"**{chosen}** (`topsecret plan`, the table above)" in CHOOSING
     assert f"**{tested}** is the same for `tested` alone" in CHOOSING
-    mechanism = prepare("tested-or-weighted", Question.of(k=10, epsilon=1.0)).mechanism
-    assert isinstance(mechanism, TestedOrWeighted)
-    longest = mechanism.branches.tested.schedule.lengths[0]
+    longest = longest_list(10, 1.0)
     half, likely = math.ceil(even_lead(longest)), math.ceil(likely_lead(longest))
     words = f"**{half}** and **{likely}** (the receipt) are about the last step alone: the test"
     assert f"{words} of the list is passed half of the time and 98% of the time." in CHOOSING
+
+
+def longest_list(k: int, epsilon: float) -> Length:
+    mechanism = prepare("tested-or-weighted", Question.of(k=k, epsilon=epsilon)).mechanism
+    assert isinstance(mechanism, TestedOrWeighted)
+    return mechanism.branches.tested.schedule.lengths[0]
+
+
+def certain(price: Fraction) -> float:
+    """By how many people one of two items must lead for a pick to prefer it 95% of the time."""
+    return math.log(19) / price
+
+
+def test_how_near_is_nearly_level() -> None:
+    longest, half = longest_list(10, 1.0), longest_list(10, 0.5)
+    (few, least), (some, _), (_, price) = longest.levels
+    assert few + some == 6  # from the seventh place on
+    assert price == longest.price
+    anywhere, late = math.ceil(certain(least)), math.ceil(certain(price))
+    assert f"at least 95% of the time if one has **{anywhere}** more people than" in CHOOSING
+    assert f"than the other; from the seventh place on **{late}** are enough" in CHOOSING
+    assert f"than the eleventh 95% of the time if it has **{late}** more." in CHOOSING
+    assert f"it takes the {lead(k=10, epsilon=1.0)} of above." in CHOOSING
+    assert 1.8 < certain(half.price) / certain(price) < 2.2
+
+
+def test_the_leads_of_level_items_are_those_of_the_exact_law() -> None:
+    longest = longest_list(4, 1.0)
+    apart = math.ceil(certain(longest.levels[0][1]))
+    rest = [Fraction(lead) for lead in (9000, 8000, 1000, 1000)]
+    first = [Fraction(10_000 + apart), Fraction(10_000), *rest]
+    shape = (0, longest.levels, longest.prunes, longest.price)
+    law = survivor_law(first, *shape)
+    right = sum(float(chance) for kept, chance in law.items() if kept[:2] == (0, 1))
+    assert 0.95 <= right < 0.96
+    near = math.ceil(certain(longest.price))
+    last = [*map(Fraction, (9000, 8000, 7000, 5000 + near, 5000, 1000))]
+    law = survivor_law(last, *shape)
+    kept = sum(float(chance) for kept, chance in law.items() if 3 in kept and 4 not in kept)
+    assert 0.95 <= kept < 0.96
 
 
 def test_who_wins_by_the_rule() -> None:

@@ -32,8 +32,9 @@ SAID = re.compile(r"``(\w+)``: ")
 """How a docstring says what each parameter means."""
 DRAWS = {"select", "release"}
 """What a mechanism can do."""
-NOT_GIVEN = re.compile("Unpack|Request$")
-"""What docs/reference/package.md has a table of, and what the service gives to its own calls."""
+NOT_GIVEN = re.compile("Unpack|(Request|Reader|Asker|Changer|Saver|Person|(Some|Dataset)?Owner)$")
+"""What docs/reference/package.md has a table of, and what the service gives to its own calls: the
+request, and whose key or session it comes with."""
 WITH_FIELDS = ("BaseModel", "Strict", "Shape", "NamedTuple")
 ROUTE = re.compile(
     r"(?P<router>\w+)\.(?P<method>get|post|put|patch|delete)\((?P<api>API \+ )?'(?P<address>[^']*)'"

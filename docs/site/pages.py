@@ -57,6 +57,7 @@ def on_files(files: Files, config: Any) -> Files:
     for notebook in sorted((ROOT / "docs" / "tutorials").glob("*.ipynb")):
         page = f"tutorials/{notebook.stem}.md"
         text = told(executed(json.loads(notebook.read_text(encoding="utf-8"))))
+        text += f'\n<a href="{notebook.name}">This page as a notebook</a>\n'
         files.append(File.generated(config, page, content=text))
     there = sorted((file.src_uri for file in files.documentation_pages()), key=natural)
     config.nav = spelled_out(config.nav, there, mentioned(config.nav))
@@ -66,7 +67,7 @@ def on_files(files: Files, config: Any) -> Files:
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Lists may follow a paragraph directly, as they may where the repository is browsed.
 
-    A result is followed by the code that made it.
+    A result is followed by the code that made it. A notebook is the page that it is here.
     """
     folder, _, name = page.file.src_uri.rpartition("/")
     module = experiments().get(name.removesuffix(".md")) if folder == "results" else None
@@ -75,7 +76,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
         markdown += f"\n\nThe code: [`experiments/{module}.py`]({link}).\n"
     if folder == "reference":  # first sentences of docstrings
         markdown = coded(with_links(markdown, "../", ".md"))
-    return spaced(typeset(markdown))
+    return spaced(typeset(markdown.replace(".ipynb)", ".md)")))
 
 
 def with_links(text: str, up: str, ending: str) -> str:
@@ -249,7 +250,7 @@ def told(notebook: dict[str, Any]) -> str:
     for cell in notebook["cells"]:
         text = "".join(cell["source"])
         if cell["cell_type"] != "code":
-            shown.append(text.replace(".ipynb)", ".md)"))
+            shown.append(text)
             continue
         shown.append(f"```python\n{text}\n```")
         printed = "".join(output_text(output) for output in cell.get("outputs", []))

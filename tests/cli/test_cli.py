@@ -173,6 +173,7 @@ def test_demo_writes_answers_and_says_what_next(tmp_path: Path) -> None:
     assert "by a noisy look at the data, already counted in epsilon." in done.stdout
     assert "each person adds at most 200 of 'minutes' to each item" in done.stdout
     assert " + 0.9" in done.stdout, "the epsilons of the three, as a sum"
+    assert 'its figures under "Named when" are for the first list alone.' in done.stdout
     assert "topsecret top FILE --item COLUMN" in done.stdout.splitlines()[-1]
     command = done.stdout.splitlines()[-3]
     assert f"topsecret top '{folder}/checkins.csv' --item place --person user" in command

@@ -135,6 +135,23 @@ def test_a_query_that_does_not_fit_reads_nothing(ledger: Ledger) -> None:
     ask(ledger, source, dataset="f", epsilon=largest, delta=1e-7)
 
 
+def test_a_refusal_speaks_of_epsilon_and_its_advice_has_the_delta_of_that_epsilon(
+    ledger: Ledger,
+) -> None:
+    """A delta that is left out falls with epsilon; without that no epsilon would have fitted."""
+    ask(ledger, dataset="f", k=3, epsilon=0.1, delta=0.9 * float(FLEXIBLE.failures))
+    with pytest.raises(BudgetExceeded) as caught:
+        ask(ledger, dataset="f", k=5, epsilon=1.9)
+    words, _, largest = str(caught.value).partition("; the largest epsilon that fits is ")
+    assert re.fullmatch(
+        r"the query may need more epsilon and delta than dataset 'f' has left for it "
+        r"\(for specialists: rho [\d.]+ and delta [\de.-]+ needed, rho [\d.]+ and delta [\de.-]+ "
+        r"left\)",
+        words,
+    )
+    ask(ledger, dataset="f", k=5, epsilon=float(largest))
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -38,8 +38,11 @@ def calibrate(
 ) -> float:
     """The largest parameter, or nearly, whose loss keeps to (epsilon, delta).
 
-    ``loss_of`` must not fall as its parameter grows; 0 when even the smallest is too much.
-    ``tolerance`` is the share of epsilon that may be left unspent, never overspent.
+    It is 0 when even the smallest is too much.
+
+    Parameters: ``loss_of``: what a parameter costs; must not fall as it grows; ``epsilon``: the
+    budget; ``delta``: the budget; ``start``: where the search begins; ``tolerance``: the share of
+    epsilon that may be left unspent, never overspent.
 
     >>> from topsecret.accounting import gaussian
     >>> mu_squared = calibrate(gaussian, 1, 1e-6)
@@ -91,7 +94,11 @@ def calibrate_limited_domain(
 ) -> tuple[float, float]:
     """The price per pick and the threshold's share of delta that give the lowest threshold.
 
-    ``tolerance`` is the share of epsilon that may be left unspent, never overspent.
+    Parameters: ``k``: how many items; ``k_bar``: how many leading items may be looked at;
+    ``epsilon``: the budget; ``delta``: the budget; ``max_items``: how many items of a person are
+    counted; None for any number; ``strict``: whether the threshold is for k_bar items, however few
+    a person has; ``adjacency``: which datasets are neighbours; ``tolerance``: the share of epsilon
+    that may be left unspent, never overspent.
 
     The threshold lies s (1 + ln(M / threshold_delta) / epsilon_per_pick) over the next count,
     s = 1 for add-remove and 2 for replace (``mechanisms/limited_domain.py``), so only M decides

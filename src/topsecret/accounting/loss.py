@@ -209,7 +209,10 @@ NO_LOSS = Loss()
 
 
 def picks(n: int, epsilon: Number) -> Loss:
-    """``n`` bounded-range steps of ``epsilon`` each (one exponential-mechanism pick is one)."""
+    """``n`` bounded-range steps of ``epsilon`` each (one exponential-mechanism pick is one).
+
+    Parameters: ``n``: how many, fixed beforehand; ``epsilon``: of each.
+    """
     return picks_in_order([epsilon] * _count(n)) if n < 2 else n * picks_in_order([epsilon])
 
 
@@ -237,6 +240,8 @@ def discrete_gaussian(sigma_squared: Number, count: int = 1) -> Loss:
 
     The same release as ``zcdp(count / (2 sigma²))``, kept in its stronger form
     (docs/proofs/accounting.md, section 1).
+
+    Parameters: ``sigma_squared``: the variance of the noise of each; ``count``: how many.
     """
     variance = _price(sigma_squared, "sigma_squared")
     if variance == 0:

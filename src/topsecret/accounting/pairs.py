@@ -44,7 +44,7 @@ def normal_below(z: arb) -> arb:
 
 @lru_cache(maxsize=64)
 def gaussian_weights(mu_squared: Fraction, spacing: Fraction, reach: int) -> Weights:
-    """The pair N(mu, 1), N(0, 1): the loss is N(mu²/2, mu²) under P and N(-mu²/2, mu²) under Q."""
+    """The pair N(mu, 1), N(0, 1): the loss is N(mu²/2, mu²) under P and N(−mu²/2, mu²) under Q."""
     with precision(_BITS):
         h, mu = ball(spacing), ball(mu_squared).sqrt()
         width, half = h.expm1(), ball(mu_squared) / 2
@@ -53,7 +53,7 @@ def gaussian_weights(mu_squared: Fraction, spacing: Fraction, reach: int) -> Wei
         masses_p = _cell_masses(places_p, h / mu)
         masses_q = masses_p[::-1]  # the edges are symmetric: (edge + half)/mu from the other end
         total = [arb(0)] * (2 * reach + 1)
-        # Losses below -reach h: the profile is at most its value there.
+        # Losses below −reach h: the profile is at most its value there.
         total[0] += normal_below(places_p[0])
         growth, power = h.exp(), edges[0].exp()
         for i, (mass, other) in enumerate(zip(masses_p, masses_q, strict=True)):
@@ -126,7 +126,7 @@ def lattice_radius(variance: Fraction) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Lattice:
-    """Masses at -r .. r, from above, and a bound on what lies elsewhere."""
+    """Masses at −r to r, from above, and a bound on what lies elsewhere."""
 
     masses: list[arb]
     rest: arb

@@ -88,7 +88,8 @@ def _together(releases: list[Release]) -> None:
         f"{' + '.join(epsilons)}, rounded up to {epsilon}, and delta = {delta}. A guess "
         "whether a person is in the data, right 50% of the time without the answers, is right at "
         f"most {right}% of the time with them; a guess which of two things a person did, "
-        f"{twice}%. What the receipt says of sharing, noise and missing items holds for all three."
+        f"{twice}%. What the receipt says of sharing, noise and missing items holds for all three; "
+        'its figures under "Named when" are for the first list alone.'
     )
 
 

@@ -70,11 +70,11 @@ class Budget:
     state: str
     """Whether questions are admitted: open or closed."""
     epsilon: float
-    """How much epsilon is left for the account."""
+    """Of all answers together that the dataset's budget ever pays for, whoever asks."""
     delta: float
-    """How much delta is left for the account."""
+    """Of all answers together that the dataset's budget ever pays for, whoever asks."""
     summary: str
-    """What is left, in words."""
+    """What is left for the account, in words."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,8 @@ OperationalError = SourceError
 def connect(source: Any, **options: Any) -> Connection:
     """A connection that asks about one source.
 
-    ``options`` are those of ``topsecret.sql``: ``privacy`` or ``person``, ``epsilon``, ``delta``,
-    ``ledger`` and so on. They hold for every query.
+    Parameters: ``source``: where the rows are, as for ``topsecret.sql``; ``options``: its keywords,
+    which hold for every query: ``privacy`` or ``person``, ``epsilon``, ``delta``, ``ledger`` and
+    so on.
     """
     return Connection(source, options)

@@ -45,6 +45,8 @@ def zcdp_measurement(mechanism: Mechanism, *, size: int) -> Measurement:
     """The mechanism on a list of ``size`` items, under approximate zCDP: (ρ, δ).
 
     Refused for a loss that has no ρ: one with slack, which is added to ε, or a Rényi curve.
+
+    Parameters: ``mechanism``: what answers; ``size``: how many counts the input has.
     """
     loss = mechanism.loss
     rho = loss.rho()
@@ -70,7 +72,10 @@ def zcdp_measurement(mechanism: Mechanism, *, size: int) -> Measurement:
 
 
 def approximate_measurement(mechanism: Mechanism, *, size: int, delta: Number) -> Measurement:
-    """The mechanism on a list of ``size`` items, under (ε, δ)-DP at this δ for one person."""
+    """The mechanism on a list of ``size`` items, under (ε, δ)-DP at this δ for one person.
+
+    Parameters, beside those of ``zcdp_measurement``: ``delta``: at which ε is stated.
+    """
     epsilon = mechanism.loss.epsilon(delta)
     at = exact(delta, "delta")
 

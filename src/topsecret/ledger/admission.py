@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Mapping
+from fractions import Fraction
 
 from sqlalchemy import Connection, RowMapping
 
-from topsecret.accounting.charge import described
+from topsecret.accounting.charge import NOUNS, described
 from topsecret.accounting.privacy_unit import PrivacyUnit
 from topsecret.errors import BudgetExceeded, InDoubt, InvalidParameter
 from topsecret.ledger import rows, statements
@@ -20,6 +21,9 @@ from topsecret.ledger.budget import Flexible, Metered
 from topsecret.ledger.chain import canonical
 from topsecret.ledger.payment import Request, Stored
 from topsecret.ledger.rows import DatasetRow, amounts
+
+_ASKED_FOR = {"rho": "epsilon", "slack": "epsilon"}
+"""What a question says to take less of a resource."""
 
 
 def asked_before(connection: Connection, request: Request, question: str) -> list[RowMapping]:
@@ -128,13 +132,32 @@ def exceeded(
     request: Request, budget: Metered | Flexible, worst: Amounts, left: Amounts
 ) -> BudgetExceeded:
     """The refusal, with what would have fitted."""
-    lacking = shortages(worst, left)
-    needs = " and ".join(described(name, worst[name], needed=True) for name in lacking)
-    rest = " and ".join(described(name, left[name], needed=False) for name in lacking)
     return BudgetExceeded(
-        f"the query may need {needs}, and dataset {request.dataset!r} has {rest} left for it; "
+        f"{too_much('the query', request.dataset, worst, left)}; "
         f"{budget.advice(left, request.bargain)}",
         dataset=request.dataset,
         needed=worst,
         left=left,
+    )
+
+
+def too_much(what: str, dataset: str, needed: Amounts, left: Amounts) -> str:
+    """What is not enough: items and queries by number, the rest by name, with numbers in brackets.
+
+    >>> needed, left = {"rho": Fraction(1, 8), "slack": Fraction(1)}, {"rho": Fraction(1, 16)}
+    >>> too_much("the query", "visits", needed, left)
+    "the query may need more epsilon than dataset 'visits' has left for it (for specialists: \
+rho 0.125 and slack 1 needed, rho 0.0625 and slack 0 left)"
+    """
+    lacking = shortages(needed, left)
+    needs = " and ".join(described(name, needed[name], needed=True) for name in lacking)
+    rest = " and ".join(
+        described(name, left.get(name, Fraction(0)), needed=False) for name in lacking
+    )
+    if NOUNS.keys() & needed.keys():
+        return f"{what} may need {needs}, and dataset {dataset!r} has {rest} left for it"
+    short = " and ".join(dict.fromkeys(_ASKED_FOR.get(name, name) for name in lacking))
+    return (
+        f"{what} may need more {short} than dataset {dataset!r} has left for it "
+        f"(for specialists: {needs} needed, {rest} left)"
     )

@@ -339,19 +339,20 @@ class Flexible:
         return f"no epsilon fits at this delta; {smaller}"
 
     def _largest(self, left: Amounts, bargain: PriceAtEpsilon) -> float:
-        """ρ grows about as ε²: a few steps of that rule end just below what is left."""
-        best, epsilon = 0.0, bargain.epsilon
+        """ρ grows about as ε², and δ unless it was said: a few steps end just below the rest."""
+        best, epsilon, delta = 0.0, bargain.epsilon, Fraction(1)
         for _ in range(8):
             try:
                 needed = self.worst(bargain.price_at(epsilon))
             except InvalidParameter:
                 return best
-            ratio = float(left.get("rho", Fraction(0)) / needed["rho"])
-            fits = not shortages(needed, left)
+            moving = needed if needed["delta"] < delta else {"rho": needed["rho"]}
+            parts = (left.get(name, Fraction(0)) / value for name, value in moving.items() if value)
+            ratio, fits = float(min(parts)), not shortages(needed, left)
             best = max(best, epsilon) if fits else best
             if ratio <= 0 or (fits and ratio < 1.02) or (not fits and ratio >= 1):
                 return best
-            epsilon *= 0.997 * math.sqrt(ratio)
+            epsilon, delta = epsilon * 0.997 * math.sqrt(ratio), needed["delta"]
         return best
 
     def holds(self) -> bool:

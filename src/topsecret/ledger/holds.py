@@ -18,11 +18,10 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, RowMapping
 
-from topsecret.accounting.charge import described
 from topsecret.accounting.privacy_unit import PrivacyUnit
 from topsecret.errors import BudgetExceeded, InvalidParameter
 from topsecret.ledger import rows, statements
-from topsecret.ledger.admission import left_for, spent
+from topsecret.ledger.admission import left_for, spent, too_much
 from topsecret.ledger.amounts import Amounts, shortages
 from topsecret.ledger.rows import DatasetRow
 
@@ -67,15 +66,12 @@ class Holds:
             row = DatasetRow.locked(connection, dataset)
             left = left_for(row, PrivacyUnit(row.person, row.adjacency), analyst)  # type: ignore[arg-type]  # as it was opened
             all_of_it = {name: times * value for name, value in cost.items()}
-            lacking = shortages(all_of_it, left)
-            if not lacking:
+            if not shortages(all_of_it, left):
                 found = [held(row, analyst, cost) for _ in range(times)]
                 note(connection, found)
                 return found
-        needs = " and ".join(described(name, all_of_it[name], needed=True) for name in lacking)
-        rest = " and ".join(described(name, left[name], needed=False) for name in lacking)
         raise BudgetExceeded(
-            f"{times} times may need {needs}, and dataset {dataset!r} has {rest} left for it",
+            too_much(f"{times} times", dataset, all_of_it, left),
             dataset=dataset,
             needed=all_of_it,
             left=left,

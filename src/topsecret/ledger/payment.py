@@ -74,8 +74,11 @@ class Reservation:
     """The worst case of a question, durably spent: the data may be read now."""
 
     id: str
+    """By which it is settled, given back or written off."""
     request: Request
+    """What it is for."""
     budget: Metered | Flexible
+    """What it was taken from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +109,9 @@ def paid(ledger: Ledger, request: Request, read_and_draw: Callable[[], Drawn]) -
     | in ``settle`` | as far as the answer went | stored, shown, and shown again free of charge |
 
     Between drawing and settling, ``Ledger.paced`` may wait: the ledger then moves at fixed times.
+
+    Parameters: ``ledger``: which pays; ``request``: what is asked, and its price;
+    ``read_and_draw``: reads the data and draws; called once, and only after the reservation.
     """
     reserved = ledger.reserve(request)
     if isinstance(reserved, Stored):

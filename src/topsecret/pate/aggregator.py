@@ -67,15 +67,21 @@ class Guarantee:
     """An (epsilon, delta) with the name of the bound that proves it."""
 
     epsilon: float
+    """Rounded up."""
     delta: float
+    """Rounded up."""
     bound: str
+    """By its name in the accounting."""
 
 
 class Aggregator:
     """Answers queries by one rule until (epsilon, delta) is used up.
 
-    ``queries`` fixes how many queries will be answered; by default as many as the budget allows.
-    ``bits`` is for tests; a release draws from the operating system.
+    Parameters: ``rule``: how votes become an answer; ``epsilon``: of all answers together;
+    ``delta``: of all answers together; ``queries``: how many will be answered; as many as the
+    budget allows without it; ``bits``: for tests; a release draws from the operating system;
+    ``stream``: the votes of each query in turn; ``batch``: how many queries are read before their
+    answers come out.
     """
 
     def __init__(
@@ -139,9 +145,8 @@ class Aggregator:
     def answers(self, stream: Iterable[Any], batch: int = BATCH) -> Iterator[Answer]:
         """Answer a stream of matrices of teachers × labels, in its order.
 
-        ``batch`` queries are read before their answers come out; memory does not grow with the
-        length of the stream. :class:`BudgetExceeded` is raised at the first query too many,
-        after all earlier answers have been given.
+        Memory does not grow with the length of the stream. :class:`BudgetExceeded` is raised at the
+        first query too many, after all earlier answers have been given.
         """
         return self._answers((self._count(votes) for votes in stream), batch)
 

@@ -36,6 +36,10 @@ def stable_labels(
 ) -> StableLabels:
     """`StableLabels` whose ``queries`` answers spend (epsilon, delta).
 
+    Parameters, beside those of ``noisy_majority``: ``selection``: the noise that chooses the gap;
+    ``k_bar``: how many labels an answer may have; ``regulariser``: what is added to the score of
+    each length, public.
+
     Half of delta is for the tests' failures; the choice and the test get the same zCDP, as in
     ``StableTopK``.
     """
@@ -75,7 +79,13 @@ def noisy_majority(
     max_votes: int | None = None,
     adjacency: parameters.Adjacency = "replace",
 ) -> NoisyMajority:
-    """`NoisyMajority` (PATE; with ``max_votes`` PATE-τ) whose answers spend (epsilon, delta)."""
+    """`NoisyMajority` (PATE; with ``max_votes`` PATE-τ) whose answers spend (epsilon, delta).
+
+    Parameters: ``labels``: how many there are; ``teachers``: how many vote; ``queries``: how many
+    answers the budget is for; ``epsilon``: of all of them together; ``delta``: of all of them
+    together; ``max_votes``: cuts every ballot to so many labels; ``adjacency``: whether a teacher
+    is replaced, or added and removed.
+    """
     queries = parameters.whole(queries, "queries")
 
     def rule(precision: Number) -> NoisyMajority:
@@ -96,7 +106,11 @@ def noisy_shares(
     weight_limit: int | None = None,
     adjacency: parameters.Adjacency = "replace",
 ) -> NoisyShares:
-    """`NoisyShares` whose answers spend (epsilon, delta): the price of `noisy_majority`."""
+    """`NoisyShares` whose answers spend (epsilon, delta): the price of `noisy_majority`.
+
+    Parameters, beside those of ``noisy_majority``: ``weight_limit``: weights ballots in place of a
+    cut.
+    """
     bounds = (max_votes, weight_limit, adjacency)
     moved = NoisyShares(labels, teachers, 1, *bounds).moved
     queries = parameters.whole(queries, "queries")

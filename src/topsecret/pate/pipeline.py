@@ -57,16 +57,27 @@ T = TypeVar("T")
 class PateClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """A multi-label student that learns from the private votes of teachers.
 
-    ``estimator`` is any multi-label classifier; the teachers are clones of it. ``method`` is
+    Parameters: ``estimator``: any multi-label classifier; the teachers are clones of it;
+    ``student``: what learns from the answers, if another one; ``teachers``: how many vote;
+    ``queries``: how many public rows are asked about; as many as the rule recommends without it;
+    ``epsilon``: of all answers together; ``delta``: of all answers together; ``method``: how votes
+    become answers; ``selection``: the noise of stable; ``max_votes``: cuts each ballot to so many
+    labels; ``weight_limit``: weights ballots instead; ``expected_labels``: how many labels a row
+    has, about, if that is public; ``threshold``: how shares become labels; ``adjacency``: whether
+    a private row is replaced, or added and removed; ``n_jobs``: joblib's; ``progress``: whether to
+    show a bar; ``X``: features, one row for each record; ``y``: labels, as zeros and ones;
+    ``public``: features of rows that are no secret; ``groups``: whose row it is, to protect all
+    rows of one; ``labels``: how many labels there are; ``public_rows``: how many public rows.
+
+    ``method`` is
     "shares" (`NoisyShares`; ballots are whole, cut to ``max_votes`` labels or weighted by
     ``weight_limit``), "pate" or "pate-tau" (`NoisyMajority`, the latter with ``max_votes``),
     "stable" (`StableLabels`), or "auto": shares, with the cut that the public rule of ``plan.py``
     recommends, perhaps for ``expected_labels`` labels per row.
 
     The student of shares is `ShareRidge`, or ``student``: any regressor, or a classifier that takes
-    sample weights; ``threshold`` says how its shares become labels (``students.py``). The student
-    of label sets is a clone of ``estimator`` unless ``student`` is given. ``queries`` public rows
-    are asked about; by default as many as the rule recommends. ``n_jobs`` is joblib's.
+    sample weights (``students.py``). The student of label sets is a clone of ``estimator`` unless
+    ``student`` is given.
 
     Guarantee: ``student_``, ``answers_`` and all predictions are together (epsilon, delta)-DP
     under replacing one private row (or one group's rows, with ``groups``).

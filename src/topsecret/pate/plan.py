@@ -58,14 +58,23 @@ class PatePlan:
     """A recommendation with the numbers behind it. Public."""
 
     labels: int
+    """How many labels there are."""
     teachers: int
+    """How many vote."""
     epsilon: float
+    """Of all answers together."""
     delta: float
+    """Of all answers together."""
     adjacency: str
+    """Whether a private row is replaced, or added and removed."""
     method: str
+    """The recommended one."""
     max_votes: int | None
+    """To how many labels a ballot is cut; None for whole ballots."""
     queries: int
+    """How many public rows it asks about."""
     rows: tuple[Row, ...]
+    """What this number of queries, and smaller ones, would buy."""
 
     def __str__(self) -> str:
         cut = "whole ballots" if self.max_votes is None else f"max_votes {self.max_votes}"
@@ -91,7 +100,13 @@ def plan_answers(
     expected_labels: float | None = None,
     adjacency: parameters.Adjacency = "replace",
 ) -> PatePlan:
-    """The recommended method and cut, and what these and fewer queries would buy."""
+    """The recommended method and cut, and what these and fewer queries would buy.
+
+    Parameters: ``labels``: how many labels there are; ``teachers``: how many vote; ``queries``: how
+    many public rows are asked about; ``epsilon``: of all answers together; ``delta``: of all
+    answers together; ``expected_labels``: how many labels a row has, about, if that is public;
+    ``adjacency``: whether a private row is replaced, or added and removed.
+    """
     budget = (epsilon, delta, adjacency)
     cut = recommended_cut(labels, teachers, queries, *budget, expected_labels=expected_labels)
     numbers = sorted({max(1, queries // part) for part in (1, 2, 4, 10)}, reverse=True)

@@ -209,7 +209,10 @@ class StableLabels:
 class NoisyMajority:
     """All labels for which a noisy majority of the teachers votes: PATE, and PATE-τ.
 
-    ``max_votes`` cuts every ballot to so many labels, which the aggregator enforces.
+    Parameters: ``labels``: how many there are; ``teachers``: how many vote; ``sigma``: the standard
+    deviation of the noise, in votes; ``max_votes``: cuts every ballot to so many labels, which the
+    aggregator enforces; ``adjacency``: whether a teacher is replaced, or added and removed;
+    ``counts``: votes, queries × labels; ``bits``: where randomness comes from.
 
     Guarantee: one answer has the ``loss`` stated, under ``adjacency``.
     """

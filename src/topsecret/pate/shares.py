@@ -48,8 +48,11 @@ UNIT = 1024
 class NoisyShares:
     """The votes for each label with Gaussian noise of standard deviation ``sigma``, in votes.
 
-    ``max_votes`` cuts ballots to so many labels; ``weight_limit`` weights them instead. The
-    aggregator enforces both.
+    Parameters: ``labels``: how many there are; ``teachers``: how many vote; ``sigma``: the standard
+    deviation of the noise, in votes; ``max_votes``: cuts every ballot to so many labels;
+    ``weight_limit``: weights ballots instead; the aggregator enforces both; ``adjacency``: whether
+    a teacher is replaced, or added and removed; ``counts``: votes, queries × labels; ``bits``:
+    where randomness comes from.
 
     Guarantee: one answer has the ``loss`` stated, under ``adjacency``.
     """

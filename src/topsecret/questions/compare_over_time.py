@@ -110,10 +110,16 @@ def compare_over_time(
 ) -> Comparison:
     """The expected recall of independent lists, a schedule and a series.
 
-    ``items_per_person`` and ``kth_count`` are those of the whole time. The example's counts fall
-    with the root of the rank and come in evenly; persons' numbers of items are exponential. Lists
-    of the first two ways are drawn by the real mechanisms; the series' recall is computed from its
-    noise.
+    Parameters: ``persons``: how many people there are, about; ``items_per_person``: how many items
+    one has on average, over the whole time; ``kth_count``: how many people the last item of the
+    list has, over the whole time; ``k``: how many items a list has; ``periods``: how many lists;
+    ``epsilon``: of all lists together; ``delta``: of all lists together; ``kind``: lists of
+    all rows so far (cumulative), or of a window; ``window``: how many periods a window has;
+    ``max_counts``: how many counts a person has for life in a series.
+
+    The example's counts fall with the root of the rank and come in evenly; persons' numbers of
+    items are exponential. Lists of the first two ways are drawn by the real mechanisms; the series'
+    recall is computed from its noise.
     """
     for name, value in (("persons", persons), ("kth_count", kth_count), ("periods", periods)):
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:

@@ -20,7 +20,7 @@ from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import down, exact
 from topsecret.questions.answer import Answer, Bill, Draws
 from topsecret.questions.planned_lists import Plan
-from topsecret.questions.question import USUAL_DELTA
+from topsecret.questions.question import USUAL_DELTA, usual_delta
 from topsecret.results.record import from_record, to_record
 from topsecret.results.release import Release
 from topsecret.sources.source import source_fingerprint
@@ -99,7 +99,7 @@ class Paid:
             unit=bill.question.unit,
             analyst=self.analyst,
             request_id=self.request_id,
-            bargain=_at_another_epsilon(bill),
+            bargain=_at_another_epsilon(bill, self.terms),
             repeatable=recognised,
             first_form=first_form(bill) if isinstance(bill.question.mechanism, str) else None,
         )
@@ -187,8 +187,8 @@ def price_of(selection: Prepared, counts: PreparedCounts | None = None, lists: i
     return Price(loss, Picks(lists * symbols, exact(epsilon), lists * exact(share)))
 
 
-def _at_another_epsilon(bill: Bill) -> PriceAtEpsilon | None:
-    """The same mechanism for another ε, to say which would have fitted."""
+def _at_another_epsilon(bill: Bill, terms: Metered | Flexible) -> PriceAtEpsilon | None:
+    """The same mechanism for another ε, to say which would have fitted; its δ, if said."""
     from topsecret.ledger import PriceAtEpsilon
 
     if bill.question.groups is not None or not isinstance(bill.question.mechanism, str):
@@ -196,7 +196,10 @@ def _at_another_epsilon(bill: Bill) -> PriceAtEpsilon | None:
     each, counts = bill.plan.each, bill.question.counts
 
     def price_at(epsilon: float) -> Price:
-        other = calibrated(each.selection.name, each.question.at(epsilon), counts)
+        asked = each.question.at(epsilon)
+        if bill.question.usual_delta:
+            asked = replace(asked, delta=usual_delta(terms, epsilon))
+        other = calibrated(each.selection.name, asked, counts)
         return price_of(other.selection, other.counts)
 
     return PriceAtEpsilon(each.question.epsilon, price_at)

@@ -56,8 +56,11 @@ class Periods:
     """So many periods of one length; make them with :meth:`of`, which checks."""
 
     start: datetime.date
+    """The first day of the first period."""
     every: str
+    """How long one is: day, week, month, quarter, year, or such as "2 weeks"."""
     until: datetime.date
+    """The last day: a period that ends after it is left out."""
 
     @classmethod
     def of(cls, *, start: DayLike, every: str, until: DayLike) -> Periods:

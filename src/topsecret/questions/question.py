@@ -96,8 +96,11 @@ class Groups:
     """
 
     by: str | Expression
+    """The column, or the expression, whose values are the groups."""
     values: tuple[Group, ...]
+    """The groups to answer for."""
     disjoint: bool = False
+    """Whether each person is kept in one group alone."""
 
     def __post_init__(self) -> None:
         given = () if isinstance(self.values, str) else tuple(self.values)
@@ -158,13 +161,13 @@ def _numbers(
     return numbers, is_strong(numbers.epsilon, numbers.delta)
 
 
-def _usual_delta(terms: Metered | Flexible | None, epsilon: Number) -> float:
+def usual_delta(terms: Metered | Flexible | None, epsilon: Number) -> float:
     """δ where none is given: a flexible budget has its own for each ε."""
     if terms is None or terms.kind == "metered":
         return USUAL_DELTA
-    from topsecret.ledger.question_delta import usual_delta
+    from topsecret.ledger import question_delta
 
-    return min(USUAL_DELTA, usual_delta(terms, epsilon))
+    return min(USUAL_DELTA, question_delta.usual_delta(terms, epsilon))
 
 
 @lru_cache(maxsize=256)
@@ -228,7 +231,10 @@ class Question:
         order: Literal["most", "least"] = "most",
         rise_from: WhereLike = (),
     ) -> Question:
-        """The question with these keywords, asked under these terms of a budget."""
+        """The question with these keywords, asked under these terms of a budget.
+
+        What each keyword means stands in docs/reference/package.md.
+        """
         named = item if isinstance(item, str | Expression) else tuple(item)
         public = None if domain is None else domain_of(domain)
         if not isinstance(mechanism, str):
@@ -262,7 +268,7 @@ class Question:
         if delta is None:
             # An object has a delta of its own, which is no part of a budget's.
             own = not isinstance(mechanism, str)
-            delta = USUAL_DELTA if own else _usual_delta(terms, epsilon)
+            delta = USUAL_DELTA if own else usual_delta(terms, epsilon)
         given = (k, epsilon, delta, k_bar, max_items, at_least, weighting, choose)
         try:
             numbers, strong = _numbers(*given)

@@ -63,7 +63,18 @@ def rank_file(
 
     With a ``ledger`` the ranking is paid for from the budget of ``dataset``, a flexible one that
     was opened with ``adjacency="outcomes"`` for ``person`` ("each comparison" where none is
-    named): the schedule is not protected. The other options mean what they do in ``top_k``.
+    named): the schedule is not protected.
+
+    Parameters: ``source``: where the rows are, as for ``top_k``; ``winner``: the column of who won;
+    ``loser``: the column of who lost; ``epsilon``: how much one outcome, or one person, may change
+    the odds of any answer; ``k``: how many items; all without it; ``tie``: the column that says
+    whether nobody won; ``method``: strength, counting (wins) or spectral; ``teleport``: how often
+    the walk of spectral jumps; 0.3 without it; ``delta``: a probability that is added to what
+    epsilon allows; ``person``: the column of who decided, to protect all that one person decided;
+    ``comparisons_per_person``: how many of each person are kept; ``table``: the table or view,
+    where the source is a database; ``ledger``: the ledger that pays; ``dataset``: whose budget
+    pays; ``analyst``: in whose name it is asked; ``request_id``: a name of your choice that makes
+    it safe to repeat a call; ``version``: which data this is, in your words.
 
     *Guarantee.* (``epsilon``, ``delta``)-DP for neighbours that differ in one comparison's outcome,
     or with ``person`` in all outcomes of one person.

@@ -44,6 +44,14 @@ class Comparisons:
     """The outcomes of comparisons between public items on a public schedule. Secret.
 
     Make one with :meth:`from_rows`, :meth:`from_codes` or :meth:`from_matrix`.
+
+    Parameters: ``items``: what was compared, each once; ``half_wins``: a matrix of how often one
+    beat the other, a win as 2 and a tie as 1; ``per_person``: to how many each person's
+    comparisons were cut where the rows were read; ``winners``: who won each comparison;
+    ``losers``: who lost it; ``ties``: whether nobody won, for each row; as a matrix how often;
+    ``counts``: for each row, how many comparisons it stands for; ``wins``: a matrix, dense or
+    sparse, whose entry (i, j) says how often i beat j; ``schedule``: your word that it is public
+    who met whom.
     """
 
     def __init__(self, items: Sequence[Hashable], half_wins: Any, per_person: int = 1) -> None:
@@ -88,8 +96,7 @@ class Comparisons:
     ) -> Comparisons:
         """The same with places in ``items`` for names: ten million rows take seconds.
 
-        ``counts`` says for each row how many comparisons it stands for; ``per_person`` to how many
-        each person's comparisons were cut where the rows were read (``sources/matches.py``).
+        ``sources/matches.py`` reads such rows and cuts those of a person.
         """
         _declared(schedule)
         won, lost = np.asarray(winners, dtype=np.int64), np.asarray(losers, dtype=np.int64)
@@ -134,10 +141,7 @@ class Comparisons:
         ties: Any = None,
         schedule: Schedule,
     ) -> Comparisons:
-        """From a matrix, dense or sparse, whose entry (i, j) says how often i beat j.
-
-        ``ties`` is a symmetric matrix of how often i and j tied.
-        """
+        """From a matrix of how often i beat j, and a symmetric one of how often they tied."""
         _declared(schedule)
         matrix = _whole_matrix(wins, "wins")
         if items is None:

@@ -169,6 +169,10 @@ def counting(
 ) -> Ranking:
     """Rank by wins (ties half): the k best in order, or all items.
 
+    Parameters: ``comparisons``: who beat whom; ``epsilon``: how much one outcome may change the
+    odds of any answer; ``k``: how many items; all without it; ``bits``: where randomness comes
+    from; the operating system without it.
+
     Guarantee: ``epsilon``-DP, on every schedule, however long the list.
     """
     # In half wins, so that counts are whole: one comparison moves a score by at most 2.
@@ -200,8 +204,12 @@ def spectral(
 ) -> Ranking:
     """Rank by the stationary distribution of the walk to winners: the k best.
 
-    Without ``teleport`` every pair must have met. ``promise`` puts the paper's assumption in the
-    place of a teleport; the receipt repeats it.
+    Without ``teleport`` every pair must have met.
+
+    Parameters, beside those of ``counting``: ``k``: how many items; ``delta``: a probability that
+    is added to what epsilon allows; ``teleport``: how often the walk jumps to any item;
+    ``answer``: a list in order, or a set; ``promise``: the paper's assumption in the place of a
+    teleport, which the receipt repeats.
 
     Guarantee: (``epsilon``, ``delta``)-DP on every dataset of the schedule (of those that keep
     the promise, if there is one).

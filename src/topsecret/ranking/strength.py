@@ -52,8 +52,11 @@ class Chance:
     """A probability with its 95% interval."""
 
     probability: float
+    """The best estimate."""
     low: float
+    """Where the interval begins."""
     high: float
+    """Where it ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +213,11 @@ def strength(
     bits: BitSource | None = None,
 ) -> StrengthRanking:
     """Rank by Bradley–Terry strength: all items, or the k best; the price is the same.
+
+    Parameters: ``comparisons``: who beat whom; ``epsilon``: how much one outcome may change the
+    odds of any answer; ``delta``: for Gaussian noise, which adds up to less with other answers;
+    ``k``: how many items; all without it; ``person``: who decided, as the receipt names it;
+    ``bits``: where randomness comes from; the operating system without it.
 
     Guarantee: ``epsilon``-DP, with ``delta`` (``epsilon``, ``delta``)-DP, for neighbours that
     differ in the outcomes of ``comparisons.per_person`` comparisons.

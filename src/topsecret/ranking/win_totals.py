@@ -52,8 +52,11 @@ class NoisyTotals:
     """
 
     epsilon: Number
+    """Of all totals together."""
     delta: Number | None = None
+    """None for discrete Laplace noise; else the noise is discrete Gaussian."""
     comparisons_per_person: int = 1
+    """How many outcomes neighbours differ in, at most."""
 
     def __post_init__(self) -> None:
         parameters.positive(self.epsilon, "epsilon")

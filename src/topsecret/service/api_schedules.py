@@ -55,12 +55,19 @@ class ScheduleShape(BaseModel):
     """A question and the times at which it is asked."""
 
     id: str
+    """By which it is ended."""
     account: str
+    """Whose it is."""
     name: str
+    """Of the saved question."""
     dataset: str
+    """What it asks about."""
     words: str
+    """What it asks, in a few words."""
     every: str
+    """How often: day, week or month."""
     runs: list[RunShape]
+    """Its times, first to last."""
 
 
 @schedules_api.post(

@@ -127,10 +127,15 @@ class AllowShape(Strict):
     """An analyst's share of a budget."""
 
     analyst: str = Field(pattern=NAME)
+    """Whose share it is."""
     epsilon: Epsilon | None = None
+    """How much epsilon, of a flexible budget."""
     delta: Delta | None = None
+    """How much delta; the same part as of epsilon without it."""
     queries: Count | None = None
+    """How many questions, of a metered budget."""
     picks: Count | None = None
+    """How many items, of a metered budget."""
 
 
 class NewAnalystShape(Strict):
@@ -149,7 +154,9 @@ class MadeAnalystShape(BaseModel):
     """Somebody with a first password, shown this once, or without one."""
 
     name: str
+    """Of the account."""
     password: str | None
+    """The first one; None for who signs in by the provider."""
 
 
 class RegisteredShape(DoneShape):
@@ -162,6 +169,10 @@ class InDoubtShape(BaseModel):
     """A reservation without a known end."""
 
     reservation: str
+    """By which it is written off."""
     dataset: str
+    """Whose budget it took from."""
     analyst: str | None
+    """Who asked."""
     time: str
+    """When it was made."""

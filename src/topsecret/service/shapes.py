@@ -269,13 +269,21 @@ class BudgetShape(BaseModel):
     """What is left, for the asking account; amounts are exact fractions as text."""
 
     dataset: str
+    """Whose budget it is."""
     state: str
+    """open or closed."""
     epsilon: float
+    """Of all answers together that the budget ever pays for, whoever asks."""
     delta: float
+    """The same of delta."""
     summary: str
+    """What is left for the account, in words."""
     limits: dict[str, str]
+    """The account's share of each resource."""
     spent: dict[str, str]
+    """What the account has spent of it."""
     left: dict[str, str]
+    """What it may still spend, if the dataset has it."""
 
 
 class MeShape(BaseModel):

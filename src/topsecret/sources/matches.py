@@ -43,11 +43,17 @@ class MatchQuery:
     """Which columns name the winner, the loser, a tie and the person who decided."""
 
     winner: str
+    """The column of who won."""
     loser: str
+    """The column of who lost."""
     tie: str | None = None
+    """The column that says whether nobody won."""
     person: str | None = None
+    """The column of who decided."""
     most_per_person: int | None = None
+    """How many comparisons of each person are kept."""
     salt: bytes = field(default=b"", repr=False, compare=False)
+    """The secret that chooses which are kept."""
 
     def __post_init__(self) -> None:
         names = [folded(name) for name in self.columns]

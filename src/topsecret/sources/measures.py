@@ -172,7 +172,12 @@ class Measure:
 def measure_of(
     measure: MeasureLike, max_per_item: BoundLike | None = None, max_total: Amount | None = None
 ) -> Measure | None:
-    """The measure with its bounds, checked; None for distinct persons, whose bound is one."""
+    """The measure with its bounds, checked; None for distinct persons, whose bound is one.
+
+    Parameters: ``measure``: persons, rows or a ``Sum``; ``max_per_item``: the most that one person
+    adds to one item; ``max_total``: the root of the sum of squares of all that one person adds, at
+    most.
+    """
     if max_total is None:
         return _per_item(measure, max_per_item)
     most = max_total if max_per_item is None else max_per_item

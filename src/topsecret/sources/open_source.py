@@ -60,7 +60,9 @@ SourceLike = (
 def open_source(source: Any, table: Table | None = None, *, trust_view: bool = False) -> Source:
     """The source for ``source``, with ``table`` where it is a database.
 
-    With ``trust_view`` the caller answers for a view, and it is not analysed.
+    Parameters: ``source``: a file, a database's URL or engine, a data frame, or a source of your
+    own; ``table``: the table or view, where it is a database; ``trust_view``: the data owner's
+    word that each row of a view depends on its own person alone: it is then not analysed.
 
     Nothing but the schema is read. The engines' packages are imported only when they are needed.
     """

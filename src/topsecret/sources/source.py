@@ -93,8 +93,11 @@ class GroupAssignment:
     """
 
     column: str
+    """The column whose values are the groups."""
     groups: tuple[Value, ...]
+    """All of them."""
     group: Value
+    """The one that is asked about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,14 +107,15 @@ class CountQuery:
     >>> CountQuery(item="place", person="user", rows=201)
     CountQuery(item='place', person='user', rows=201)
 
-    ``where`` keeps the rows that meet all conditions. ``domain`` is the public list of items that
-    may be named, where there is one; other items are left out before anything is chosen or
-    counted. ``home`` asks about one group of rows, each person being in one group only.
-    ``measure`` ranks by clipped rows or sums; None by distinct persons.
-    ``max_items`` keeps that many items of each
-    person, chosen by a hash of ``salt``, person and item; the salt is fresh from the operating
-    system unless given. ``kept`` says that several statements will ask for the counts: an engine
-    that reads alone otherwise may keep them in a temporary table.
+    Parameters: ``item``: the column to rank, several, or an expression; ``person``: the column
+    that identifies each person; ``rows``: how many leading rows are wanted; ``where``: conditions,
+    all of which a row must meet; ``max_items``: how many items of each person are kept, chosen by
+    a hash of salt, person and item; ``domain``: the public list of items that may be named; others
+    are left out before anything is chosen or counted; ``home``: one group of rows, each person
+    being in one group only; ``salt``: the secret of the hash; fresh from the operating system
+    unless given; ``measure``: clipped rows or sums; None for distinct persons; ``kept``: whether
+    several statements will ask for the counts, so that an engine that reads alone otherwise may
+    keep them in a temporary table.
 
     *Guarantee.* Neighbours stay neighbours whatever the salt, since each person's choice depends
     on nobody else. That it is secret and not drawn from the data keeps the choice fair: nobody

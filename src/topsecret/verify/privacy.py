@@ -44,9 +44,13 @@ def check_privacy(
     """Compare all laws on small histograms with the claimed loss, without a tolerance.
 
     The histograms are those of at most ``items`` items with counts up to ``max_count``, and
-    those of two items with counts up to ``tall``.
-    ``neighbourhood`` defaults to what the mechanism says of itself (``adjacency``, ``max_items``,
-    ``sensitivity``). The answer is a report in either case; ``report.require()`` raises.
+    those of two items with counts up to ``tall``. The answer is a report in either case;
+    ``report.require()`` raises.
+
+    Parameters: ``mechanism``: whose claim is checked; ``items``: how many items a histogram has, at
+    most; ``max_count``: how large a count is, at most; ``tall``: the same where there are two
+    items; ``neighbourhood``: which histograms are compared; without it what the mechanism says of
+    itself (``adjacency``, ``max_items``, ``sensitivity``).
     """
     neighbourhood = neighbourhood or neighbourhood_of(mechanism)
     checks = []

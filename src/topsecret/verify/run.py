@@ -77,8 +77,11 @@ class Verification:
     """What a run found."""
 
     privacy: tuple[PrivacyReport, ...]
+    """Laws against claims, one report for each mechanism."""
     samplers: tuple[SamplerReport, ...]
+    """Samplers against laws."""
     seconds: float
+    """How long it took."""
 
     @property
     def passed(self) -> bool:
@@ -148,7 +151,13 @@ def verify(
     processes: int | None = None,
     finished: Callable[[int, int], None] = lambda done, total: None,
 ) -> Verification:
-    """Run the checks and gather what they found; ``finished(done, total)`` hears of progress."""
+    """Run the checks and gather what they found.
+
+    Parameters: ``names``: which mechanisms; all without it; ``items``: how many items a histogram
+    has, at most; ``max_count``: how large a count is, at most; ``samples``: how many answers of
+    each sampler are drawn; ``processes``: how many work at once; one for each core without it;
+    ``finished``: is told how many checks of how many are done.
+    """
     start = perf_counter()
     todo = tasks(names, items, max_count, samples)
     processes = min(processes or os.cpu_count() or 1, len(todo))

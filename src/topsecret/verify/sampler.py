@@ -115,6 +115,11 @@ def check_sampler(
     """Draw ``samples`` answers and compare them with the mechanism's exact law.
 
     The histogram must be synthetic: the report says how often it gave which answer.
+
+    Parameters: ``mechanism``: which is drawn from; ``histogram``: made-up counts; ``samples``: how
+    many answers are drawn; ``alarm_rate``: how often a right sampler fails the check; ``bits``:
+    where randomness comes from; the operating system without it; ``shown_as``: what the report
+    calls the histogram.
     """
     if samples < 1 or not 0 < alarm_rate < 1:
         raise InvalidParameter(

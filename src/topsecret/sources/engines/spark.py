@@ -83,7 +83,9 @@ def is_data_frame(value: object) -> TypeGuard[DataFrame]:
 class SparkSource:
     """A data frame, or a table by its name: ``SparkSource("sales.visits", session)``.
 
-    Without ``session`` the table is looked up in the active one.
+    Parameters: ``events``: the data frame, or the table's name; ``session``: where the name is
+    looked up; the active one without it; ``trust_view``: the data owner's word that each row
+    depends on its own person alone.
     """
 
     def __init__(

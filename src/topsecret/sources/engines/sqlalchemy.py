@@ -64,6 +64,10 @@ class SqlSource:
 
     >>> SqlSource("sqlite://", "visits")
     SqlSource('visits of sqlite')
+
+    Parameters: ``database``: its URL, or an engine of SQLAlchemy; ``name``: the table or view; with
+    its schema as a pair; ``trust_view``: the data owner's word that each row of a view depends on
+    its own person alone.
     """
 
     def __init__(
