@@ -17,6 +17,7 @@ from topsecret.accounting import (
     picks,
     zcdp,
 )
+from topsecret.accounting.calibration import _largest
 from topsecret.errors import InvalidParameter
 
 
@@ -120,3 +121,15 @@ def test_wrong_parameters_say_the_rule(make, message):
     with pytest.raises(InvalidParameter) as caught:
         make()
     assert str(caught.value) == message
+
+
+def test_a_search_does_not_creep_where_most_of_the_cost_is_another_s():
+    tries = []
+
+    def spent(value: float) -> float:
+        tries.append(value)
+        return 0.97 + 300 * value
+
+    found = _largest(spent, Fraction(1), 1e-3, 1e-3)
+    assert 0.999 <= spent(found) <= 1
+    assert len(tries) < 40

@@ -26,6 +26,7 @@ Adjacency = Literal["add-remove", "replace"]
 FEW = 10
 ROUGH, ROUGH_GRID = 1e-3, 5e-3
 FINE = 1e-4  # how much of the target a calibration may leave unspent, relative
+CREEPING = 24  # tries on one side of the target after which the slope is measured
 FINEST = 2e-6  # the same where a try costs next to nothing
 
 
@@ -248,14 +249,19 @@ def _largest(
 ) -> float:
     """The largest x with spent(x) <= target, within a relative tolerance below it, else 0.
 
-    Secants of ln spent against ln x, with a bracket; what is returned was itself evaluated.
+    Secants of ln spent against ln x, with a bracket; what is returned was itself evaluated. On one
+    side of the target steps are in proportion to what is missing, which suits a cost that grows
+    with x; where most of the cost is another's they creep, and the slope is measured.
     """
     low = high = 0.0
     low_spent, high_spent = 0.0, math.inf
     aim = float(target) * (1 - tolerance / 2)
     x, before, still = start, math.nan, 0
+    x_before = math.nan
     for turn in range(200):
         value = spent(x)
+        power = _steepness(x_before, before, x, value) if turn >= CREEPING else 1.0
+        x_before = x
         # Far from the target and no longer moving: the parameter is not what costs.
         still = still + 1 if abs(value - before) <= 1e-9 * value else 0
         if still == 3 and not (low and high):
@@ -274,14 +280,22 @@ def _largest(
             weight = math.log(aim / low_spent) / math.log(high_spent / low_spent) if known else 0.5
             x = low * (high / low) ** min(max(weight, 0.01), 0.99)
         elif low:
-            x = low * min(16.0, max(aim / low_spent, 1 + tolerance) if low_spent > 0 else 16.0)
+            more = max(aim / low_spent, 1 + tolerance) if low_spent > 0 else 16.0
+            x = low * min(16.0, min(16.0, more) ** power)
             if x > 1e300:
                 break
         else:
-            x = high * max(1 / 16, aim / high_spent)
+            x = high * max(1 / 16, (aim / high_spent) ** power)
             if x < 1e-300:
                 return 0.0
     return low
+
+
+def _steepness(x_before: float, before: float, x: float, value: float) -> float:
+    """By which power of what is missing x has to move, by the last two tries; 1 where unknown."""
+    if not (0 < before < math.inf and 0 < value < math.inf) or value == before or x == x_before:
+        return 1.0
+    return min(max(math.log(x / x_before) / math.log(value / before), 1.0), 64.0)
 
 
 def _target(epsilon: Number, delta: Number) -> tuple[Fraction, Fraction]:
