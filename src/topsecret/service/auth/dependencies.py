@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import lru_cache, partial
-from ipaddress import ip_network
 from typing import Any, get_type_hints
 from urllib.parse import urlsplit
 
@@ -16,6 +15,7 @@ from topsecret.service.audit import details
 from topsecret.service.auth import credentials
 from topsecret.service.auth.people import Scope, User
 from topsecret.service.auth.rate_limits import Limits
+from topsecret.service.fair_starts import network
 from topsecret.service.problems import Problem
 from topsecret.service.state import Parts, blocking, parts
 from topsecret.service.texts import check_sendable
@@ -227,11 +227,7 @@ def too_many(seconds: int) -> Problem:
 
 def address(request: Request) -> str:
     """Where a request comes from, for limits alone; of IPv6 the network, which one person has."""
-    host = request.client.host if request.client is not None else "-"
-    if ":" in host:
-        with suppress(ValueError):
-            return str(ip_network(f"{host.partition('%')[0]}/64", strict=False))
-    return host
+    return network(request.client.host if request.client is not None else "-")
 
 
 def take_all(limits: Limits, whose: Sequence[tuple[str, str]]) -> None:
