@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import lru_cache, partial
 from typing import Any, get_type_hints
 from urllib.parse import urlsplit
@@ -242,13 +242,13 @@ def take_all(limits: Limits, whose: Sequence[tuple[str, str]]) -> None:
 async def _by_key(request: Request, service: Parts, key: str) -> User | None:
     """Whose key it is. Guesses at a key's secret are counted, and never stop the right one."""
     accounts, identity = service.accounts, credentials.parse_key(key)[0]
-    if accounts.verified(key):  # no guess: whether it still stands is all that is asked
-        return await blocking(lambda: accounts.by_key(key))
-    if not identity or not await blocking(lambda: accounts.has_key(identity)):
+    kept = await blocking(lambda: accounts.key_hash(identity)) if identity else None
+    if kept is None:
         return None
-    # One after the other: a program that begins with many requests at once has one new key, and
-    # who guesses at one takes no more than one turn.
-    async with service.new_keys[identity]:
+    # A slow hash, until the key is used for the first time: one after the other, so that who
+    # guesses at it takes no more than one turn.
+    turn = service.old_keys[identity] if credentials.hashed_slowly(kept) else nullcontext()
+    async with turn:
         found = await blocking(lambda: accounts.by_key(key))
     if found is None:
         take_all(service.limits, [("try", f"key {identity}")])
