@@ -207,7 +207,7 @@ def test_wrong_keys_keep_no_right_one_out(tmp_path: Path, monkeypatch: pytest.Mo
         guessed = [by_key(f"tsk_{identity}_guess{number}") for number in range(6)]
         assert guessed == [401] * 3 + [429] * 3
         assert [by_key(service.keys[name]) for name in ("ann", "bob", "olga")] == [200] * 3
-        assert not service.parts.new_keys
+        assert not service.parts.old_keys
 
 
 @pytest.mark.usefixtures("_stopped")

@@ -1,16 +1,22 @@
 """API keys: what they may do, and everything that ends them."""
 
+import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import httpx
 import pytest
+from argon2 import PasswordHasher
 from serving import PASSWORD, PATIENCE, Here
+from sqlalchemy import update
 from test_coming_in import form_token, log_in
 
 from topsecret.service.auth import accounts as accounts_module
+from topsecret.service.auth import credentials
 from topsecret.service.auth.people import User
+from topsecret.service.schema import KEYS
 from topsecret.service.state import Parts
 
 ASK = "/api/v1/datasets/events/ask"
@@ -122,15 +128,63 @@ def test_a_new_password_ends_every_key(service: Here, how: str) -> None:
 
 
 def test_keys_of_an_earlier_service_go_on(service: Here) -> None:
-    from sqlalchemy import update
-
-    from topsecret.service.schema import KEYS
-
     key = service.parts.accounts.new_key("ann", "of old")
+    identity, secret = credentials.parse_key(key)
+    slow = PasswordHasher(time_cost=1, memory_cost=8192, parallelism=1).hash(secret)
     with service.parts.store.writing() as connection:
-        mine = update(KEYS).where(KEYS.c.id == key.split("_")[1])
-        connection.execute(mine.values(scope=None, expires=None, parent=None))
+        mine = update(KEYS).where(KEYS.c.id == identity)
+        connection.execute(mine.values(hash=slow, scope=None, expires=None, parent=None))
+    assert status(service, f"{key}x", "/api/keys") == 401
+    assert service.parts.accounts.key_hash(identity) == slow
     assert status(service, key, "/api/keys") == 200
+    # A slow hash is for passwords; from its first use on the key has a quick one.
+    assert service.parts.accounts.key_hash(identity) == credentials.hash_token(secret)
+    service.parts.accounts.recognised.forget()
+    assert status(service, key, "/api/keys") == 200
+    assert status(service, f"{key}x", "/api/keys") == 401
+    service.parts.accounts.revoke_key("ann", identity)
+
+
+def test_who_guesses_at_a_key_keeps_it_from_nobody(
+    service: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not even one that the process has never seen, and while its guesses are compared."""
+    key = service.parts.accounts.new_key("ann", "guessed at")
+    matches, opened, guessing = credentials.key_matches, threading.Event(), threading.Event()
+
+    def held(secret: str, stored: str) -> bool:
+        if secret.endswith("guess"):
+            guessing.set()
+            assert opened.wait(PATIENCE)
+        return matches(secret, stored)
+
+    monkeypatch.setattr(credentials, "key_matches", held)
+    with ThreadPoolExecutor(3) as pool:
+        guesses = [pool.submit(status, service, f"{key}{n}guess", "/api/me") for n in range(3)]
+        assert guessing.wait(PATIENCE)
+        right = status(service, key, "/api/me")
+        opened.set()
+        assert {guess.result(PATIENCE) for guess in guesses} == {401}
+    assert right == 200
+    assert not service.parts.old_keys
+
+
+def test_an_account_has_a_bounded_number_of_keys(
+    service: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service.parts.accounts.add("nora", "analyst", PASSWORD)
+    service.keys["nora"] = service.parts.accounts.new_key("nora", "first")
+    monkeypatch.setattr(accounts_module, "MOST_KEYS", 4)
+    made = [service.call("nora", "POST", "/api/keys", {"label": f"{n}"}) for n in range(4)]
+    assert [one.status_code for one in made] == [201, 201, 201, 400]
+    words = "an account has at most 4 keys; revoke one that is not used any more"
+    assert words in made[-1].json()["message"]
+    assert service.call("bob", "POST", "/api/keys", {"label": "bobs own"}).status_code == 201
+    # One that ended, or was revoked, makes room for another.
+    identity = made[0].json()["key"].split("_")[1]
+    service.call("nora", "DELETE", f"/api/keys/{identity}")
+    assert service.call("nora", "POST", "/api/keys", {"label": "more"}).status_code == 201
+    assert service.call("nora", "POST", "/api/keys", {"label": "more"}).status_code == 400
 
 
 def test_a_stored_answer_looks_the_same_without_the_framework(

@@ -3,12 +3,14 @@
 import asyncio
 import re
 import threading
+from contextlib import suppress
 
 import httpx
 import pytest
 from serving import PATIENCE, Here
 from sqlalchemy import select
 
+from topsecret.service import api_owner, texts
 from topsecret.service.jobs.job import Job
 from topsecret.service.schema import JOBS
 
@@ -83,4 +85,24 @@ def test_others_are_answered_while_a_list_is_made(
     answered.set()
     thread.join(PATIENCE)
     assert lists[0].status_code == 200
+    assert not on_the_loop
+
+
+def test_others_are_answered_while_the_audit_trail_is_listed(
+    service: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on_the_loop: list[object] = []
+    shown = texts.shown
+
+    def noted(value: object) -> object:
+        with suppress(RuntimeError):  # in a thread of its own
+            on_the_loop.append(asyncio.get_running_loop())
+        return shown(value)
+
+    for number in range(3):
+        service.parts.audit.note("olga", f"look {number}", {"name": f"{number}\u202e"})
+    monkeypatch.setattr(api_owner.texts, "shown", noted)
+    listed = service.call("olga", "GET", "/api/v1/audit?limit=1000")
+    assert [one["action"] for one in listed.json()[:3]] == ["look 2", "look 1", "look 0"]
+    assert listed.headers["content-type"] == "application/json"
     assert not on_the_loop

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request, Response
+from fastapi.responses import JSONResponse
 
 from topsecret.errors import InvalidParameter
 from topsecret.service import owner_shapes as owned
@@ -161,10 +162,16 @@ async def take_role(
 @owner_api.get(API + "/audit", response_model=list[owned.EntryShape])
 async def list_audit(
     request: Request, person: Owner, before: shapes.Position = None, limit: shapes.PageLength = 100
-) -> list[dict[str, Any]]:
+) -> Response:
     """Who did what, newest first; the last position of a page, as ``before``, gives the next."""
-    entries = await blocking(partial(parts(request).audit.page, before, limit))
-    return [texts.shown(shown(one)) for one in entries]
+    service = parts(request)
+
+    def page() -> Response:
+        entries = service.audit.page(before, limit)
+        return JSONResponse([texts.shown(shown(one)) for one in entries])
+
+    async with service.listing.turn(person.name):  # long, as the lists of answers are
+        return await blocking(page)
 
 
 @owner_api.get(API + "/analysts", response_model=list[shapes.MeShape])

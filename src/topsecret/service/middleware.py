@@ -15,6 +15,7 @@ from typing import Any
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from topsecret.errors import LedgerError
+from topsecret.service.fair_starts import FairStarts
 from topsecret.service.logs import log, where
 from topsecret.service.metrics import Metrics
 from topsecret.service.problems import unforeseen
@@ -53,6 +54,7 @@ class Edge:
         self, app: ASGIApp, *, metrics: Metrics, https: bool, prefix: str, refused: Refused
     ) -> None:
         self._app, self._metrics, self._prefix, self._refused = app, metrics, prefix, refused
+        self._starts = FairStarts()
         self._headers = [*_HEADERS, _HSTS] if https else _HEADERS
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -65,6 +67,7 @@ class Edge:
         if scope["path"].startswith("/api/") and not scope["path"].startswith(f"{API}/"):
             scope["path"] = API + scope["path"].removeprefix("/api")
         begun, status = time.perf_counter(), 0
+        await self._starts.turn((scope.get("client") or "-")[0])
         request_id = secrets.token_hex(8)
         scope.setdefault("state", {})["request_id"] = request_id
 

@@ -49,8 +49,9 @@ KEYS = Table(
     Column("expires", Float, nullable=True),
     Column("parent", Text, nullable=True),
 )
-"""API keys of machines, as argon2id hashes. Without a ``scope`` a key may do all that its account
-may; ``parent`` is the key that made it, with which it ends."""
+"""API keys of machines, as SHA-256 hashes; those of version 0.1 have argon2id ones until they are
+used. Without a ``scope`` a key may do all that its account may; ``parent`` is the key that made it,
+with which it ends."""
 
 SESSIONS = Table(
     "service_sessions",

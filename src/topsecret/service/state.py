@@ -79,7 +79,7 @@ class Remembered:
 
 
 class Locks(WeakValueDictionary[str, asyncio.Lock]):
-    """For keys that this process has not seen yet: one request at a time looks at each."""
+    """For keys whose hash is slow: one request at a time looks at each."""
 
     def __getitem__(self, name: str) -> asyncio.Lock:
         """The lock of a name, which lasts while somebody holds it or waits."""
@@ -142,7 +142,7 @@ class Parts:
             lane=self.datasets.lane,
             tell=Notices(settings.notify).tell,
         )
-        self.new_keys = Locks()
+        self.old_keys = Locks()
         # Plans are made one at a time: they are pure computing and must not starve the rest.
         self.planning = AccountPlaces(1)
         told = partial(log, "source does not open")

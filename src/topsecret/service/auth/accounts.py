@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import time
+from contextlib import suppress
 from dataclasses import replace
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, delete, func, or_, select, update
 
-from topsecret.errors import InvalidParameter, Taken
+from topsecret.errors import InvalidParameter, LedgerError, Taken
 from topsecret.ledger.store import Store
 from topsecret.service.auth import credentials
 from topsecret.service.auth.people import SCOPES, Key, Role, Scope, Session, User
@@ -16,6 +17,8 @@ from topsecret.service.auth.recognised import Recognised
 from topsecret.service.schema import IDENTITIES, KEYS, NOTES, ROLES, SAVED, SESSIONS, USERS, put
 
 SESSION_SECONDS = 12 * 3600.0
+MOST_KEYS = 100
+"""How many keys of one account may open the door."""
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
 _SET_UP = "set-up token"
@@ -29,7 +32,6 @@ class Accounts:
     def __init__(self, store: Store, recognised: Recognised | None = None) -> None:
         self._store = store
         self.recognised = recognised or Recognised()
-        self._verified: dict[bytes, str] = {}
 
     # The first run
 
@@ -225,6 +227,13 @@ class Accounts:
         values |= {"scope": scope, "expires": min(ends, default=None)}
         values |= {"parent": maker.key if maker is not None and maker.key else None}
         with self._store.writing() as connection:
+            # One after the other for each account: two at once would both find room for one.
+            connection.execute(select(USERS.c.name).where(USERS.c.name == user).with_for_update())
+            mine = select(func.count()).select_from(KEYS).where(KEYS.c.user == user, *_stands())
+            if connection.execute(mine).scalar_one() >= MOST_KEYS:
+                raise InvalidParameter(
+                    f"an account has at most {MOST_KEYS} keys; revoke one that is not used any more"
+                )
             connection.execute(KEYS.insert().values(**values, revoked=0, created=now))
         return key
 
@@ -251,15 +260,11 @@ class Accounts:
         self.recognised.forget()
         return done.rowcount == 1
 
-    def verified(self, key: str) -> bool:
-        """Whether this process has found the key right before; it may be revoked by now."""
-        return credentials.fingerprint(key) in self._verified
-
-    def has_key(self, identity: str) -> bool:
-        """Whether a key of this id opens the door; its secret is not looked at."""
-        query = select(KEYS.c.id).where(KEYS.c.id == identity, *_stands())
+    def key_hash(self, identity: str) -> str | None:
+        """The hash of a key of this id that opens the door, if there is one."""
+        query = select(KEYS.c.hash).where(KEYS.c.id == identity, *_stands())
         with self._store.reading() as connection:
-            return connection.execute(query).first() is not None
+            return connection.execute(query).scalar_one_or_none()
 
     def by_key(self, key: str) -> User | None:
         """Whose key it is."""
@@ -273,17 +278,22 @@ class Accounts:
             )
             row = connection.execute(query).mappings().one_or_none()
             roles = () if row is None else _roles(connection, row["name"])
-        # The slow hash once per key and process; afterwards whether the key still stands.
-        known = row is not None and self._verified.get(credentials.fingerprint(key)) == row["hash"]
-        if row is None or not (known or credentials.key_matches(secret, row["hash"])):
-            self._verified.pop(credentials.fingerprint(key), None)
+        if row is None or not credentials.key_matches(secret, row["hash"]):
             return None
-        if len(self._verified) > 10_000:
-            self._verified.clear()
-        self._verified[credentials.fingerprint(key)] = row["hash"]
+        if credentials.hashed_slowly(row["hash"]):
+            self._rewrite(identity, row["hash"], credentials.hash_token(secret))
         scope: Scope = row["scope"] or "all"
         who = User(row["name"], row["role"], scope, identity, row["expires"], roles=roles)
         return self.recognised.remember("key", key, who, mark)
+
+    def _rewrite(self, identity: str, slow: str, quick: str) -> None:
+        """Keep a key's quick hash from now on: 256 random bits need no slow one.
+
+        A store that cannot be written now stops nobody who reads.
+        """
+        mine = update(KEYS).where(KEYS.c.id == identity, KEYS.c.hash == slow)
+        with suppress(LedgerError), self._store.writing() as connection:
+            connection.execute(mine.values(hash=quick))
 
 
 def _stands() -> tuple[ColumnElement[bool], ...]:

@@ -17,8 +17,6 @@ SHORTEST_PASSWORD, LONGEST_PASSWORD = 12, 200
 # As RFC 9106 recommends where memory is short (argon2id, 64 MiB, 3 passes), but in one lane: the
 # service checks several passwords at once on few cores.
 _PASSWORDS = PasswordHasher(time_cost=3, memory_cost=65536, parallelism=1)
-# A key has 256 random bits: nobody guesses it, the hash only has to be one-way.
-_KEYS = PasswordHasher(time_cost=1, memory_cost=8192, parallelism=1)
 _AT_ONCE = BoundedSemaphore(2)  # hashing is heavy on purpose: log-ins must not fill the memory
 
 # Of a random password that was thrown away, with the same work; to hash one here would make every
@@ -45,7 +43,7 @@ def hash_password(password: str) -> str:
 
 def password_matches(password: str, stored: str | None) -> bool:
     """Whether it is the password; an unknown account takes as long as a wrong password."""
-    return _matches(_PASSWORDS, password[: LONGEST_PASSWORD + 1], stored, _NOBODY)
+    return _matches(password[: LONGEST_PASSWORD + 1], stored, _NOBODY)
 
 
 def new_password() -> str:
@@ -56,9 +54,8 @@ def new_password() -> str:
 
 def new_key() -> tuple[str, str, str]:
     """A key's id, the key as its user gets it, and the hash to keep."""
-    identity, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
-    with _AT_ONCE:
-        return identity, f"{KEY_PREFIX}_{identity}_{secret}", _KEYS.hash(secret)
+    identity, secret = secrets.token_hex(6), token()
+    return identity, f"{KEY_PREFIX}_{identity}_{secret}", hash_token(secret)
 
 
 def parse_key(key: str) -> tuple[str, str]:
@@ -71,11 +68,18 @@ def parse_key(key: str) -> tuple[str, str]:
 
 def key_matches(secret: str, stored: str) -> bool:
     """Whether the secret is that key's."""
-    return _matches(_KEYS, secret, stored, _NOBODY)
+    if hashed_slowly(stored):
+        return _matches(secret, stored, _NOBODY)
+    return same(hash_token(secret), stored)
+
+
+def hashed_slowly(stored: str) -> bool:
+    """Whether a key's hash is one of argon2id, as all were once: see ``Accounts.by_key``."""
+    return stored.startswith("$")
 
 
 def fingerprint(secret: str) -> bytes:
-    """What this process remembers a secret by that it has verified: worthless elsewhere."""
+    """What this process remembers a secret by that it has recognised: worthless elsewhere."""
     return hashlib.blake2b(secret.encode(), key=_PROCESS, digest_size=32).digest()
 
 
@@ -105,10 +109,10 @@ def same(one: str, other: str) -> bool:
     return hmac.compare_digest(*(text.encode(errors="surrogatepass") for text in (one, other)))
 
 
-def _matches(hasher: PasswordHasher, secret: str, stored: str | None, nobody: str) -> bool:
+def _matches(secret: str, stored: str | None, nobody: str) -> bool:
     with _AT_ONCE:
         try:
-            hasher.verify(stored or nobody, secret)
+            _PASSWORDS.verify(stored or nobody, secret)
         except (VerificationError, InvalidHashError):
             return False
     return bool(stored)  # an account without a password has an empty one

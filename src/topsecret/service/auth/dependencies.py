@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import lru_cache, partial
-from ipaddress import ip_network
 from typing import Any, get_type_hints
 from urllib.parse import urlsplit
 
@@ -16,6 +15,7 @@ from topsecret.service.audit import details
 from topsecret.service.auth import credentials
 from topsecret.service.auth.people import Scope, User
 from topsecret.service.auth.rate_limits import Limits
+from topsecret.service.fair_starts import network
 from topsecret.service.problems import Problem
 from topsecret.service.state import Parts, blocking, parts
 from topsecret.service.texts import check_sendable
@@ -227,11 +227,7 @@ def too_many(seconds: int) -> Problem:
 
 def address(request: Request) -> str:
     """Where a request comes from, for limits alone; of IPv6 the network, which one person has."""
-    host = request.client.host if request.client is not None else "-"
-    if ":" in host:
-        with suppress(ValueError):
-            return str(ip_network(f"{host.partition('%')[0]}/64", strict=False))
-    return host
+    return network(request.client.host if request.client is not None else "-")
 
 
 def take_all(limits: Limits, whose: Sequence[tuple[str, str]]) -> None:
@@ -246,13 +242,13 @@ def take_all(limits: Limits, whose: Sequence[tuple[str, str]]) -> None:
 async def _by_key(request: Request, service: Parts, key: str) -> User | None:
     """Whose key it is. Guesses at a key's secret are counted, and never stop the right one."""
     accounts, identity = service.accounts, credentials.parse_key(key)[0]
-    if accounts.verified(key):  # no guess: whether it still stands is all that is asked
-        return await blocking(lambda: accounts.by_key(key))
-    if not identity or not await blocking(lambda: accounts.has_key(identity)):
+    kept = await blocking(lambda: accounts.key_hash(identity)) if identity else None
+    if kept is None:
         return None
-    # One after the other: a program that begins with many requests at once has one new key, and
-    # who guesses at one takes no more than one turn.
-    async with service.new_keys[identity]:
+    # A slow hash, until the key is used for the first time: one after the other, so that who
+    # guesses at it takes no more than one turn.
+    turn = service.old_keys[identity] if credentials.hashed_slowly(kept) else nullcontext()
+    async with turn:
         found = await blocking(lambda: accounts.by_key(key))
     if found is None:
         take_all(service.limits, [("try", f"key {identity}")])
