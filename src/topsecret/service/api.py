@@ -21,6 +21,7 @@ from topsecret.service.auth.dependencies import (
     user,
 )
 from topsecret.service.auth.people import User
+from topsecret.service.auth.standing import guarded
 from topsecret.service.datasets import Dataset
 from topsecret.service.grouped_by import GroupedBy
 from topsecret.service.jobs.answering import no_such_answer
@@ -249,7 +250,7 @@ async def cancelled(request: Request, person: User, answer: str) -> Job:
     if not person.may_end(job.user, job.dataset):
         raise Problem(403, "owner_only", "Only its analyst and the owners may end a question.")
     await noted(request, person)
-    return await blocking(partial(parts(request).jobs.cancel, job.id))
+    return await blocking(partial(guarded(parts(request).jobs, person).cancel, job.id))
 
 
 def listed(

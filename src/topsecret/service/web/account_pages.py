@@ -143,21 +143,23 @@ async def change_password(request: Request, person: Newcomer, old: Text, new: Te
     """Change the password; every session ends, and a new one begins here."""
     service = parts(request)
     limited(request, "try", f"password of {person.name}")
-    wrong = ""
-    if not await blocking(partial(service.accounts.check_password, person.name, old)):
+    wrong = kept = ""
+    checked = await blocking(partial(service.accounts.checked, person.name, old))
+    if checked is None:
         wrong = "The old password is not right."
     elif old == new:
         wrong = "The new password is the old one."
     else:
         try:
-            await blocking(partial(service.accounts.set_password, person.name, new))
+            change = partial(service.accounts.set_password, person.name, new, checked=checked)
+            kept = await blocking(change)
         except InvalidParameter as error:
             wrong = f"{str(error)[:1].upper()}{str(error)[1:]}."
     if wrong and person.first:
         return render(request, "password.html", person, 400, wrong=wrong)
     if wrong:
         return await _account(request, person, 400, wrong=wrong)
-    token = await blocking(partial(service.accounts.begin, person.name, agent(request)))
+    token = await blocking(partial(service.accounts.begin, person.name, agent(request), kept))
     return inside(request, token, "/" if person.first else "/account")
 
 
