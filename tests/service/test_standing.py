@@ -7,27 +7,31 @@ look at a password or the entry in the audit trail does it.
 import threading
 import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-from serving import PASSWORD, PATIENCE, Here
+from serving import PASSWORD, PATIENCE, Here, populate, settings
 from sqlalchemy import select, text
 from test_coming_in import log_in
 from test_teams import browser, post
 
 from topsecret.errors import InvalidParameter
 from topsecret.ledger.store import Store
-from topsecret.service import schema
+from topsecret.service import api, schema
+from topsecret.service.api_owner import deleted
 from topsecret.service.auth import accounts as accounts_module
 from topsecret.service.auth import credentials
 from topsecret.service.auth.accounts import Accounts
 from topsecret.service.auth.people import User
 from topsecret.service.auth.recognised import Recognised
 from topsecret.service.auth.roles import Roles
+from topsecret.service.dataset_life import Changes
 from topsecret.service.jobs.job import Asked
 from topsecret.service.problems import Problem
 from topsecret.service.saved_questions import SavedQuestions
+from topsecret.service.state import Parts
 
 NEW = "another long password"
 
@@ -277,3 +281,53 @@ def test_no_change_is_made_with_rights_that_have_ended(
         assert (answer.status_code, answer.json()["error"]) == wanted, (method, path)
         assert everything(fresh) == kept, (method, path)
     assert accounts.keys("olga")[1:] == []
+
+
+@pytest.fixture
+def parts(tmp_path: Path) -> Iterator[Parts]:
+    """A service without a desk: questions are answered when a test says so."""
+    made = Parts(settings(tmp_path))
+    populate(made, tmp_path)
+    yield made
+    made.ledger.close()
+    made.store.close()
+
+
+def test_a_deleted_account_asks_nothing_more(parts: Parts) -> None:
+    jobs, asked, now = parts.jobs, Asked("place", 2, 0.2), datetime.now(UTC)
+    waits, _ = jobs.ask("ann", "events", asked, "before", "me")
+    at, cost = parts.ledger.position("events"), parts.ledger.account("events").left
+    parts.accounts.deactivate("ann")  # and the process dies before it ends what is under way
+    with pytest.raises(Problem, match="not_logged_in"):
+        jobs.ask("ann", "events", asked, "after", "me")
+    cost = {name: amount / 1000 for name, amount in cost.items()}
+    with pytest.raises(Problem, match="not_logged_in"):
+        parts.schedules.begin("ann", "x", "events", asked, cost=cost, times=[now], every="day")
+    assert jobs.run(waits.id) == "refused"
+    with parts.store.reading() as connection:
+        found = connection.execute(select(schema.JOBS.c.request, schema.JOBS.c.message)).all()
+    assert [tuple(one) for one in found] == [("before", "The account was deleted.")]
+    assert parts.ledger.position("events") == at
+
+
+def test_no_question_comes_in_while_its_account_is_deleted(
+    fresh: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    olga = fresh.parts.accounts.by_key(fresh.keys["olga"])
+    assert olga is not None
+    before(monkeypatch, api, "checked", lambda: deleted(fresh.parts, olga, "ann"))
+    body = {"column": "place", "k": 2, "epsilon": 0.2}
+    refused = fresh.call("ann", "POST", "/api/v1/datasets/events/ask", body)
+    assert (refused.status_code, refused.json()["error"]) == (401, "not_logged_in")
+    assert fresh.call("olga", "GET", "/api/v1/answers?dataset=events").json() == []
+
+
+def test_a_column_that_is_withdrawn_is_not_asked_by_a_question_that_waits(parts: Parts) -> None:
+    waits, _ = parts.jobs.ask("ann", "events", Asked("colour", 2, 0.2), "waits", "me")
+    at = parts.ledger.position("events")
+    parts.life.edit("events", Changes(columns=("place",)))
+    assert parts.jobs.run(waits.id) == "refused"
+    with parts.store.reading() as connection:
+        told = connection.execute(select(schema.JOBS.c.message)).scalar_one()
+    assert told == "This column cannot be asked; choose from: place"
+    assert parts.ledger.position("events") == at
