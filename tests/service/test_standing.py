@@ -20,7 +20,6 @@ from test_teams import browser, post
 from topsecret.errors import InvalidParameter
 from topsecret.ledger.store import Store
 from topsecret.service import api, schema
-from topsecret.service.api_owner import deleted
 from topsecret.service.auth import accounts as accounts_module
 from topsecret.service.auth import credentials
 from topsecret.service.auth.accounts import Accounts
@@ -82,7 +81,10 @@ def before(patch: pytest.MonkeyPatch, place: Any, name: str, act: Callable[[], o
 
 RESET = (by_key, lambda accounts, _: accounts.set_password("ann", NEW, first=True))
 REVOKED = (by_key, lambda accounts, maker: accounts.revoke_key("ann", maker.key))
-LOGGED_OUT = (by_session, lambda accounts, maker: accounts.end_session("ann", maker.session[:16]))
+LOGGED_OUT = (
+    by_session,
+    lambda accounts, _: accounts.end_session("ann", accounts.sessions("ann")[0].id),
+)
 CHANGED = (by_session, lambda accounts, _: accounts.set_password("ann", NEW))
 DELETED = (by_session, lambda accounts, _: accounts.deactivate("ann"))
 
@@ -313,9 +315,8 @@ def test_a_deleted_account_asks_nothing_more(parts: Parts) -> None:
 def test_no_question_comes_in_while_its_account_is_deleted(
     fresh: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    olga = fresh.parts.accounts.by_key(fresh.keys["olga"])
-    assert olga is not None
-    before(monkeypatch, api, "checked", lambda: deleted(fresh.parts, olga, "ann"))
+    delete = "/api/v1/analysts/ann"
+    before(monkeypatch, api, "checked", lambda: fresh.call("olga", "DELETE", delete))
     body = {"column": "place", "k": 2, "epsilon": 0.2}
     refused = fresh.call("ann", "POST", "/api/v1/datasets/events/ask", body)
     assert (refused.status_code, refused.json()["error"]) == (401, "not_logged_in")

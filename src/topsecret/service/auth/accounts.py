@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
@@ -240,10 +241,11 @@ class Accounts:
         scope: Scope = "all",
         days: int | None = None,
         maker: User | None = None,
+        told: Callable[[str], object] = lambda _: None,
     ) -> str:
         """A key for a machine that asks in the user's name; shown this once.
 
-        A key that another key made ends with it, at the latest.
+        A key that another key made ends with it, at the latest. Its id is ``told`` beforehand.
         """
         if not 0 < len(label) <= 60 or not label.isprintable():
             raise InvalidParameter("a key needs a label of 1 to 60 printable characters")
@@ -257,6 +259,7 @@ class Accounts:
         values: dict[str, object] = {"id": identity, "user": user, "label": label, "hash": hashed}
         values |= {"scope": scope, "expires": min(ends, default=None)}
         values |= {"parent": maker.key if maker is not None and maker.key else None}
+        told(identity)
         with self._store.writing() as connection:
             check_standing(connection, maker or User(user, "analyst"))
             connection.execute(KEYS.insert().values(**values, revoked=0, created=now))

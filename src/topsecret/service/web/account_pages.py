@@ -21,6 +21,7 @@ from topsecret.service.auth.dependencies import (
     check_origin,
     limited,
     newcomer,
+    noting_key,
     take_all,
     user,
 )
@@ -182,11 +183,10 @@ async def make_key(
     days: Annotated[int, Form(ge=0, le=3650)] = 90,
 ) -> Response:
     """A new key, shown on the page that answers and never again; 0 days are for good."""
-    make = parts(request).accounts.new_key
+    make, told = parts(request).accounts.new_key, noting_key(request, person)
+    given = (label.strip(), scope, days or None, person, told)
     try:
-        key = await blocking(
-            partial(make, person.name, label.strip(), scope, days or None, maker=person)
-        )
+        key = await blocking(partial(make, person.name, *given))
     except InvalidParameter as error:
         return await _account(request, person, 400, wrong=f"{error}.")
     return await _account(request, person, made=key)
