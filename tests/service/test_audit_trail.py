@@ -99,8 +99,57 @@ def test_what_was_sent_in_json_of_another_name_is_noted(service: Here) -> None:
             "/api/v1/keys", headers=headers | {"content-type": kind}, content=content
         )
         assert made.status_code == 201
-        noted = service.call("olga", "GET", "/api/v1/audit?limit=1").json()[0]
+        noted = service.call("olga", "GET", "/api/v1/audit?limit=2").json()[1]
         assert noted["details"]["label"] == "called otherwise", kind
+
+
+def test_an_entry_names_what_it_is_about(service: Here) -> None:
+    def entries(most: int) -> list[tuple[str, dict[str, object]]]:
+        found = service.call("olga", "GET", f"/api/v1/audit?limit={most}").json()
+        for one in found:
+            one["details"].pop("by_key", None)
+        return [(one["action"], one["details"]) for one in reversed(found)]
+
+    # Whose question an owner ended, also once the question is forgotten.
+    question = {"column": "place", "k": 2, "epsilon": 0.1}
+    job = service.answered("ann", "/api/v1/datasets/events/ask", question)["id"]
+    about = {"answer": job, "analyst": "ann", "dataset": "events"}
+    assert service.call("olga", "POST", f"/api/v1/answers/{job}/cancel").is_success
+    assert entries(1) == [("cancel", about)]
+    with browser(service, "olga") as client:
+        assert post(client, "/account", f"/answers/{job}/cancel").status_code == 303
+    assert entries(1) == [("cancel", about)]
+    # Which key was made: its id is in the trail before the key stands.
+    key = service.call("olga", "POST", "/api/v1/keys", {"label": "named"}).json()["key"]
+    (made, given), (named, identity) = entries(2)
+    assert (made, given["label"], named) == ("make key", "named", "key id")
+    position = service.parts.audit.reached()[0] - 1
+    assert identity == {"entry": position, "key": key.split("_")[1]}
+    with browser(service, "olga") as client:
+        assert post(client, "/account", "/account/keys", label="by form").status_code == 200
+    ids = {one.id for one in service.parts.accounts.keys("olga")}
+    assert (entries(1)[0][0], entries(1)[0][1]["key"] in ids) == ("key id", True)
+    # What a dataset was registered with.
+    body = {"name": "asked-in-sql", "title": "S", "file": "events.csv", "person": "user"}
+    body |= {"columns": ["place"], "epsilon": 1, "sql": True, "trust_view": False}  # type: ignore[dict-item]
+    assert service.call("olga", "POST", "/api/v1/datasets", body).status_code == 201
+    ((action, told),) = entries(1)
+    assert (action, told["sql"], told["trust_view"]) == ("register", True, False)
+
+
+def test_no_key_is_made_whose_id_cannot_be_noted(
+    service: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    note, keys = service.parts.audit.note, service.parts.accounts.keys("ann")
+
+    def full(by: str, action: str, details: object = None) -> int:
+        if action == "key id":
+            raise LedgerError("the disk is full")
+        return note(by, action, details)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(service.parts.audit, "note", full)
+    assert service.call("ann", "POST", "/api/v1/keys", {"label": "unseen"}).status_code == 503
+    assert service.parts.accounts.keys("ann") == keys
 
 
 def test_who_did_not_come_in_leaves_no_entry(service: Here) -> None:

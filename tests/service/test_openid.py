@@ -22,6 +22,7 @@ import pytest
 from joserfc import jwt
 from joserfc.jwk import ECKey, KeySet, OctKey, RSAKey
 from serving import PASSWORD, PATIENCE, Here, here
+from test_standing import before
 
 from topsecret.errors import InvalidParameter
 from topsecret.service.settings import Settings
@@ -150,6 +151,21 @@ def test_a_deleted_account_stays_deleted(real: Here) -> None:
         assert real.call("olga", "DELETE", "/api/v1/analysts/gone").status_code == 200
         assert client.get("/account").status_code == 303
         assert sign_in(client, "gone").status_code == 403
+
+
+def test_an_account_that_is_deleted_during_the_sign_in_is_not_signed_in(
+    real: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real.parts.identities.invite("going", "analyst")
+    before(
+        monkeypatch,
+        real.parts.identities,
+        "account",
+        lambda: real.parts.accounts.deactivate("going"),
+    )
+    with visiting(real) as client:
+        assert sign_in(client, "going").status_code == 403
+    assert real.parts.accounts.sessions("going") == []
 
 
 class Liar(ThreadingHTTPServer):

@@ -17,10 +17,12 @@ from topsecret.service.auth.dependencies import (
     changer,
     limited,
     noted,
+    noting_key,
     reader,
     user,
 )
 from topsecret.service.auth.people import User
+from topsecret.service.auth.standing import guarded
 from topsecret.service.datasets import Dataset
 from topsecret.service.grouped_by import GroupedBy
 from topsecret.service.jobs.answering import no_such_answer
@@ -146,7 +148,7 @@ async def list_keys(request: Request, person: Person) -> list[dict[str, Any]]:
 async def make_key(request: Request, person: Changer, new: shapes.NewKeyShape) -> dict[str, str]:
     """A new API key, shown this once. It ends with a new password and with the key that made it."""
     make = partial(parts(request).accounts.new_key, person.name, new.label, new.scope, new.days)
-    return {"key": await blocking(partial(make, person))}
+    return {"key": await blocking(partial(make, person, noting_key(request, person)))}
 
 
 @api.delete("/keys/{key}", response_model=shapes.DoneShape, tags=["account"])
@@ -248,8 +250,8 @@ async def cancelled(request: Request, person: User, answer: str) -> Job:
     job = await found(request, person, answer)
     if not person.may_end(job.user, job.dataset):
         raise Problem(403, "owner_only", "Only its analyst and the owners may end a question.")
-    await noted(request, person)
-    return await blocking(partial(parts(request).jobs.cancel, job.id))
+    await noted(request, person, analyst=job.user, dataset=job.dataset)
+    return await blocking(partial(guarded(parts(request).jobs, person).cancel, job.id))
 
 
 def listed(

@@ -16,6 +16,7 @@ from topsecret.service.audit import shown
 from topsecret.service.auth.credentials import new_password
 from topsecret.service.auth.dependencies import dataset_owner, owner, scraper, some_owner
 from topsecret.service.auth.people import Role, User
+from topsecret.service.auth.standing import guarded
 from topsecret.service.dataset_life import Changes
 from topsecret.service.datasets import NewDataset, place_of
 from topsecret.service.gauges import gauges
@@ -73,7 +74,7 @@ async def allow(
 ) -> dict[str, bool]:
     """Give an analyst a share of a dataset's budget, or replace it."""
     terms = share.model_dump(exclude={"analyst"})
-    await blocking(partial(allowed, parts(request), dataset, share.analyst, terms))
+    await blocking(partial(allowed, parts(request), person, dataset, share.analyst, terms))
     return {"done": True}
 
 
@@ -82,7 +83,7 @@ async def close(
     request: Request, person: DatasetOwner, dataset: shapes.DatasetName
 ) -> dict[str, bool]:
     """Admit nothing more to a dataset; stored answers stay."""
-    await blocking(partial(closed, parts(request), dataset))
+    await blocking(partial(closed, parts(request), person, dataset))
     return {"done": True}
 
 
@@ -112,7 +113,7 @@ async def move(
     given: owned.StateShape,
 ) -> dict[str, bool]:
     """Pause a dataset, let it go on, or retire it for good."""
-    await blocking(partial(parts(request).life.move, dataset, given.state))
+    await blocking(partial(guarded(parts(request).life, person).move, dataset, given.state))
     return {"done": True}
 
 
@@ -121,7 +122,7 @@ async def delete(
     request: Request, person: DatasetOwner, dataset: shapes.DatasetName
 ) -> dict[str, bool]:
     """Take back a registration of which nothing was ever asked."""
-    await blocking(partial(parts(request).life.delete, dataset))
+    await blocking(partial(guarded(parts(request).life, person).delete, dataset))
     return {"done": True}
 
 
@@ -145,7 +146,7 @@ async def give_role(
     """Make somebody an owner or a viewer of this dataset."""
     service = parts(request)
     await blocking(partial(service.datasets.get, dataset))
-    await blocking(partial(service.roles.give, dataset, name, given.role))
+    await blocking(partial(guarded(service.roles, person).give, dataset, name, given.role))
     return {"done": True}
 
 
@@ -154,7 +155,8 @@ async def take_role(
     request: Request, person: DatasetOwner, dataset: shapes.DatasetName, name: shapes.AccountName
 ) -> dict[str, bool]:
     """Take somebody's role in this dataset away; a share stays."""
-    if not await blocking(partial(parts(request).roles.take, dataset, name)):
+    roles = guarded(parts(request).roles, person)
+    if not await blocking(partial(roles.take, dataset, name)):
         raise Problem(404, "not_found", "The account has no role in this dataset.")
     return {"done": True}
 
@@ -189,7 +191,7 @@ async def add_analyst(
 
     With ``sign_in`` of ``openid``, whom the provider calls by this name signs in, without one.
     """
-    let = partial(let_in, parts(request), new.name, new.role, new.sign_in)
+    let = partial(let_in, parts(request), person, new.name, new.role, new.sign_in)
     return {"name": new.name, "password": await blocking(let)}
 
 
@@ -198,7 +200,7 @@ async def delete_account(
     request: Request, person: Owner, name: shapes.AccountName
 ) -> dict[str, bool]:
     """Delete an account: password, sessions, keys and roles; its questions under way are ended."""
-    await blocking(partial(deleted, parts(request), name))
+    await blocking(partial(deleted, parts(request), person, name))
     return {"done": True}
 
 
@@ -215,7 +217,8 @@ async def revoke_key_of(
     request: Request, person: Owner, name: shapes.AccountName, key: shapes.Identity
 ) -> dict[str, bool]:
     """End a key of an account, and the keys that it made."""
-    if not await blocking(partial(parts(request).accounts.revoke_key, name, key)):
+    accounts = guarded(parts(request).accounts, person)
+    if not await blocking(partial(accounts.revoke_key, name, key)):
         raise Problem(404, "not_found", "The account has no such key.")
     return {"done": True}
 
@@ -239,7 +242,7 @@ async def registered(service: Parts, person: User, new: NewDataset) -> None:
     """Look at the events of a dataset, then open its budget and list it."""
     look = partial(service.datasets.examined, new)
     source = await service.opening.run(person.name, new.events, look)
-    await blocking(partial(service.datasets.enter, new, source))
+    await blocking(partial(guarded(service.datasets, person).enter, new, source))
 
 
 async def listed_files(service: Parts, person: User) -> list[str]:
@@ -267,11 +270,13 @@ async def warned(service: Parts, person: User, dataset: str) -> str | None:
     return f"The same events seem to be registered as {names} too, or were: the budgets add up."
 
 
-def allowed(service: Parts, dataset: str, analyst: str, terms: dict[str, float | None]) -> None:
+def allowed(
+    service: Parts, person: User, dataset: str, analyst: str, terms: dict[str, float | None]
+) -> None:
     """Give a share to somebody who has an account."""
     if analyst not in {one.name for one in service.accounts.users()}:
         raise InvalidParameter(f"there is no account {analyst!r}; let them in first")
-    service.datasets.allow(dataset, analyst, terms)
+    guarded(service.datasets, person).allow(dataset, analyst, terms)
 
 
 async def edited(service: Parts, person: User, dataset: str, changes: Changes) -> None:
@@ -284,32 +289,32 @@ async def edited(service: Parts, person: User, dataset: str, changes: Changes) -
         values = await service.opening.run(person.name, changes.events(known), look)
     else:
         values = await blocking(look)
-    await blocking(partial(service.life.write, dataset, values))
+    await blocking(partial(guarded(service.life, person).write, dataset, values))
 
 
-def closed(service: Parts, dataset: str) -> None:
+def closed(service: Parts, person: User, dataset: str) -> None:
     """Close a dataset's budget."""
     service.datasets.get(dataset)
-    service.ledger.close_budget(dataset)
+    guarded(service.ledger, person).close_budget(dataset)
 
 
-def let_in(service: Parts, name: str, role: Role, sign_in: str) -> str | None:
+def let_in(service: Parts, person: User, name: str, role: Role, sign_in: str) -> str | None:
     """Make an account: its first password, or None where the provider says who it is."""
     if sign_in == "openid":
         if service.openid is None:
             raise InvalidParameter(
                 "the service runs without --openid-issuer; start it with it, or use a password"
             )
-        service.identities.invite(name, role)
+        guarded(service.identities, person).invite(name, role)
         return None
     password = new_password()
-    service.accounts.add(name, role, password, first=True)
+    guarded(service.accounts, person).add(name, role, password, first=True)
     return password
 
 
-def deleted(service: Parts, name: str) -> None:
+def deleted(service: Parts, person: User, name: str) -> None:
     """Delete an account and end what it has under way."""
-    service.accounts.deactivate(name)
+    guarded(service.accounts, person).deactivate(name)
     service.jobs.cancel_all(name)
     service.schedules.end_all(name)
 
@@ -319,7 +324,7 @@ def written_off(service: Parts, person: User, reservation: str) -> None:
     mine = {one["reservation"] for one in in_doubt(service, person)}
     if not person.owns and reservation not in mine:
         raise Problem(404, "not_found", "There is no such reservation in your datasets.")
-    service.ledger.write_off(reservation)
+    guarded(service.ledger, person).write_off(reservation)
 
 
 def in_doubt(service: Parts, person: User) -> list[dict[str, Any]]:

@@ -132,7 +132,8 @@ async def _problem(request: Request, error: Exception) -> Response:
     if not _for_programs(request):
         if error.error == FIRST_PASSWORD:
             return RedirectResponse("/account/password", 303)
-        if error.status == 401:
+        # What the trail has is refused in so many words: it has to say that it was not done.
+        if error.status == 401 and not hasattr(request.state, "noted"):
             path = request.url.path + (f"?{request.url.query}" if request.url.query else "")
             to = f"?to={quote(path, safe='/')}" if request.method == "GET" else ""
             return RedirectResponse(f"/login{to}", 303)

@@ -23,6 +23,7 @@ LOCK = 0x746F7075  # any constant: two processes must not append at once
 PAGE = 1000
 FIELDS = (
     "analyst",
+    "answer",
     "cap",
     "columns",
     "dataset",
@@ -46,11 +47,13 @@ FIELDS = (
     "session",
     "sign_in",
     "source",
+    "sql",
     "start",
     "state",
     "table",
     "times",
     "title",
+    "trust_view",
     "version",
     "version_column",
     "version_from",

@@ -167,8 +167,9 @@ class Life:
             asked = select(JOBS.c.id).where(JOBS.c.dataset == name)
             if connection.execute(asked.limit(1)).first() is not None:
                 raise InvalidParameter("something was asked of this dataset; retire it instead")
-            connection.execute(delete(ROLES).where(ROLES.c.dataset == name))
+            # In this order: whoever gives a role meanwhile has locked the dataset's row.
             connection.execute(delete(DATASETS).where(DATASETS.c.name == name))
+            connection.execute(delete(ROLES).where(ROLES.c.dataset == name))
         self._recognised.forget()
 
 

@@ -13,6 +13,7 @@ from sqlalchemy import RowMapping, delete, func, select
 
 from topsecret.errors import InvalidParameter
 from topsecret.ledger.store import Store
+from topsecret.service.auth.standing import locked
 from topsecret.service.jobs.job import Asked
 from topsecret.service.problems import Problem
 from topsecret.service.schema import SAVED, put
@@ -51,6 +52,7 @@ class SavedQuestions:
         others = (SAVED.c.user == user, SAVED.c.name != name)
         count = select(func.count()).select_from(SAVED).where(*others)
         with self._store.writing() as connection:
+            locked(connection, user)
             if connection.execute(count).scalar_one() >= MOST:
                 raise InvalidParameter(f"{MOST} questions are saved; delete one first")
             put(connection, SAVED, values | {"created": time.time()})

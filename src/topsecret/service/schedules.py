@@ -36,6 +36,7 @@ from topsecret.ledger import Ledger
 from topsecret.ledger.amounts import Amounts
 from topsecret.ledger.holds import Holds
 from topsecret.ledger.store import Store
+from topsecret.service.auth.standing import locked
 from topsecret.service.jobs.job import IN_DOUBT, WORKING, Asked
 from topsecret.service.jobs.queue import Jobs
 from topsecret.service.problems import Problem
@@ -146,6 +147,7 @@ class Schedules:
         values |= {"question": asked.to_text(), "every": every}
 
         def note(connection: Connection, held: Sequence[str]) -> None:
+            locked(connection, user)
             known = select(SCHEDULES.c.id).where(SCHEDULES.c.id == identity)
             if connection.execute(known).first() is not None:
                 raise Taken("it is there already")
@@ -271,8 +273,7 @@ class Schedules:
         if new:  # first: who dies now, or cannot write, leaves a job that is answered all the same
             self._submit(job.id, user, lane)
         with self._store.writing() as connection:
-            noted = {"answer": job.id}
-            self._moved(connection, row["schedule"], [row["number"]], ASKED, noted)
+            self._moved(connection, row["schedule"], [row["number"]], ASKED, {"answer": job.id})
 
     def _see_to(self, row: RowMapping) -> None:
         """The job has ended, where it shows; what it did not need is given back."""

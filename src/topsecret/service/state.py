@@ -106,6 +106,7 @@ class Parts:
         turns.noticed = self._noticed
         self.jobs = Jobs(self.store, self.ledger, self.datasets, turns)
         self.jobs.failed = lambda **what: log("question failed", **what)
+        self.jobs.check = self._may_still_ask
         self.saved = SavedQuestions(self.store)
         witness = Witness(settings.witness_file)
         self.jobs.trust = witness.trust
@@ -152,7 +153,7 @@ class Parts:
 
     def _may_still_ask(self, user: str, dataset: str, asked: Asked) -> None:
         """What is asked in somebody's name is what they could ask now."""
-        if all(one.name != user for one in self.accounts.users()):
+        if not self.accounts.active(user):
             raise InvalidParameter("The account was deleted.")
         may_be_asked(self.datasets, user, dataset, asked)
 

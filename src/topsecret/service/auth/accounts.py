@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
@@ -14,6 +15,8 @@ from topsecret.ledger.store import Store
 from topsecret.service.auth import credentials
 from topsecret.service.auth.people import SCOPES, Key, Role, Scope, Session, User
 from topsecret.service.auth.recognised import Recognised
+from topsecret.service.auth.standing import check_standing, ended, locked
+from topsecret.service.problems import Problem
 from topsecret.service.schema import IDENTITIES, KEYS, NOTES, ROLES, SAVED, SESSIONS, USERS, put
 
 SESSION_SECONDS = 12 * 3600.0
@@ -87,18 +90,33 @@ class Accounts:
             query = select(USERS).where(USERS.c.active == 1).order_by("name")
             return [_user(row) for row in connection.execute(query).mappings()]
 
-    def set_password(self, name: str, password: str, *, first: bool = False) -> None:
-        """Change a password; all sessions and keys of the account end."""
+    def active(self, name: str) -> bool:
+        """Whether there is an account of this name, and it was not deleted."""
+        query = select(USERS.c.name).where(USERS.c.name == name, USERS.c.active == 1)
+        with self._store.reading() as connection:
+            return connection.execute(query).first() is not None
+
+    def set_password(
+        self, name: str, password: str, *, first: bool = False, checked: str | None = None
+    ) -> str:
+        """Change a password; all sessions and keys of the account end. The hash that is kept.
+
+        Whoever changes their own has had the old one ``checked``: it is that still, or nothing is.
+        """
         hashed = credentials.hash_password(password)
-        standing = (USERS.c.name == name, USERS.c.active == 1)
+        standing = [USERS.c.name == name, USERS.c.active == 1]
+        standing += [] if checked is None else [USERS.c.password == checked]
         with self._store.writing() as connection:
             changed = connection.execute(
                 update(USERS).where(*standing).values(password=hashed, first=int(first))
             )
+            if changed.rowcount != 1 and checked is not None:
+                raise ended()
             if changed.rowcount != 1:
                 raise InvalidParameter(f"there is no account {name!r}; check its name")
             _end_all(connection, name)
         self.recognised.forget()
+        return hashed
 
     def deactivate(self, name: str) -> None:
         """Delete what an account had: password, sessions, keys, roles, saved questions.
@@ -106,13 +124,15 @@ class Accounts:
         One owner remains. The name stays taken: the ledger knows by it who spent what.
         """
         active = USERS.c.active == 1
+        owners = select(USERS.c.name).where(USERS.c.role == "owner", active)
         with self._store.writing() as connection:
+            # Two owners at once who delete each other are one after the other.
+            connection.execute(owners.order_by(USERS.c.name).with_for_update())
             done = connection.execute(
                 update(USERS).where(USERS.c.name == name, active).values(active=0, password="")
             )
             if done.rowcount != 1:
                 raise InvalidParameter(f"there is no account {name!r}; check its name")
-            owners = select(USERS.c.name).where(USERS.c.role == "owner", active)
             if connection.execute(owners.limit(1)).first() is None:
                 raise InvalidParameter("the last owner stays; make another owner first")
             _end_all(connection, name)
@@ -126,17 +146,26 @@ class Accounts:
 
     def check_password(self, name: str, password: str) -> bool:
         """Whether name and password belong together."""
+        return self.checked(name, password) is not None
+
+    def checked(self, name: str, password: str) -> str | None:
+        """The hash of the account's password, if this is the password."""
         with self._store.reading() as connection:
             query = select(USERS).where(USERS.c.name == name, USERS.c.active == 1)
             row = connection.execute(query).mappings().one_or_none()
-        return credentials.password_matches(password, None if row is None else row["password"])
+        kept: str | None = None if row is None else row["password"]
+        return kept if credentials.password_matches(password, kept) else None
 
     def log_in(self, name: str, password: str, agent: str = "") -> str | None:
         """A new session's token, or None."""
-        return self.begin(name, agent) if self.check_password(name, password) else None
+        checked = self.checked(name, password)
+        if checked is not None:
+            with suppress(Problem):  # the password is another one by now
+                return self.begin(name, agent, checked)
+        return None
 
-    def begin(self, name: str, agent: str = "") -> str:
-        """A new session's token, for somebody who was recognised."""
+    def begin(self, name: str, agent: str = "", checked: str | None = None) -> str:
+        """A new session's token, for somebody who was recognised: by a password, its hash."""
         token, now = credentials.token(), time.time()
         values = {
             "hash": credentials.hash_token(token),
@@ -146,6 +175,8 @@ class Accounts:
             "agent": "".join(c for c in agent if c.isprintable())[:120],
         }
         with self._store.writing() as connection:
+            if locked(connection, name)["password"] != checked and checked is not None:
+                raise ended()
             connection.execute(delete(SESSIONS).where(SESSIONS.c.expires < now))
             connection.execute(SESSIONS.insert().values(values))
         return token
@@ -185,11 +216,12 @@ class Accounts:
         """Whose session it is."""
         mark = self.recognised.mark
         with self._store.reading() as connection:
+            session = credentials.hash_token(token)
             query = (
                 select(USERS)
                 .join(SESSIONS, SESSIONS.c.user == USERS.c.name)
                 .where(
-                    SESSIONS.c.hash == credentials.hash_token(token),
+                    SESSIONS.c.hash == session,
                     SESSIONS.c.expires > time.time(),
                     USERS.c.active == 1,
                 )
@@ -198,7 +230,8 @@ class Accounts:
             roles = () if row is None else _roles(connection, row["name"])
         if row is None:
             return None
-        return self.recognised.remember("session", token, replace(_user(row), roles=roles), mark)
+        who = replace(_user(row), roles=roles, session=session)
+        return self.recognised.remember("session", token, who, mark)
 
     # Machines
 
@@ -209,10 +242,11 @@ class Accounts:
         scope: Scope = "all",
         days: int | None = None,
         maker: User | None = None,
+        told: Callable[[str], object] = lambda _: None,
     ) -> str:
         """A key for a machine that asks in the user's name; shown this once.
 
-        A key that another key made ends with it, at the latest.
+        A key that another key made ends with it, at the latest. Its id is ``told`` beforehand.
         """
         if not 0 < len(label) <= 60 or not label.isprintable():
             raise InvalidParameter("a key needs a label of 1 to 60 printable characters")
@@ -226,9 +260,10 @@ class Accounts:
         values: dict[str, object] = {"id": identity, "user": user, "label": label, "hash": hashed}
         values |= {"scope": scope, "expires": min(ends, default=None)}
         values |= {"parent": maker.key if maker is not None and maker.key else None}
+        told(identity)
         with self._store.writing() as connection:
-            # One after the other for each account: two at once would both find room for one.
-            connection.execute(select(USERS.c.name).where(USERS.c.name == user).with_for_update())
+            # It locks the account: two keys at once would both find room for one.
+            check_standing(connection, maker or User(user, "analyst"))
             mine = select(func.count()).select_from(KEYS).where(KEYS.c.user == user, *_stands())
             if connection.execute(mine).scalar_one() >= MOST_KEYS:
                 raise InvalidParameter(

@@ -99,16 +99,23 @@ async def _scoped(request: Request, scopes: Sequence[Scope], *, first: bool = Fa
     return found
 
 
-async def noted(request: Request, person: User) -> User:
+async def noted(request: Request, person: User, **more: str) -> User:
     """The person, whose change is in the audit trail before it is made."""
     if request.method not in SAFE:
         given = await _sent(request) | request.path_params  # what is done is what the path says
+        given |= more
         check_sendable(given)
         action = request.scope["endpoint"].__name__.replace("_", " ")
         told = details(given) | ({"by_key": person.key} if person.key else {})
         note = partial(parts(request).audit.note, person.name, action, told)
         request.state.noted = await blocking(note)
     return person
+
+
+def noting_key(request: Request, person: User) -> Callable[[str], object]:
+    """Puts the id of a key into the audit trail, as what the entry before it makes."""
+    note, entry = parts(request).audit.note, request.state.noted
+    return lambda key: note(person.name, "key id", {"entry": entry, "key": key})
 
 
 async def changer(request: Request) -> User:

@@ -37,16 +37,15 @@ class Identities:
 
     def account(self, issuer: str, subject: str, name: str) -> str | None:
         """The subject's account, or one that waits for the name; None when there is neither."""
-        mine = (IDENTITIES.c.issuer == issuer, IDENTITIES.c.subject == subject)
+        same = (IDENTITIES.c.issuer == issuer, IDENTITIES.c.subject == subject)
         with self._store.writing() as connection:
-            query = select(IDENTITIES.c.user).where(*mine)
+            query = select(IDENTITIES.c.user).where(*same)
             known: str | None = connection.execute(query).scalar_one_or_none()
             if known is not None:
                 active = select(USERS.c.name).where(USERS.c.name == known, USERS.c.active == 1)
                 return known if connection.execute(active).first() is not None else None
-            waits = select(USERS.c.name).where(
-                USERS.c.name == name, USERS.c.active == 1, USERS.c.password == ""
-            )
+            mine = (USERS.c.name == name, USERS.c.active == 1, USERS.c.password == "")
+            waits = select(USERS.c.name).where(*mine).with_for_update()  # for one at a time
             taken = select(IDENTITIES.c.user).where(IDENTITIES.c.user == name)
             if connection.execute(waits).first() is None or connection.execute(taken).first():
                 return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Literal, get_args
 
@@ -40,6 +40,8 @@ class User:
     """The id of the key by which a machine was recognised."""
     ends: float | None = None
     """When that key ends."""
+    session: str = field(default="", repr=False)
+    """The hash of the session's token by which a person was recognised."""
     first: bool = False
     """Whether the password is one that somebody else handed over."""
     roles: tuple[tuple[str, str], ...] = ()

@@ -14,7 +14,7 @@ from sqlalchemy import delete, select
 from topsecret.errors import InvalidParameter
 from topsecret.ledger.store import Store
 from topsecret.service.auth.recognised import Recognised
-from topsecret.service.schema import ROLES, USERS, put
+from topsecret.service.schema import DATASETS, ROLES, USERS, put
 
 DatasetRole = Literal["owner", "viewer"]
 
@@ -42,9 +42,13 @@ class Roles:
     def give(self, dataset: str, user: str, role: DatasetRole) -> None:
         """Give somebody a role, instead of the one they may have had."""
         active = select(USERS.c.name).where(USERS.c.name == user, USERS.c.active == 1)
+        there = select(DATASETS.c.name).where(DATASETS.c.name == dataset)
         with self._store.writing() as connection:
-            if connection.execute(active).first() is None:
+            if connection.execute(active.with_for_update()).first() is None:
                 raise InvalidParameter(f"there is no account {user!r}; check its name")
+            # A role that outlived its dataset would be one in the next of that name.
+            if connection.execute(there.with_for_update()).first() is None:
+                raise InvalidParameter(f"there is no dataset {dataset!r}; check its name")
             put(connection, ROLES, {"dataset": dataset, "user": user, "role": role})
         self._recognised.forget()
 

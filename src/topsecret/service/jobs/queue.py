@@ -37,6 +37,7 @@ from topsecret.errors import (
 from topsecret.ledger import Ledger
 from topsecret.ledger.store import Store
 from topsecret.results.record import from_record
+from topsecret.service.auth.standing import locked
 from topsecret.service.datasets import Dataset, Datasets
 from topsecret.service.jobs.answering import (
     IN_THE_DARK,
@@ -78,6 +79,8 @@ class Jobs:
         """Told of a question whose data could not be read: public words alone."""
         self.trust: Callable[[], None] = lambda: None
         """Raises a ``LedgerError`` where the ledger has forgotten what was spent."""
+        self.check: Callable[[str, str, Asked], object] = lambda *_: None
+        """Raises where the account could not ask this of the dataset any more."""
 
     def ask(
         self,
@@ -106,6 +109,7 @@ class Jobs:
         mine = (JOBS.c.user == user, JOBS.c.dataset == dataset, JOBS.c.request == request)
         try:
             with self._store.writing() as connection:
+                locked(connection, user)  # whoever deletes it ends this question as well
                 # As it is shown: the true state would tell when an engine was done.
                 unseen = or_(JOBS.c.shown.is_(None), JOBS.c.shown > values["asked"])
                 busy = select(JOBS.c.id).where(JOBS.c.user == user, unseen)
@@ -320,8 +324,10 @@ class Jobs:
         try:
             dataset = self._datasets.get(row["dataset"])
             begun = partial(self._ledger.requested, dataset.name, row["user"], row["request"])
-            if dataset.state is not None and not begun():
-                return without(REFUSED, dataset.state, not_now(dataset.state))
+            if not begun():
+                if dataset.state is not None:
+                    return without(REFUSED, dataset.state, not_now(dataset.state))
+                self.check(row["user"], dataset.name, asked)
             turn.about(dataset.events)
             turn.recheck = self._datasets.watched(dataset)  # before the ledger has its version
             if dataset.table is not None:

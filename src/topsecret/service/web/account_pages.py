@@ -21,6 +21,7 @@ from topsecret.service.auth.dependencies import (
     check_origin,
     limited,
     newcomer,
+    noting_key,
     take_all,
     user,
 )
@@ -143,21 +144,23 @@ async def change_password(request: Request, person: Newcomer, old: Text, new: Te
     """Change the password; every session ends, and a new one begins here."""
     service = parts(request)
     limited(request, "try", f"password of {person.name}")
-    wrong = ""
-    if not await blocking(partial(service.accounts.check_password, person.name, old)):
+    wrong = kept = ""
+    checked = await blocking(partial(service.accounts.checked, person.name, old))
+    if checked is None:
         wrong = "The old password is not right."
     elif old == new:
         wrong = "The new password is the old one."
     else:
         try:
-            await blocking(partial(service.accounts.set_password, person.name, new))
+            change = partial(service.accounts.set_password, person.name, new, checked=checked)
+            kept = await blocking(change)
         except InvalidParameter as error:
             wrong = f"{str(error)[:1].upper()}{str(error)[1:]}."
     if wrong and person.first:
         return render(request, "password.html", person, 400, wrong=wrong)
     if wrong:
         return await _account(request, person, 400, wrong=wrong)
-    token = await blocking(partial(service.accounts.begin, person.name, agent(request)))
+    token = await blocking(partial(service.accounts.begin, person.name, agent(request), kept))
     return inside(request, token, "/" if person.first else "/account")
 
 
@@ -180,11 +183,10 @@ async def make_key(
     days: Annotated[int, Form(ge=0, le=3650)] = 90,
 ) -> Response:
     """A new key, shown on the page that answers and never again; 0 days are for good."""
-    make = parts(request).accounts.new_key
+    make, told = parts(request).accounts.new_key, noting_key(request, person)
+    given = (label.strip(), scope, days or None, person, told)
     try:
-        key = await blocking(
-            partial(make, person.name, label.strip(), scope, days or None, maker=person)
-        )
+        key = await blocking(partial(make, person.name, *given))
     except InvalidParameter as error:
         return await _account(request, person, 400, wrong=f"{error}.")
     return await _account(request, person, made=key)

@@ -14,6 +14,7 @@ from topsecret.service import shapes
 from topsecret.service.api_owner import edited, listed_files
 from topsecret.service.auth.dependencies import dataset_owner
 from topsecret.service.auth.people import User
+from topsecret.service.auth.standing import guarded
 from topsecret.service.dataset_life import Changes, State
 from topsecret.service.filters import KINDS
 from topsecret.service.problems import Problem
@@ -84,14 +85,14 @@ async def move(
     state: Annotated[State, Form()],
 ) -> Response:
     """Pause, go on, or retire."""
-    await blocking(partial(parts(request).life.move, dataset, state))
+    await blocking(partial(guarded(parts(request).life, person).move, dataset, state))
     return RedirectResponse(f"/owner/datasets/{dataset}", 303)
 
 
 @life_pages.post("/delete")
 async def delete(request: Request, person: DatasetOwner, dataset: shapes.DatasetName) -> Response:
     """Take back a registration of which nothing was asked."""
-    await blocking(partial(parts(request).life.delete, dataset))
+    await blocking(partial(guarded(parts(request).life, person).delete, dataset))
     return RedirectResponse("/owner", 303)
 
 

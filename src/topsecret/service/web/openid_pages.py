@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import time
+from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
 from typing import Annotated
@@ -15,7 +16,7 @@ from fastapi.responses import RedirectResponse
 from topsecret.service.auth import credentials
 from topsecret.service.auth.dependencies import address, limited, take_all
 from topsecret.service.auth.openid import Attempt, OpenId, refused
-from topsecret.service.problems import of_status
+from topsecret.service.problems import Problem, of_status
 from topsecret.service.state import blocking, parts
 from topsecret.service.web.account_pages import agent, inside, local
 
@@ -65,14 +66,16 @@ async def come_back(
         raise refused()
     who = await blocking(partial(provider.identity, code, attempt, _back(request)))
     find = partial(service.identities.account, provider.issuer, who.subject, who.name)
-    name = await blocking(find)
-    service.metrics.log_in("accepted" if name else "refused")
-    if name is None:
+    name, token = await blocking(find), None
+    if name is not None:
+        with suppress(Problem):  # the account was deleted meanwhile
+            token = await blocking(partial(service.accounts.begin, name, agent(request)))
+    service.metrics.log_in("accepted" if token else "refused")
+    if name is None or token is None:
         raise refused()
     for one in tries:
         service.limits.give_back(*one)
     await blocking(partial(service.audit.note, name, "log in", {"with": "openid"}))
-    token = await blocking(partial(service.accounts.begin, name, agent(request)))
     response = inside(request, token, begun["to"] or "/")
     response.delete_cookie(ATTEMPT)
     return response

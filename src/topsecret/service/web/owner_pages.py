@@ -26,6 +26,7 @@ from topsecret.service.api_owner import (
 from topsecret.service.auth.dependencies import dataset_owner, owner, some_owner
 from topsecret.service.auth.people import User
 from topsecret.service.auth.roles import DatasetRole
+from topsecret.service.auth.standing import guarded
 from topsecret.service.datasets import NewDataset, place_of
 from topsecret.service.filters import KINDS
 from topsecret.service.problems import Problem
@@ -166,7 +167,7 @@ async def allow(
     """Give a share."""
     try:
         terms = {"epsilon": _number(epsilon), "queries": _whole(queries), "picks": _whole(picks)}
-        await blocking(partial(allowed, parts(request), dataset, analyst, terms))
+        await blocking(partial(allowed, parts(request), person, dataset, analyst, terms))
     except InvalidParameter as error:
         return await _one(
             request, person, dataset, 400, f"{str(error)[:1].upper()}{str(error)[1:]}."
@@ -177,7 +178,7 @@ async def allow(
 @owner_pages.post("/datasets/{dataset}/close")
 async def close(request: Request, person: DatasetOwner, dataset: shapes.DatasetName) -> Response:
     """Admit nothing more."""
-    await blocking(partial(closed, parts(request), dataset))
+    await blocking(partial(closed, parts(request), person, dataset))
     return RedirectResponse(f"/owner/datasets/{dataset}", 303)
 
 
@@ -192,10 +193,11 @@ async def give_role(
     """Make somebody an owner or a viewer of this dataset, or neither."""
     service = parts(request)
     await blocking(partial(service.datasets.get, dataset))
+    roles = guarded(service.roles, person)
     if role == "none":
-        await blocking(partial(service.roles.take, dataset, name))
+        await blocking(partial(roles.take, dataset, name))
     else:
-        await blocking(partial(service.roles.give, dataset, name, role))
+        await blocking(partial(roles.give, dataset, name, role))
     return RedirectResponse(f"/owner/datasets/{dataset}", 303)
 
 

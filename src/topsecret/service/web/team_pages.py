@@ -16,6 +16,7 @@ from topsecret.service.audit import shown
 from topsecret.service.auth.credentials import new_password
 from topsecret.service.auth.dependencies import owner
 from topsecret.service.auth.people import Role, User
+from topsecret.service.auth.standing import guarded
 from topsecret.service.state import blocking, parts
 from topsecret.service.web.rendering import render
 
@@ -41,7 +42,7 @@ async def add_analyst(
     """Let somebody in; the first password is on the page that answers and nowhere else."""
     known = name.strip().lower()
     try:
-        password = await blocking(partial(let_in, parts(request), known, role, sign_in))
+        password = await blocking(partial(let_in, parts(request), person, known, role, sign_in))
     except InvalidParameter as error:
         return await _analysts(
             request, person, 400, wrong=f"{str(error)[:1].upper()}{str(error)[1:]}."
@@ -55,7 +56,7 @@ async def add_analyst(
 async def reset(request: Request, person: Owner, name: Text) -> Response:
     """A new first password for somebody who forgot theirs."""
     password = new_password()
-    change = parts(request).accounts.set_password
+    change = guarded(parts(request).accounts, person).set_password
     await blocking(partial(change, name, password, first=True))
     return await _analysts(request, person, made=(name, password))
 
@@ -64,7 +65,7 @@ async def reset(request: Request, person: Owner, name: Text) -> Response:
 async def remove(request: Request, person: Owner, name: Text) -> Response:
     """Delete an account and all that it had."""
     try:
-        await blocking(partial(deleted, parts(request), name))
+        await blocking(partial(deleted, parts(request), person, name))
     except InvalidParameter as error:
         return await _analysts(
             request, person, 400, wrong=f"{str(error)[:1].upper()}{str(error)[1:]}."
@@ -75,7 +76,8 @@ async def remove(request: Request, person: Owner, name: Text) -> Response:
 @team_pages.post("/analysts/revoke")
 async def revoke(request: Request, person: Owner, name: Text, key: Text) -> Response:
     """End a key of somebody's."""
-    await blocking(partial(parts(request).accounts.revoke_key, name, key))
+    accounts = guarded(parts(request).accounts, person)
+    await blocking(partial(accounts.revoke_key, name, key))
     return RedirectResponse("/owner/analysts", 303)
 
 
