@@ -26,6 +26,7 @@ from topsecret.service.auth.openid import OpenId
 from topsecret.service.auth.rate_limits import Limits
 from topsecret.service.auth.recognised import Recognised
 from topsecret.service.auth.roles import Roles
+from topsecret.service.auth.standing import active
 from topsecret.service.databases import Databases
 from topsecret.service.dataset_life import Life
 from topsecret.service.datasets import Datasets
@@ -153,7 +154,7 @@ class Parts:
 
     def _may_still_ask(self, user: str, dataset: str, asked: Asked) -> None:
         """What is asked in somebody's name is what they could ask now."""
-        if not self.accounts.active(user):
+        if not active(self.store, user):
             raise InvalidParameter("The account was deleted.")
         may_be_asked(self.datasets, user, dataset, asked)
 
