@@ -271,11 +271,15 @@ class BudgetShape(BaseModel):
     dataset: str
     state: str
     epsilon: float
+    """Of everything that the dataset will ever answer, to all accounts together."""
     delta: float
+    """Of everything that the dataset will ever answer, too."""
     summary: str
     limits: dict[str, str]
+    """The account's share."""
     spent: dict[str, str]
     left: dict[str, str]
+    """What is left of the share, and no more than of the dataset; zeros are left out."""
 
 
 class MeShape(BaseModel):
