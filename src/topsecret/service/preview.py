@@ -102,7 +102,7 @@ def worst_case(
 def _foreseen(
     dataset: Dataset, budget: Metered | Flexible, asked: Asked
 ) -> tuple[Summary, Amounts]:
-    k, epsilon, delta = asked.k, asked.epsilon, dataset.delta_of(asked.epsilon)
+    k, epsilon, delta = asked.k, asked.epsilon, dataset.delta_of(asked)
     if asked.grouped_by is not None:
         assert isinstance(budget, Flexible)  # refused before
         assert epsilon is not None
