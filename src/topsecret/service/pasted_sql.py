@@ -79,7 +79,7 @@ def answered_in_sql(
     pays = purse_of(ledger, dataset.name, analyst, request)
     more: dict[str, Any] = {"version": dataset.version} if dataset.version is not None else {}
     if asked.epsilon is not None:
-        more |= {"epsilon": asked.epsilon, "delta": dataset.delta_of(asked.epsilon)}
+        more |= {"epsilon": asked.epsilon, "delta": dataset.delta_of(asked)}
     release = cut_by_counts(
         answer(question_of(opened, found, pays.terms, **more), opened, pays), found
     )

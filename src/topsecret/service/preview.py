@@ -107,7 +107,7 @@ def worst_case(
 def _foreseen(
     dataset: Dataset, budget: Metered | Flexible, asked: Asked
 ) -> tuple[Summary, Amounts]:
-    k, epsilon, delta = asked.k, asked.epsilon, dataset.delta_of(asked.epsilon)
+    k, epsilon, delta = asked.k, asked.epsilon, dataset.delta_of(asked)
     cap = smaller_cap(dataset.cap, asked.max_items)
     if asked.grouped_by is not None:
         assert isinstance(budget, Flexible)  # refused before

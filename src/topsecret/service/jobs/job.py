@@ -44,6 +44,17 @@ class Asked:
     """The query's own cap on one person's items, beside the owner's; None where it has none."""
 
     @property
+    def lists(self) -> int:
+        """How many of its lists one person can be in."""
+        groups = self.grouped_by
+        return 1 if groups is None or groups.disjoint else len(groups.values)
+
+    @property
+    def thresholded(self) -> bool:
+        """Whether all that pass a threshold are named."""
+        return self.k == "all" or self.at_least is not None
+
+    @property
     def words(self) -> str:
         """The question in a few words."""
         named = {"auto": "Most common values", "all": "Values safe to name"}
