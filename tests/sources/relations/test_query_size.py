@@ -65,7 +65,7 @@ COLUMNS = ", ".join(f"colour AS c{place}" for place in range(500))
 NUMBERS = ", ".join(f"ROW_NUMBER() OVER (PARTITION BY user ORDER BY place) r{n}" for n in range(99))
 LISTED = ", ".join(["'a'"] * 2500)
 ACCEPTED = {
-    "doubling": _doubling(5, 40),
+    "doubling": _doubling(5, 70),
     "many conditions": f"{COUNTED}t WHERE {_all(600)}{END}",
     "conditions beside EXISTS": f"{COUNTED}t a WHERE EXISTS (SELECT 1 FROM t b WHERE a.user = "
     f"b.user) AND {_all(250)}{END}",
