@@ -172,10 +172,9 @@ def usual_delta(
     """δ where none is given: a flexible budget has its own for each ε and kind of question."""
     if terms is None or terms.kind == "metered":
         return USUAL_DELTA
-    from topsecret.ledger import question_delta
+    from topsecret.ledger.question_delta import usual_delta as part
 
-    lists = 1 if groups is None else groups.lists
-    return min(USUAL_DELTA, question_delta.usual_delta(terms, epsilon, lists, *kind))
+    return min(USUAL_DELTA, part(terms, epsilon, groups.lists if groups else 1, *kind))
 
 
 @lru_cache(maxsize=256)
@@ -293,8 +292,7 @@ class Question:
         if order != "most":
             numbers = numbers.in_order(order)
         if ranked is not None:
-            bounds = ranked.bounds
-            total = ranked.total
+            bounds, total = ranked.bounds, ranked.total
             numbers = numbers.ranked_by(Scores.of(ranked))
             if (bounds or total) and not isinstance(mechanism, str):
                 raise InvalidParameter(
