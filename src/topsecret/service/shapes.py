@@ -269,15 +269,19 @@ class BudgetShape(BaseModel):
     """What is left, for the asking account; amounts are exact fractions as text."""
 
     dataset: str
+    """Its name."""
     state: str
+    """Whether questions are admitted: open or closed."""
     epsilon: float
     """Of everything that the dataset will ever answer, to all accounts together."""
     delta: float
     """Of everything that the dataset will ever answer, too."""
     summary: str
+    """What is left, in words."""
     limits: dict[str, str]
     """The account's share."""
     spent: dict[str, str]
+    """What the account has spent of it."""
     left: dict[str, str]
     """What is left of the share, and no more than of the dataset; zeros are left out."""
 
