@@ -111,7 +111,7 @@ def test_the_preview_of_counts_costs_what_the_question_costs(chosen: Here) -> No
     budget = Flexible.of(epsilon=8, delta=1e-6)
     dataset = chosen.parts.datasets.get("chosen")
     job = chosen.answered("ann", ASK, QUESTION | {"counts": True, "epsilon": 0.4})
-    seen = outlook(2, 0.4, dataset.delta_of(0.4), counts=True)
+    seen = outlook(2, 0.4, dataset.delta_of(Asked("place", 2, 0.4, counts=True)), counts=True)
     cost = job["answer"]["charge"]["cost"]
     assert {k: str(v) for k, v in budget.worst(Price(seen.loss)).items() if v} == cost
 
@@ -159,7 +159,7 @@ def test_an_answer_is_that_of_the_library(chosen: Here) -> None:
         person="user",
         k=2,
         epsilon=0.45,
-        delta=dataset.delta_of(0.45),
+        delta=dataset.delta_of(Asked("place", 2, 0.45, counts=True)),
         where=[("colour", "=", "red")],
         counts=True,
         ledger=chosen.parts.ledger,
@@ -219,7 +219,7 @@ def test_rows_and_sums_are_previewed_paid_for_and_answered(
     assert question.ranked_by == RankedBy("price")
     dataset = bought.parts.datasets.get("bought")
     by = RankedBy.from_dict(job["measure"]).measure
-    seen = outlook(1, 1.0, dataset.delta_of(1.0), measure=by)
+    seen = outlook(1, 1.0, dataset.delta_of(question), measure=by)
     worst = Flexible.of(epsilon=20, delta=1e-6).worst(Price(seen.loss))
     cost = {k: v for k, v in job["answer"]["charge"]["cost"].items() if v != "0"}
     assert {k: str(v) for k, v in worst.items() if v} == cost
@@ -304,7 +304,7 @@ def test_groups_are_previewed_paid_for_and_answered(chosen: Here, more: dict[str
         person="user",
         k=asked.k,
         epsilon=0.5,
-        delta=dataset.delta_of(0.5),
+        delta=dataset.delta_of(asked),
         counts=asked.counts,
         ledger=ledger,
         dataset="chosen",

@@ -23,23 +23,24 @@ class Mechanism(Protocol):
     Parameters: ``histogram``: the secret counts; ``bits``: where random bits come from; the
     operating system's cryptographic source unless given; ``k``: how many items are asked for;
     ``k_bar``: how many leading items it may look at; ``max_k_bar``: the most leading items that it
-    may look at; ``epsilon``: of the whole release; ``delta``: of the whole release, or of a
-    step or threshold, as the guarantee says; ``epsilon_per_pick``: the epsilon of each pick; ``adjacency``: which datasets are neighbours; ``sensitivity``: the
-    most that one person moves a score by; ``max_items``: how many items of one person are counted;
-    None, where it may be left out, for no cap; ``strict``: whether items level with the next count are left out; ``smallest``:
-    whether the items with the least are named; ``scale``: the scale of the noise on each score;
-    ``fill``: whether a set is completed to k items at random; ``ranks``: the public ranks at which
-    the choice of a size looks at the counts; ``naming``: what names the items of each period;
-    ``rho``: what it costs, as zCDP; ``failure``: the probability with which its test may pass
-    wrongly; ``regulariser``: a public bonus for each length; ``selection``: the noise of the choice
-    of a length; ``test``: the noise of the test; ``quantile``: how the test's margin is found:
-    "exact", or the larger one of the "paper"; ``closeness``: how many persons of gap one place away
-    from k is worth; ``epsilon_refine``: the epsilon of the picks inside the stable set;
-    ``lengths``: whether the length is chosen privately or fixed at k; ``behind``: mu² of Gaussian
-    steps that follow and that the budget covers; ``weights``: how persons with many items count;
-    ``domain``: whether the list of all items is public; ``at_least``: name labels that surely have
-    so many persons; None for any; ``mechanism``: the mechanism for counts of persons; ``bounds``:
-    the bounds on one person, of which one is chosen; ``rank``: the rank at which what is cut off is
+    may look at; ``epsilon``: of the whole release; ``delta``: of the whole release, or of a step or
+    threshold, as the guarantee says; ``epsilon_per_pick``: the epsilon of each pick; ``adjacency``:
+    which datasets are neighbours; ``sensitivity``: the most that one person moves a score by;
+    ``max_items``: how many items of one person are counted; None, where it may be left out, for no
+    cap; ``strict``: whether items level with the next count are left out; ``smallest``: whether the
+    items with the least are named; ``scale``: the scale of the noise on each score; ``fill``:
+    whether a set is completed to k items at random; ``ranks``: the public ranks at which the choice
+    of a size looks at the counts; ``naming``: what names the items of each period; ``rho``: what it
+    costs, as zCDP; ``failure``: the probability with which its test may pass wrongly;
+    ``regulariser``: a public bonus for each length; ``selection``: the noise of the choice of a
+    length; ``test``: the noise of the test; ``quantile``: how the test's margin is found: "exact",
+    or the larger one of the "paper"; ``closeness``: how many persons of gap one place away from k
+    is worth; ``epsilon_refine``: the epsilon of the picks inside the stable set; ``lengths``:
+    whether the length is chosen privately or fixed at k; ``behind``: mu² of Gaussian steps that
+    follow and that the budget covers; ``weights``: how persons with many items count; ``domain``:
+    whether the list of all items is public; ``at_least``: name labels that surely have so many
+    persons; None for any; ``mechanism``: the mechanism for counts of persons; ``bounds``: the
+    bounds on one person, of which one is chosen; ``rank``: the rank at which what is cut off is
     looked at; ``target``: how many persons may be cut off there; ``handicap``: what each larger
     bound loses of its score; ``counts``: the release that is clamped; ``items``: the items that are
     counted; ``window``: the least and the largest count that is kept apart; ``persons``: the secret
