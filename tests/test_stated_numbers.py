@@ -35,6 +35,8 @@ from topsecret.service.shapes import MOST_ANSWERS
 from topsecret.sources import measures
 from topsecret.sources.engines.duckdb_session import LARGEST_PIECE
 from topsecret.sources.engines.sql_session import MOST_LISTED
+from topsecret.sources.relations.query_size import MOST_PARTS
+from topsecret.sources.relations.rebuild import LONGEST
 from topsecret.sources.sql.safe_expressions import LONGEST_JOINED
 
 
@@ -136,6 +138,7 @@ def test_limits_and_defaults() -> None:
             f"other databases take up to {MOST_LISTED:,} listed items",
         ],
         "docs/sql.md": [
+            f"at most {LONGEST:,} characters and {MOST_PARTS:,} parts (names",
             f"the first {LONGEST_JOINED:,} characters of each count",
             "factors beyond ±10⁹ count as that",
         ],

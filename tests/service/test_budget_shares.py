@@ -1,17 +1,22 @@
 """Shares of a budget: a share of ε bounds everything else, and a refusal says who can help."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from serving import Here
 from sqlalchemy import text
 
-from topsecret.ledger import Flexible, Price
+from topsecret.ledger import Flexible
 from topsecret.ledger.question_delta import delta_rate, question_delta
 from topsecret.ledger.store import Store
-from topsecret.planning.summary import outlook
+from topsecret.questions.question import Keywords, Question
 from topsecret.service import schema
-from topsecret.service.preview import Length
+from topsecret.service.datasets import Dataset
+from topsecret.service.grouped_by import GroupedBy
+from topsecret.service.jobs.job import Asked
+from topsecret.service.preview import worst_case
+from topsecret.service.ranked_by import RankedBy
 
 ASK, PLAN = "/api/v1/datasets/events/ask", "/api/v1/datasets/events/plan"
 
@@ -34,14 +39,52 @@ def test_a_small_share_holds_a_small_part_of_every_resource(service: Here) -> No
     assert whole.limits == budget.limits
 
 
-@pytest.mark.parametrize("k", [1, 3, 10, "auto"])
-@pytest.mark.parametrize("epsilon", [0.001, 1.0])
-def test_delta_never_ends_before_rho(k: Length, epsilon: float) -> None:
-    budget = Flexible.of(epsilon=4, delta=1e-5)
-    seen = outlook(k, epsilon, question_delta(delta_rate(budget), epsilon))
-    worst, limits = budget.worst(Price(seen.loss)), budget.limits
-    by_rho = limits["rho"] / worst["rho"]
-    assert all(limits[name] / value >= by_rho for name, value in worst.items() if value)
+def groups(number: int, disjoint: bool = False) -> GroupedBy:
+    return GroupedBy("g", tuple("abcdefghijklmnopqrst"[:number]), disjoint)
+
+
+KINDS = {
+    "one": Asked("x", 1, 1.0),
+    "three": Asked("x", 3, 1.0),
+    "ten": Asked("x", 10, 1.0),
+    "auto": Asked("x", "auto", 1.0),
+    "counts": Asked("x", 3, 1.0, counts=True),
+    "rows": Asked("x", 5, 1.0, ranked_by=RankedBy(None, "1", ("3",))),
+    "all": Asked("x", "all", 1.0),
+    "at least": Asked("x", 3, 1.0, at_least=50),
+    "two groups": Asked("x", 3, 1.0, grouped_by=groups(2)),
+    "five groups": Asked("x", 1, 1.0, grouped_by=groups(5)),
+    "twenty groups": Asked("x", 1, 1.0, grouped_by=groups(20)),
+    "twenty lists": Asked("x", 10, 1.0, grouped_by=groups(20)),
+    "disjoint": Asked("x", 3, 1.0, grouped_by=groups(20, True)),
+    "all in groups": Asked("x", "all", 1.0, grouped_by=groups(20)),
+}
+BUDGETS = {(4, 1e-5): (0.001, 1.0), (1, 1e-12): (0.001, 0.5), (20, 1e-9): (0.05, 10.0)}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("terms", BUDGETS)
+@pytest.mark.parametrize("cap", [None, 5])
+def test_delta_never_ends_before_rho(kind: str, terms: tuple[float, float], cap: int) -> None:
+    budget = Flexible.of(epsilon=terms[0], delta=terms[1])
+    known = Dataset("d", "d", "f", "p", ("x",), cap, 1e-7, None, delta_rate(budget), {"g": "text"})
+    for epsilon in BUDGETS[terms]:
+        worst = worst_case(known, budget, replace(KINDS[kind], epsilon=epsilon))
+        parts = {name: value / budget.limits[name] for name, value in worst.items()}
+        assert max(parts.values()) == parts["rho"], {n: float(v) for n, v in parts.items()}
+
+
+def test_a_plain_question_keeps_its_delta_and_others_their_names() -> None:
+    """The answers that were paid for when all kinds had one delta are found by it."""
+    rate = delta_rate(Flexible.of(epsilon=4, delta=1e-5))
+    assert question_delta(rate, 1.0) == 4.44e-7
+    asked: Keywords = {"item": "x", "person": "p", "k": "all", "epsilon": 1.0}
+    before = Question.of(**asked, delta=4.44e-7)
+    for lists, thresholded in ((1, True), (20, False), (20, True)):
+        now = Question.of(**asked, delta=question_delta(rate, 1.0, lists, thresholded))
+        assert now.numbers.delta < before.numbers.delta
+        assert now.fingerprint() == before.fingerprint()
+    assert Question.of(**asked, delta=4.44e-8).fingerprint() != before.fingerprint()
 
 
 def test_fifty_questions_for_next_to_nothing_leave_the_data_set_to_others(service: Here) -> None:
@@ -76,6 +119,20 @@ def test_a_refusal_says_what_ran_out_and_who_can_help(service: Here) -> None:
     assert "At most 20 items fit." in items
 
 
+def test_an_answer_of_the_earlier_rule_is_found(
+    service: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = {"column": "place", "k": "all", "epsilon": 0.3}
+    with monkeypatch.context() as earlier:
+        plain = lambda self, asked: float(question_delta(self.delta_rate, asked.epsilon))  # noqa: E731
+        earlier.setattr(Dataset, "delta_of", plain)
+        first = service.answered("bob", ASK, body | {"request_id": "earlier"})
+    spent = service.parts.ledger.account("events").spent
+    again = service.answered("bob", ASK, body | {"request_id": "later"})
+    assert again["answer"]["items"] == first["answer"]["items"]
+    assert service.parts.ledger.account("events").spent == spent
+
+
 def test_a_data_set_of_an_earlier_service_keeps_its_questions(service: Here) -> None:
     """Its answers were stored under one delta for all questions, and are found under it."""
     settings = service.parts.settings
@@ -83,7 +140,8 @@ def test_a_data_set_of_an_earlier_service_keeps_its_questions(service: Here) -> 
     with store.writing() as connection:
         connection.execute(text("UPDATE service_datasets SET delta_rate = NULL"))
     old = service.parts.datasets.get("events")
-    assert old.delta_of(0.001) == old.delta_of(1.0) == old.delta == 1e-7
+    small, large = Asked("place", 1, 0.001), Asked("place", "all", 1.0)
+    assert old.delta_of(small) == old.delta_of(large) == old.delta == 1e-7
     service.parts.datasets.allow("events", "ann", {"epsilon": 0.05})
     share = service.parts.datasets.allowance("events", "ann")
     assert share is not None

@@ -9,6 +9,7 @@ from serving import PATIENCE, Here, write_events
 
 import topsecret
 from topsecret.client import Service
+from topsecret.client.answers import budget_of
 from topsecret.errors import BudgetExceeded, InvalidParameter, ServiceError, WeakPrivacy
 
 
@@ -93,6 +94,41 @@ def test_a_redirect_does_not_carry_the_key_away(service: Here, ann: Service) -> 
     moved = replace(ann, url=ann.url + "/setup?x=")
     with pytest.raises(ServiceError, match="status 303"):
         moved.datasets()
+
+
+def test_a_proxy_does_not_read_the_key(ann: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    from topsecret.client import service as client
+
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")  # where nobody listens
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    client._opener.cache_clear()
+    assert "mine" in ann.datasets()  # without a detour
+    monkeypatch.setenv("https_proxy", "http://127.0.0.1:1")
+    client._opener.cache_clear()
+    tunnels = [one for one in client._opener("https").handlers if hasattr(one, "https_open")]
+    assert len(tunnels) == 2  # TLS goes through a proxy as it is
+    client._opener.cache_clear()
+
+
+def test_a_budget_tells_the_whole_from_what_is_left(service: Here, ann: Service) -> None:
+    service.parts.datasets.allow("metered", "ann", {"queries": 4, "picks": 20})
+    whole = ann.budget("metered")
+    assert whole.left == 1
+    ann.top_k("metered", item="place", k=2)
+    after = ann.budget("metered")
+    assert (after.epsilon, after.delta) == (whole.epsilon, whole.delta)  # the dataset's
+    assert after.left == 0.75  # one of four questions
+    share = {"limits": {"rho": "1/3", "delta": "1/7"}, "left": {"rho": "1/9"}}
+    seen = budget_of({"state": "open", "epsilon": 1.0, "delta": 1e-6, "summary": ""} | share)
+    assert seen.left == 0  # zeros are not sent
+    seen = budget_of(
+        {"state": "open", "epsilon": 1.0, "delta": 1e-6, "summary": ""}
+        | share
+        | {"left": {"rho": "1/9", "delta": "1/7"}}
+    )
+    assert seen.left == 0.333
 
 
 def test_rows_and_sums_are_asked_as_of_the_library(ann: Service) -> None:

@@ -1,18 +1,22 @@
 """Lists of many answers keep nobody waiting: short pages, made beside the event loop."""
 
 import asyncio
+import json
 import re
 import threading
 from contextlib import suppress
+from typing import Any
 
 import httpx
 import pytest
 from serving import PATIENCE, Here
 from sqlalchemy import select
 
-from topsecret.service import api_owner, texts
+from topsecret.results.release import Release
+from topsecret.service import api_owner, shapes, texts
 from topsecret.service.jobs.job import Job
 from topsecret.service.schema import JOBS
+from topsecret.service.state import MOST_BYTES, Remembered
 
 QUESTION = {"column": "place", "k": 2, "epsilon": 0.5}
 COPIES = 149
@@ -44,6 +48,81 @@ def test_a_page_has_100_answers_at_most_and_leads_to_the_next(service: Here) -> 
     short = service.call("ann", "GET", "/api/v1/answers?limit=3")
     assert len(short.json()) == 3
     assert "limit=3" in short.headers["link"]
+
+
+def test_a_page_ends_once_it_has_its_bytes(service: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = service.call("ann", "GET", "/api/v1/answers?dataset=events&limit=12")
+    one = max(len(json.dumps(entry)) for entry in whole.json())
+    monkeypatch.setattr(shapes, "MOST_BYTES", 3 * one)
+    found, path = [], "/api/v1/answers?dataset=events&limit=12"
+    while path and len(found) < 12:
+        page = service.call("ann", "GET", path)
+        assert 1 <= len(page.json()) <= 4
+        assert len(page.content) < 4 * one + 10
+        found += page.json()
+        path = "/api/v1/answers" + page.headers["link"][1:].split(">")[0]
+    assert found[:12] == whole.json()
+
+
+@pytest.mark.parametrize("path", ["", "/csv"])
+def test_an_answer_is_written_beside_the_event_loop(
+    service: Here, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    on_the_loop: list[bool] = []
+
+    def noting(method: Any) -> Any:
+        def noted(self: object) -> object:
+            try:
+                asyncio.get_running_loop()
+                on_the_loop.append(True)
+            except RuntimeError:
+                on_the_loop.append(False)
+            return method(self)
+
+        return noted
+
+    monkeypatch.setattr(Job, "to_dict", noting(Job.to_dict))
+    monkeypatch.setattr(Release, "to_csv", noting(Release.to_csv))
+    service.parts.remembered.clear()
+    assert service.call("ann", "GET", f"/api/v1/answers/copy1{path}").status_code == 200
+    assert on_the_loop
+    assert not any(on_the_loop)
+
+
+def test_what_is_remembered_is_bounded_by_bytes() -> None:
+    kept = Remembered()
+    for number in range(100):
+        kept.put(str(number), "ann", "events", bytes(2**20))
+        kept.put(str(number), "ann", "events", bytes(2**20))  # once more: it counts once
+    there = [number for number in range(100) if kept.get(str(number))]
+    assert there == list(range(100 - MOST_BYTES // 2**20, 100))
+    kept.put("huge", "ann", "events", bytes(MOST_BYTES + 1))
+    assert kept.get("huge") is None
+    kept.put("small", "ann", "events", b"{}")
+    assert kept.get("small")
+
+
+def test_a_large_answer_is_kept_a_few_times_for_one_account(
+    service: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("topsecret.service.jobs.copies.LARGE", 10)
+    body, ask = QUESTION | {"k": 1}, "/api/v1/datasets/events/ask"
+    first, second, third, fourth = (
+        service.answered("ann", ask, body | {"request_id": f"large{n}"}) for n in range(4)
+    )
+    assert first["answer"]["items"] == second["answer"]["items"] == third["answer"]["items"]
+    spent = service.parts.ledger.account("events").spent
+    assert (fourth["state"], fourth["error"]) == ("refused", "asked_before")
+    assert fourth["message"] == (
+        f"You have this answer 3 times; look at {third['id']}. Nothing was charged."
+    )
+    assert service.answered("ann", ask, body | {"request_id": "large1"}) == second
+    assert service.parts.ledger.account("events").spent == spent
+    other = service.answered("bob", ask, body)  # another account has none yet
+    assert other["answer"]["items"] == first["answer"]["items"]
+    monkeypatch.setattr("topsecret.service.jobs.copies.LARGE", 2**16)
+    again = service.answered("ann", ask, body | {"request_id": "small"})
+    assert again["state"] == "answered"  # small ones are kept as often as they are asked
 
 
 def test_an_answer_in_a_list_has_every_field_of_the_schema(service: Here) -> None:

@@ -293,6 +293,7 @@ def test_the_demo_deletes_nothing(tmp_path: Path) -> None:
 
 INVISIBLE = "\ufeff", "\u200b", "\u2060", "\u00ad", "\x00", "\u3164", "\ufe0f", "\u2800\u202e"
 BEGINS = [" =1+1", "\u00a0@x", "\n-1", "=x", "\tx", "\rx", "＝1+1", "－1", "＠x"]
+BEGINS += ["\u22121", "\ufe621", "\ufe631", "\ufe661+1", "\ufe6bx"]
 
 
 @pytest.mark.parametrize("text", [*BEGINS, *(f"{one}=1+1" for one in INVISIBLE)])

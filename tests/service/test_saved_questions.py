@@ -3,7 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from serving import Here
+from serving import PASSWORD, Here
 from sqlalchemy import text
 from test_ending import until
 from test_teams import browser, post
@@ -13,6 +13,7 @@ from topsecret.client import Answer
 from topsecret.errors import InvalidParameter, ServiceError
 from topsecret.ledger.store import Store
 from topsecret.service import saved_questions, schema
+from topsecret.service.auth.accounts import Accounts
 from topsecret.service.jobs.job import Asked
 from topsecret.service.saved_questions import SavedQuestions
 
@@ -81,6 +82,7 @@ def test_a_question_is_kept_asked_again_and_forgotten(
 def test_of_two_who_save_at_once_the_last_stays(postgres_url: str) -> None:
     store = Store(postgres_url)
     schema.create(store)
+    Accounts(store).add("ann", "analyst", PASSWORD)
     saved, first = SavedQuestions(store), Asked("place", 1, 0.25)
     row = {"user": "ann", "name": "weekly", "dataset": "events", "question": first.to_text()}
     waiting = text("SELECT count(*) FROM pg_locks WHERE NOT granted")

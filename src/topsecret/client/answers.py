@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from fractions import Fraction
 from typing import Any
 
 
@@ -75,6 +76,8 @@ class Budget:
     """Of all answers together that the dataset's budget ever pays for, whoever asks."""
     summary: str
     """What is left for the account, in words."""
+    left: float
+    """Which part of the account's share is left, from 0 to 1, rounded down."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +167,14 @@ def answer_of(identity: str, found: Mapping[str, Any]) -> Answer:
         numbers("at_least"),
         dict(found["receipt"]),
     )
+
+
+def budget_of(found: Mapping[str, Any]) -> Budget:
+    """What is left, and which part of the share that is: of what is left the least of."""
+    limits, left = found["limits"], found["left"]
+    part = min((Fraction(left.get(name, 0)) / Fraction(limits[name]) for name in limits), default=0)
+    known = (found["state"], found["epsilon"], found["delta"], found["summary"])
+    return Budget(*known, max(0, int(1000 * part)) / 1000)
 
 
 def answers_of(job: Mapping[str, Any]) -> Answers:

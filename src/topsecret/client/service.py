@@ -25,6 +25,7 @@ from topsecret.client.answers import (
     Schedule,
     answer_of,
     answers_of,
+    budget_of,
     either,
     schedule_of,
 )
@@ -77,7 +78,7 @@ class Service:
     def budget(self, dataset: str) -> Budget:
         """What is left of a dataset for the account."""
         found = self._call("GET", f"/datasets/{_name(dataset)}/budget")
-        return Budget(found["state"], found["epsilon"], found["delta"], found["summary"])
+        return budget_of(found)
 
     def plan(
         self,
@@ -268,7 +269,7 @@ class Service:
         headers = {"authorization": f"Bearer {self.key}", "content-type": "application/json"}
         request = Request(f"{self.url}/api/v1{path}", data=data, headers=headers, method=method)
         try:
-            with _opener().open(request, timeout=self.patience) as reply:
+            with _opener(urlsplit(self.url).scheme).open(request, timeout=self.patience) as reply:
                 return json.load(reply)
         except HTTPError as error:
             status, text = error.code, error.read(100_000)
@@ -299,15 +300,18 @@ def connect(url: str, key: str) -> Service:
 
 
 @cache
-def _opener() -> OpenerDirector:
-    """Opens addresses; the key goes to the one that was named and, by no redirect, to another."""
-    from urllib.request import HTTPRedirectHandler, build_opener
+def _opener(scheme: str) -> OpenerDirector:
+    """Opens addresses; the key goes to the one that was named, by no redirect or proxy to another.
+
+    Through a proxy, https goes as it is; http would be read by it.
+    """
+    from urllib.request import HTTPRedirectHandler, ProxyHandler, build_opener
 
     class NoRedirects(HTTPRedirectHandler):
         def redirect_request(self, *_: Any) -> None:
             return None
 
-    return build_opener(NoRedirects)
+    return build_opener(NoRedirects, ProxyHandler(None if scheme == "https" else {}))
 
 
 def _refusal(status: int, text: bytes) -> Exception:

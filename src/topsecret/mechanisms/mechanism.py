@@ -23,11 +23,10 @@ class Mechanism(Protocol):
     Parameters: ``histogram``: the secret counts; ``bits``: where random bits come from; the
     operating system's cryptographic source unless given; ``k``: how many items are asked for;
     ``k_bar``: how many leading items it may look at; ``max_k_bar``: the most leading items that it
-    may look at; ``epsilon``: of the whole release; ``delta``: of the whole release, or of the
-    threshold where picks have an epsilon of their own; ``epsilon_per_pick``:
-    the epsilon of each pick; ``adjacency``: which datasets are neighbours; ``sensitivity``: the
+    may look at; ``epsilon``: of the whole release; ``delta``: of the whole release, or of a
+    step or threshold, as the guarantee says; ``epsilon_per_pick``: the epsilon of each pick; ``adjacency``: which datasets are neighbours; ``sensitivity``: the
     most that one person moves a score by; ``max_items``: how many items of one person are counted;
-    None for no cap; ``strict``: whether items level with the next count are left out; ``smallest``:
+    None, where it may be left out, for no cap; ``strict``: whether items level with the next count are left out; ``smallest``:
     whether the items with the least are named; ``scale``: the scale of the noise on each score;
     ``fill``: whether a set is completed to k items at random; ``ranks``: the public ranks at which
     the choice of a size looks at the counts; ``naming``: what names the items of each period;

@@ -198,7 +198,8 @@ def _at_another_epsilon(bill: Bill, terms: Metered | Flexible) -> PriceAtEpsilon
     def price_at(epsilon: float) -> Price:
         asked = each.question.at(epsilon)
         if bill.question.usual_delta:
-            asked = replace(asked, delta=usual_delta(terms, epsilon))
+            kind = (asked.k == "all" or asked.at_least is not None, counts is not None)
+            asked = replace(asked, delta=usual_delta(terms, epsilon, None, *kind))
         other = calibrated(each.selection.name, asked, counts)
         return price_of(other.selection, other.counts)
 

@@ -123,6 +123,11 @@ class Groups:
         """What defines the groups, in words."""
         return self.by.text if isinstance(self.by, Expression) else self.by
 
+    @property
+    def lists(self) -> int:
+        """How many of the lists one person can be in."""
+        return 1 if self.disjoint else len(self.values)
+
     def only(self, value: Group) -> Condition | Expression:
         """What a row of this group fulfils."""
         if not isinstance(self.by, Expression):
@@ -161,13 +166,15 @@ def _numbers(
     return numbers, is_strong(numbers.epsilon, numbers.delta)
 
 
-def usual_delta(terms: Metered | Flexible | None, epsilon: Number) -> float:
-    """δ where none is given: a flexible budget has its own for each ε."""
+def usual_delta(
+    terms: Metered | Flexible | None, epsilon: Number, groups: Groups | None, *kind: bool
+) -> float:
+    """δ where none is given: a flexible budget has its own for each ε and kind of question."""
     if terms is None or terms.kind == "metered":
         return USUAL_DELTA
-    from topsecret.ledger import question_delta
+    from topsecret.ledger.question_delta import usual_delta as part
 
-    return min(USUAL_DELTA, question_delta.usual_delta(terms, epsilon))
+    return min(USUAL_DELTA, part(terms, epsilon, groups.lists if groups else 1, *kind))
 
 
 @lru_cache(maxsize=256)
@@ -197,6 +204,8 @@ class Question:
     """The rows of an earlier period, over which items are ranked by their rise; none for counts."""
     usual_delta: bool = False
     """Whether delta was left out: the budget that pays decides on it then."""
+    known_as: float | None = None
+    """The delta that the ledger knows the question by, where it is another."""
 
     @classmethod
     def of(
@@ -264,11 +273,13 @@ class Question:
             epsilon, delta = down(terms.epsilon), down(terms.delta)
         if epsilon is None:
             raise InvalidParameter("epsilon is missing; 1 is a common choice")
+        known_as = USUAL_DELTA if delta is None else getattr(delta, "known_as", None)
         left_out = delta is None
         if delta is None:
             # An object has a delta of its own, which is no part of a budget's.
             own = not isinstance(mechanism, str)
-            delta = USUAL_DELTA if own else usual_delta(terms, epsilon)
+            kind = (k == "all" or at_least is not None, bool(counts))
+            delta = USUAL_DELTA if own else usual_delta(terms, epsilon, groups, *kind)
         given = (k, epsilon, delta, k_bar, max_items, at_least, weighting, choose)
         try:
             numbers, strong = _numbers(*given)
@@ -281,8 +292,7 @@ class Question:
         if order != "most":
             numbers = numbers.in_order(order)
         if ranked is not None:
-            bounds = ranked.bounds
-            total = ranked.total
+            bounds, total = ranked.bounds, ranked.total
             numbers = numbers.ranked_by(Scores.of(ranked))
             if (bounds or total) and not isinstance(mechanism, str):
                 raise InvalidParameter(
@@ -302,7 +312,7 @@ class Question:
         noisy = _counts_budget(counts_part, counts_share) if counts else None
         if count_persons and not counts:
             raise InvalidParameter("count_persons=True needs counts=True; add counts=True")
-        extras = (version, count_persons, earlier, left_out)
+        extras = (version, count_persons, earlier, left_out, known_as)
         return cls(counted, numbers, mechanism, noisy, groups, *extras)
 
     @property
@@ -350,7 +360,7 @@ class Question:
             "k_bar": numbers["k_bar"],
             "epsilon": numbers["epsilon"],
             # Left out it is the same question, whatever the rule for it gives.
-            "delta": USUAL_DELTA if self.usual_delta else numbers["delta"],
+            "delta": numbers["delta"] if self.known_as is None else self.known_as,
             "mechanism": named if isinstance(named, str) else mechanism_fingerprint(named),
             "counts_share": None if self.counts is None else self.counts.fingerprint(),
             "groups": None if self.groups is None else self.groups.fingerprint(),

@@ -26,8 +26,8 @@ Receipt = Sequence[tuple[str, str]]
 """Pairs of a label and a text in plain words."""
 
 WIDTH = 80
-FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
-"""How a text begins that a spreadsheet would run."""
+FORMULA = tuple("=+-@＝＋－＠\u2212\ufe62\ufe63\ufe66\ufe6b")
+"""How a text begins that a spreadsheet would run; also wide, small, or as a minus sign."""
 _CELLS = re.compile(r"(?<=[;\t\r\n])")
 """Where a spreadsheet that does not separate by commas begins another cell."""
 _BLANK = "\u115f\u1160\u2800\u3164\uffa0"

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 class Release:
     """A private answer to "which items have the most persons?", ready to be shown.
 
-    *Guarantee.* ``items`` and ``complete`` together are (epsilon, delta)-differentially private
-    for the neighbours that ``unit`` names; both numbers are what the accounting proves, rounded
-    up. The other fields depend on public parameters alone.
+    *Guarantee.* All fields together are (epsilon, delta)-differentially private for the neighbours
+    that ``unit`` names: the items, how many they are, counts, and what a noisy look chose; both
+    numbers are what the accounting proves, rounded up. What else is here is public.
     """
 
     items: tuple[Hashable, ...]

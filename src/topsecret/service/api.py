@@ -34,6 +34,9 @@ from topsecret.service.question_rules import fixed_price, may_be_asked
 from topsecret.service.ranked_by import RankedBy
 from topsecret.service.state import Parts, blocking, parts
 
+AT_A_TIME = 10
+"""How many answers of a list are read at once."""
+
 api = APIRouter(prefix=API, responses=RESPONSES)
 Person = Annotated[User, Depends(user)]
 Reader = Annotated[User, Depends(reader)]
@@ -47,7 +50,8 @@ Changer = Annotated[User, Depends(changer)]
 async def get_answer(request: Request, person: Reader, answer: shapes.Identity) -> Response:
     """A question and, once it has one, its answer."""
     job = await found(request, person, answer)
-    return _json(job.to_dict() | ({"cause": job.cause} if person.manages(job.dataset) else {}))
+    more = {"cause": job.cause} if person.manages(job.dataset) else {}
+    return await blocking(lambda: _json(job.to_dict() | more))
 
 
 @api.get("/health", response_model=shapes.HealthShape, tags=["running"])
@@ -90,13 +94,14 @@ async def ask(
 ) -> Response:
     """Ask, once for each request id: the job that answers, to be looked at under /answers."""
     job, new = await asked(request, person.name, dataset, asked_of(question), question.request_id)
-    return _json(job.to_dict(), 202 if new else 200)
+    return await blocking(lambda: _json(job.to_dict(), 202 if new else 200))
 
 
 @api.post("/answers/{answer}/cancel", response_model=shapes.AnswerShape, tags=["answers"])
 async def cancel(request: Request, person: Asker, answer: shapes.Identity) -> Response:
     """End a question that is under way. It costs nothing if its data were not read yet."""
-    return _json((await cancelled(request, person, answer)).to_dict())
+    job = await cancelled(request, person, answer)
+    return await blocking(lambda: _json(job.to_dict()))
 
 
 @api.get("/answers", response_model=list[shapes.AnswerShape], tags=["answers"])
@@ -109,8 +114,8 @@ async def list_answers(
 ) -> Response:
     """The account's questions, newest first; of a dataset that it may view, everybody's.
 
-    A page ends after ``limit``, or after 100: the id of its last answer, as ``before``, gives the
-    next one, whose address is in the header ``Link``.
+    A page ends after ``limit``, or after 100, or once it has 4 MB: the id of its last answer, as
+    ``before``, gives the next one, whose address is in the header ``Link``.
     """
     service, most = parts(request), min(limit, shapes.MOST_ANSWERS)
     page = partial(_page, service, person, dataset, before, most)
@@ -127,7 +132,7 @@ async def get_csv(request: Request, person: Reader, answer: shapes.Identity) -> 
     job = await found(request, person, answer)
     if job.release is None:
         raise Problem(404, "not_found", "This question has no answer to download.")
-    return Response(job.release.to_csv(), media_type="text/csv")
+    return Response(await blocking(job.release.to_csv), media_type="text/csv")
 
 
 @api.get("/datasets/{dataset}/budget", response_model=shapes.BudgetShape, tags=["asking"])
@@ -240,7 +245,7 @@ async def found(request: Request, person: User, answer: str) -> Job:
     if job.user != person.name and not person.sees(job.dataset):
         raise no_such_answer()
     if job.state == ANSWERED:
-        body = json.dumps(job.to_dict()).encode()
+        body = await blocking(lambda: json.dumps(job.to_dict()).encode())
         service.remembered.put(job.id, job.user, job.dataset, body)
     return job
 
@@ -266,9 +271,23 @@ def _page(
     service: Parts, person: User, dataset: str | None, before: str | None, most: int
 ) -> tuple[bytes, str]:
     """A page of answers as it is sent, and the last one's id where the page is full."""
-    jobs = listed(service, person, dataset, before, most)
-    shaped = [shapes.AnswerShape.model_validate(job.to_dict()).model_dump() for job in jobs]
-    return json.dumps(shaped).encode(), jobs[-1].id if len(jobs) == most else ""
+    page: list[str] = []
+    size, last = 0, before
+    while len(page) < most and size < shapes.MOST_BYTES:
+        # Few at a time: what the page has no room for is not read.
+        jobs = listed(service, person, dataset, last, min(most - len(page), AT_A_TIME))
+        for job in jobs:
+            if size < shapes.MOST_BYTES:
+                shaped = shapes.AnswerShape.model_validate(job.to_dict()).model_dump()
+                page.append(json.dumps(shaped))
+                size, last = size + len(page[-1]), job.id
+        if not jobs:
+            return _array(page), ""
+    return _array(page), last or ""
+
+
+def _array(entries: list[str]) -> bytes:
+    return f"[{', '.join(entries)}]".encode()
 
 
 def metered(service: Parts, dataset: str) -> bool:

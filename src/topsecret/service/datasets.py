@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sqlalchemy import RowMapping, select
 
@@ -30,6 +31,9 @@ from topsecret.service.schema import DATASETS
 from topsecret.service.shares import part_of
 from topsecret.service.table_versions import VersionFrom, version_now
 from topsecret.sources.schema import columns_of
+
+if TYPE_CHECKING:
+    from topsecret.service.jobs.job import Asked
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 QUESTIONS = 100
@@ -68,11 +72,12 @@ class Dataset:
     version_from: VersionFrom | None = None
     """Where the version is read instead, anew for each question."""
 
-    def delta_of(self, epsilon: float | None) -> float:
-        """The delta of a question of this epsilon."""
-        if self.delta_rate is None or epsilon is None:
+    def delta_of(self, asked: Asked) -> float:
+        """The delta of a question."""
+        if self.delta_rate is None or asked.epsilon is None:
             return self.delta
-        return question_delta(self.delta_rate, epsilon)
+        kind = (asked.lists, asked.thresholded, asked.counts)
+        return question_delta(self.delta_rate, asked.epsilon, *kind)
 
     @property
     def events(self) -> tuple[str, str]:

@@ -16,7 +16,7 @@ from topsecret.questions.sql import cut_by_counts, question_of
 from topsecret.questions.top_k import purse_of
 from topsecret.results.release import Release
 from topsecret.service.jobs.job import Asked
-from topsecret.service.preview import LARGEST_K
+from topsecret.service.preview import LARGEST_K, smaller_cap
 from topsecret.service.problems import Problem
 from topsecret.service.ranked_by import RankedBy
 from topsecret.sources.relations.open_query import open_query, smallest_query
@@ -49,7 +49,7 @@ def asked_in_sql(datasets: Datasets, dataset: Dataset, query: str, epsilon: floa
     by = None
     if found.bound is not None and found.measure != "persons":
         by = RankedBy(opened.amount or None, found.bound.unit, (found.bound.most,))
-    return Asked(item, found.k, epsilon, (), counts, least, query, by)
+    return Asked(item, found.k, epsilon, (), counts, least, query, by, None, found.max_items)
 
 
 def check_that_it_can_be_asked(datasets: Datasets, dataset: Dataset) -> None:
@@ -75,10 +75,11 @@ def answered_in_sql(
 ) -> Release:
     """The answer, paid for like any other."""
     opened, found = _opened(datasets, dataset, asked.query or "")
+    found = replace(found, max_items=smaller_cap(dataset.cap, found.max_items))
     pays = purse_of(ledger, dataset.name, analyst, request)
     more: dict[str, Any] = {"version": dataset.version} if dataset.version is not None else {}
     if asked.epsilon is not None:
-        more |= {"epsilon": asked.epsilon, "delta": dataset.delta_of(asked.epsilon)}
+        more |= {"epsilon": asked.epsilon, "delta": dataset.delta_of(asked)}
     release = cut_by_counts(
         answer(question_of(opened, found, pays.terms, **more), opened, pays), found
     )
@@ -105,5 +106,4 @@ def _opened(datasets: Datasets, dataset: Dataset, query: str) -> tuple[QuerySour
         words = f"LIMIT must be at most {LARGEST_K}."
     if words:
         raise Problem(400, "invalid", words)
-    caps = [cap for cap in (found.max_items, dataset.cap) if cap is not None]
-    return opened, replace(found, max_items=min(caps, default=None))
+    return opened, found

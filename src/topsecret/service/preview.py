@@ -90,6 +90,11 @@ def preview(
     )
 
 
+def smaller_cap(*caps: int | None) -> int | None:
+    """The cap that holds where the owner has one and a query may have its own."""
+    return min((cap for cap in caps if cap is not None), default=None)
+
+
 def worst_case(
     dataset: Dataset,
     budget: Metered | Flexible,
@@ -102,7 +107,8 @@ def worst_case(
 def _foreseen(
     dataset: Dataset, budget: Metered | Flexible, asked: Asked
 ) -> tuple[Summary, Amounts]:
-    k, epsilon, delta = asked.k, asked.epsilon, dataset.delta_of(asked.epsilon)
+    k, epsilon, delta = asked.k, asked.epsilon, dataset.delta_of(asked)
+    cap = smaller_cap(dataset.cap, asked.max_items)
     if asked.grouped_by is not None:
         assert isinstance(budget, Flexible)  # refused before
         assert epsilon is not None
@@ -111,12 +117,12 @@ def _foreseen(
             k,
             epsilon,
             delta,
-            dataset.cap,
+            cap,
             asked.counts,
             asked.ranked_by,
         )
         return seen, budget.worst(price)
-    public = (delta, dataset.cap, asked.counts, asked.at_least, asked.ranked_by)
+    public = (delta, cap, asked.counts, asked.at_least, asked.ranked_by)
     seen = _seen(budget, k, epsilon, *public)
     if isinstance(budget, Metered):
         items = Fraction(0 if isinstance(k, str) else k)

@@ -29,7 +29,7 @@ OfDataset = Annotated[str | None, Query(pattern=DATASET, description="One datase
 Before = Annotated[str | None, Query(pattern=IDENTITY, description="Older than this answer.")]
 Position = Annotated[int | None, Query(ge=1, le=2**53, description="Older than this entry.")]
 PageLength = Annotated[int, Query(ge=1, le=1000, description="At most so many.")]
-MOST_ANSWERS = 100
+MOST_ANSWERS, MOST_BYTES = 100, 4 * 2**20
 AnswersLength = Annotated[
     int, Query(ge=1, le=1000, description=f"At most so many, and never over {MOST_ANSWERS}.")
 ]
@@ -283,7 +283,7 @@ class BudgetShape(BaseModel):
     spent: dict[str, str]
     """What the account has spent of it."""
     left: dict[str, str]
-    """What it may still spend, if the dataset has it."""
+    """What is left of the share, and no more than of the dataset; zeros are left out."""
 
 
 class MeShape(BaseModel):

@@ -26,6 +26,7 @@ from topsecret.service.auth.openid import OpenId
 from topsecret.service.auth.rate_limits import Limits
 from topsecret.service.auth.recognised import Recognised
 from topsecret.service.auth.roles import Roles
+from topsecret.service.auth.standing import active
 from topsecret.service.databases import Databases
 from topsecret.service.dataset_life import Life
 from topsecret.service.datasets import Datasets
@@ -46,7 +47,8 @@ from topsecret.service.witness import Witness
 
 T = TypeVar("T")
 
-MOST_REMEMBERED = 2000
+MOST_REMEMBERED, MOST_BYTES = 2000, 32 * 2**20
+"""How many answers a process remembers, and how many bytes of them."""
 
 
 class Stored(NamedTuple):
@@ -62,6 +64,7 @@ class Remembered:
     """Answers that are final, as bytes: whoever asks again is served without the store."""
 
     _answers: OrderedDict[str, Stored] = field(default_factory=OrderedDict)
+    _size: int = 0
 
     def get(self, identity: str) -> Stored | None:
         """Whose answer it is, about which dataset, and the answer."""
@@ -70,12 +73,15 @@ class Remembered:
     def clear(self) -> None:
         """Forget all."""
         self._answers.clear()
+        self._size = 0
 
     def put(self, identity: str, user: str, dataset: str, body: bytes) -> None:
         """Remember an answer that will not change."""
+        before = self._answers.pop(identity, None)
         self._answers[identity] = Stored(user, dataset, body)
-        while len(self._answers) > MOST_REMEMBERED:
-            self._answers.popitem(last=False)
+        self._size += len(body) - (0 if before is None else len(before.body))
+        while len(self._answers) > MOST_REMEMBERED or self._size > MOST_BYTES:
+            self._size -= len(self._answers.popitem(last=False)[1].body)
 
 
 class Locks(WeakValueDictionary[str, asyncio.Lock]):
@@ -153,7 +159,7 @@ class Parts:
 
     def _may_still_ask(self, user: str, dataset: str, asked: Asked) -> None:
         """What is asked in somebody's name is what they could ask now."""
-        if not self.accounts.active(user):
+        if not active(self.store, user):
             raise InvalidParameter("The account was deleted.")
         may_be_asked(self.datasets, user, dataset, asked)
 

@@ -90,12 +90,6 @@ class Accounts:
             query = select(USERS).where(USERS.c.active == 1).order_by("name")
             return [_user(row) for row in connection.execute(query).mappings()]
 
-    def active(self, name: str) -> bool:
-        """Whether there is an account of this name, and it was not deleted."""
-        query = select(USERS.c.name).where(USERS.c.name == name, USERS.c.active == 1)
-        with self._store.reading() as connection:
-            return connection.execute(query).first() is not None
-
     def set_password(
         self, name: str, password: str, *, first: bool = False, checked: str | None = None
     ) -> str:

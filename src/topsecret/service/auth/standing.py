@@ -26,6 +26,13 @@ from topsecret.service.schema import KEYS, ROLES, SESSIONS, USERS
 T = TypeVar("T")
 
 
+def active(store: Store, name: str) -> bool:
+    """Whether there is an account of this name, and it was not deleted."""
+    query = select(USERS.c.name).where(USERS.c.name == name, USERS.c.active == 1)
+    with store.reading() as connection:
+        return connection.execute(query).first() is not None
+
+
 def locked(connection: Connection, name: str) -> RowMapping:
     """An account that is active until the transaction ends; a ``Problem`` where there is none."""
     query = select(USERS).where(USERS.c.name == name, USERS.c.active == 1).with_for_update()

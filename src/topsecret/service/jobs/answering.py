@@ -102,7 +102,7 @@ def released(
     if dataset.version is not None:
         more["version"] = dataset.version
     if asked.epsilon is not None:
-        more |= {"epsilon": asked.epsilon, "delta": dataset.delta_of(asked.epsilon)}
+        more |= {"epsilon": asked.epsilon, "delta": dataset.delta_of(asked)}
     if asked.grouped_by is None:
         return top_k(source, **more)
     groups = asked.grouped_by.groups(dataset.filters)

@@ -40,6 +40,19 @@ class Asked:
     """Rows or a sum; None for persons."""
     grouped_by: GroupedBy | None = None
     """The groups that have a list each; None for one list."""
+    max_items: int | None = None
+    """The query's own cap on one person's items, beside the owner's; None where it has none."""
+
+    @property
+    def lists(self) -> int:
+        """How many of its lists one person can be in."""
+        groups = self.grouped_by
+        return 1 if groups is None or groups.disjoint else len(groups.values)
+
+    @property
+    def thresholded(self) -> bool:
+        """Whether all that pass a threshold are named."""
+        return self.k == "all" or self.at_least is not None
 
     @property
     def words(self) -> str:
@@ -70,6 +83,7 @@ class Asked:
         more |= {} if self.query is None else {"query": self.query}
         more |= {} if self.ranked_by is None else {"measure": self.ranked_by.to_dict()}
         more |= {} if self.grouped_by is None else {"groups": self.grouped_by.to_dict()}
+        more |= {} if self.max_items is None else {"max_items": self.max_items}
         return json.dumps([self.column, self.k, self.epsilon, *([more] if more else [])])
 
     def to_dict(self) -> dict[str, object]:
@@ -97,7 +111,7 @@ class Asked:
         more = (extra.get("counts", False), extra.get("at_least"), extra.get("query"))
         by = RankedBy.from_dict(extra["measure"]) if "measure" in extra else None
         groups = GroupedBy.from_dict(extra["groups"]) if "groups" in extra else None
-        return cls(column, k, epsilon, where, *more, by, groups)
+        return cls(column, k, epsilon, where, *more, by, groups, extra.get("max_items"))
 
 
 @dataclass(frozen=True, slots=True)

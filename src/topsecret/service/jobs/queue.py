@@ -50,6 +50,7 @@ from topsecret.service.jobs.answering import (
     released,
     without,
 )
+from topsecret.service.jobs.copies import kept_often
 from topsecret.service.jobs.job import ANSWERED, FAILED, IN_DOUBT, REFUSED, WORKING, Asked, Job
 from topsecret.service.jobs.release_schedule import Turn, Turns
 from topsecret.service.problems import Problem
@@ -365,7 +366,8 @@ class Jobs:
             raise  # the job stays, and is tried again when the ledger is back
         except TopSecretError:
             return without(FAILED, "failed", "The question could not be answered.")
-        return answered(release, row["asked"], dataset.name)
+        ended = answered(release, row["asked"], dataset.name)
+        return kept_often(self._store, row, release, ended) or ended
 
     def _at_version(self, dataset: Dataset, row: RowMapping, turn: Turn) -> Dataset:
         """The dataset with its table's version, which stays what it was when a question began."""

@@ -35,9 +35,12 @@ class Conditions:
 
     def truth(self, node: Any) -> exp.Expression:
         """The condition for the engine."""
+        return self._truth(node, _with_query(node))
+
+    def _truth(self, node: Any, asking: set[int]) -> exp.Expression:
         plain = node.unnest()
-        if isinstance(plain, exp.And | exp.Or) and _has_query(plain):
-            left, right = self.truth(plain.this), self.truth(plain.expression)
+        if isinstance(plain, exp.And | exp.Or) and id(plain) in asking:
+            left, right = self._truth(plain.this, asking), self._truth(plain.expression, asking)
             return exp.paren(type(plain)(this=left, expression=right), copy=False)
         negated = isinstance(plain, exp.Not)
         inner = plain.this.unnest() if negated else plain
@@ -47,7 +50,7 @@ class Conditions:
             found = self._in(inner, negated)
         else:
             return self._expressions.truth(node)
-        return exp.not_(found) if negated else found
+        return exp.not_(found, copy=False) if negated else found
 
     def _exists(self, node: exp.Exists) -> exp.Expression:
         opened = self._subquery.open(_query(node.this), self._scope)
@@ -89,12 +92,12 @@ class Conditions:
             test = exp.paren(
                 reduce(lambda x, y: exp.Or(this=x, expression=y), [test, *unknown]), copy=False
             )
-        select: Any = exp.select(exp.Literal.number(1)).from_(self._subquery.clause(source))
-        select = select.where(test)
+        select: Any = exp.select(exp.Literal.number(1))
+        select.from_(self._subquery.clause(source), copy=False).where(test, copy=False)
         if relation.private:
             own = self._scope.owner_here()
             assert own is not None
-            select = select.where(same_owner(own, source.alias))
+            select.where(same_owner(own, source.alias), copy=False)
         return exp.Exists(this=select)
 
     def _needs_owner(self, inner: Scope, node: Any) -> bool:
@@ -109,7 +112,7 @@ class Conditions:
             return select
         own = self._scope.owner_here()
         assert own is not None
-        return select.where(exp.EQ(this=own.copy(), expression=inner.own.copy()))
+        return select.where(exp.EQ(this=own.copy(), expression=inner.own.copy()), copy=False)
 
     def _same_tags(self, part: Any, inner: Scope) -> bool:
         """Whether ``a = b`` compares what identifies the owner here and there."""
@@ -144,5 +147,11 @@ def _query(node: Any) -> Any:
     return node.this if isinstance(node, exp.Subquery) else node
 
 
-def _has_query(node: Any) -> bool:
-    return any(True for _ in node.find_all(exp.Query, exp.Exists))
+def _with_query(node: Any) -> set[int]:
+    """The parts of a condition, by identity, that a sub-query stands in."""
+    found: set[int] = set()
+    for one in node.find_all(exp.Query, exp.Exists):
+        while one is not None and id(one) not in found:
+            found.add(id(one))
+            one = one.parent if one is not node else None
+    return found

@@ -46,13 +46,14 @@ class FromClause:
 
     def select(self) -> exp.Select:
         """The clause of a SELECT that shows nothing yet."""
-        select: Any = exp.Select().from_(as_source(self._first.relation, self._first.alias))
+        select: Any = exp.Select()
+        select.from_(as_source(self._first.relation, self._first.alias), copy=False)
         for one in self._joined:
             clause = as_source(one.source.relation, one.source.alias)
-            condition = exp.and_(*one.conditions) if one.conditions else None
+            condition = exp.and_(*one.conditions, copy=False) if one.conditions else None
             if condition is None and one.how != "cross":
                 condition = exp.EQ(this=exp.Literal.number(1), expression=exp.Literal.number(1))
-            select = select.join(clause, on=condition, join_type=one.how)
+            select = select.join(clause, on=condition, join_type=one.how, copy=False)
         return select  # type: ignore[no-any-return]
 
     def join(self, node: exp.Join, source: Source) -> None:

@@ -81,10 +81,7 @@ class Layers:
     def _names(self) -> dict[str, Any]:
         """What the counting SELECT calls its columns, by name."""
         counting, _ = self.counting
-        return {
-            folded(one.alias_or_name): one.this if isinstance(one, exp.Alias) else one
-            for one in counting.expressions
-        }
+        return _by_name(counting.expressions)
 
     def _meant(self, node: Any, depth: int) -> Any:
         """The counting SELECT's expression that a column of a layer means."""
@@ -93,22 +90,16 @@ class Layers:
             raise QueryRefused(
                 "clause", f"{quoted(node)} around a counted list is not supported; leave it out"
             )
-        if depth == 0:
-            names = self._names()
-        else:
-            names = {}
-            inner = self._outer[len(self._outer) - depth]
-            for one in inner.expressions:
-                if isinstance(one, exp.Star):
-                    return self._meant(node, depth - 1)
-                names[folded(one.alias_or_name)] = self._meant(
-                    one.this if isinstance(one, exp.Alias) else one, depth - 1
-                )
+        layers = [] if depth == 0 else self._outer[len(self._outer) - depth].expressions
+        if any(isinstance(one, exp.Star) for one in layers):
+            return self._meant(node, depth - 1)
+        names = self._names() if depth == 0 else _by_name(layers)
         if folded(node.name) not in names:
             raise QueryRefused(
                 "column", f"there is no column {quoted(node)} in the counted list; check it"
             )
-        return names[folded(node.name)]
+        found = names[folded(node.name)]
+        return found if depth == 0 else self._meant(found, depth - 1)
 
     def _shown(self) -> list[Any]:
         """What the outermost list shows, in the counting SELECT's own expressions."""
@@ -193,6 +184,10 @@ class Layers:
     def shows_measure(self) -> bool:
         """Whether the result shows the counts."""
         return any(measures_in(one) and not isinstance(one, exp.Window) for one in self._shown())
+
+
+def _by_name(listed: Sequence[Any]) -> dict[str, Any]:
+    return {folded(one.alias_or_name): one.unalias() for one in listed}
 
 
 def _plain(node: Any, known: set[str]) -> None:

@@ -59,11 +59,12 @@ def first_rows(node: exp.Select, relation: Relation, names: Names, dialect: str)
     # and with them, where rows were deleted, the first ones.
     place = exp.Window(this=exp.RowNumber(), order=exp.Order(expressions=keys))
     shown = [named(held.at(alias, dialect), held.ident) for held in relation.columns]
-    numbered: Any = exp.select(*shown, named(place, PLACE)).from_(as_source(relation, alias))
+    numbered: Any = exp.select(*shown, named(place, PLACE))
+    numbered.from_(as_source(relation, alias), copy=False)
     kept = [named(held.at(cut, dialect), held.ident) for held in relation.columns]
-    select = exp.select(*kept).from_(derived(numbered, cut))
+    select = exp.select(*kept).from_(derived(numbered, cut), copy=False)
     first = exp.LTE(this=column(PLACE, cut), expression=exp.Literal.number(k))
-    return Relation(select.where(first), relation.columns, private=False)
+    return Relation(select.where(first, copy=False), relation.columns, private=False)
 
 
 def _shown(key: Any, node: exp.Select, relation: Relation) -> RelationColumn:

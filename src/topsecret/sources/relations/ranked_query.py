@@ -25,16 +25,10 @@ from topsecret.sources.relations.measure import (
 )
 from topsecret.sources.relations.privacy_clause import cut
 from topsecret.sources.relations.privacy_file import PrivacyFile
+from topsecret.sources.relations.query_size import check_size
 from topsecret.sources.relations.rebuild import Opened, Rebuilder, parsed
 from topsecret.sources.relations.refusal import QueryRefused, quoted
-from topsecret.sources.relations.relation import (
-    KEYS,
-    OWN,
-    PERSON,
-    RelationColumn,
-    as_source,
-    flattened,
-)
+from topsecret.sources.relations.relation import KEYS, OWN, PERSON, RelationColumn, flattened
 from topsecret.sources.relations.scope import (
     Expressions,
     Scope,
@@ -44,7 +38,7 @@ from topsecret.sources.relations.scope import (
 )
 from topsecret.sources.sql.expressions import is_deep
 from topsecret.sources.sql.identifier_case import folded
-from topsecret.sources.sql.statements import named
+from topsecret.sources.sql.statements import derived, named
 
 COUNTING_PARTS = {
     "expressions",
@@ -109,7 +103,9 @@ def read(
     try:
         if is_deep(text, spoken):
             raise RecursionError
-        return _Reading(file, catalogue, bounded).query(parsed(text, spoken), options)
+        tree = parsed(text, spoken)
+        check_size(tree, catalogue)
+        return _Reading(file, catalogue, bounded).query(tree, options)
     except RecursionError:
         raise QueryRefused("text", "the query is nested too deeply; flatten it") from None
 
@@ -295,9 +291,9 @@ class _Reading:
             self._amount = RelationColumn("", "amount", typed.sort)
             shown.append(named(typed.node, "amount"))
         assert scope.own is not None
-        select = opened.select.select(*shown, named(scope.own.copy(), OWN))
+        select = opened.select.select(*shown, named(scope.own.copy(), OWN), copy=False)
         for condition in measure.conditions:
-            select = select.where(expressions.truth(condition))
+            select = select.where(expressions.truth(condition), copy=False)
         return tuple(columns), select
 
     def _domain(
@@ -319,12 +315,14 @@ class _Reading:
             named(expressions.typed(item).node, column.ident)
             for item, column in zip(items, columns, strict=True)
         ]
-        select = exp.select(*shown).distinct().from_(as_source(source.relation, source.alias))
+        rows: Any = source.relation.select.copy()  # the list's own are in another place
+        table = derived(rows, source.alias)
+        select = exp.select(*shown).distinct(copy=False).from_(table, copy=False)
         for part in opened.where:
             reads = list(columns_read(part, scope))
             plain = not any(True for _ in part.find_all(exp.Query, exp.Exists))
             if plain and reads and all(f is not None and f.source is source for f in reads):
-                select = select.where(expressions.truth(part))
+                select = select.where(expressions.truth(part), copy=False)
         return select
 
     def _groups(

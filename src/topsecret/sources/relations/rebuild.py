@@ -126,7 +126,7 @@ class Rebuilder:
         select = clause.select()
         if where is not None:
             conditions = Conditions(scope, Expressions(scope), _Subqueries(self, ctes))
-            select = select.where(conditions.truth(where.this))
+            select = select.where(conditions.truth(where.this), copy=False)
         return Opened(scope, select, parts)
 
     def with_ctes(self, node: Any, ctes: CTES) -> CTES:
@@ -289,7 +289,7 @@ class Rebuilder:
         ]
         if relation.private:
             shown.append(named(owner(alias), OWN))
-        return exp.select(*shown).from_(as_source(relation, alias))
+        return exp.select(*shown).from_(as_source(relation, alias), copy=False)
 
 
 class _Subqueries:
@@ -308,7 +308,7 @@ class _Subqueries:
         self._rebuilder._check_parts(node)
         _only(node, {"expressions", "from_", "from", "joins", "where"}, "subquery")
         opened = self._rebuilder.open(node, self._ctes, scope)
-        return replace(opened, select=opened.select.select(exp.Literal.number(1)))
+        return replace(opened, select=opened.select.select(exp.Literal.number(1), copy=False))
 
     def whole(self, node: Any, scope: Scope) -> Relation:
         """The relation of an IN, which stands by itself."""
@@ -363,9 +363,10 @@ def _in_instead_of_any(node: Any) -> Any:
 
 def _in_order(first: Any, joins: list[Any]) -> tuple[Any, list[Any]]:
     """The first source and its joins, without the parentheses that engines write around them."""
-    first = first.copy()
-    inner = first.args.pop("joins", None) or []
-    joins = [*inner, *joins]
+    inner = first.args.get("joins") or []
+    if inner:
+        first = type(first)(**{k: v for k, v in first.args.items() if k != "joins"})
+        joins = [*inner, *joins]
     if isinstance(first, exp.Subquery) and not first.alias and isinstance(first.this, exp.Table):
         return _in_order(first.this, joins)
     return first, joins

@@ -112,13 +112,13 @@ def projected(
         values.append(named(own, OWN))
     if not values:  # a public relation of which no column is read
         values = [named(exp.Literal.number(1), "c1")]
-    select: exp.Select = exp.select(*values).from_(source)
+    select: exp.Select = exp.select(*values).from_(source, copy=False)
     return select
 
 
 def as_source(relation: Relation, alias: str) -> Any:
-    """The relation as a table of this alias."""
-    return derived(relation.select.copy(), alias)  # type: ignore[arg-type]
+    """The relation as a table of this alias, for one place: copies take most of the time."""
+    return derived(relation.select, alias)  # type: ignore[arg-type]
 
 
 def owner(alias: str) -> exp.Column:

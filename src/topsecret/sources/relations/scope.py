@@ -65,6 +65,7 @@ class Scope:
         """The owner of a combined row; None while all sources are public."""
         self.merged: dict[str, Source] = {}
         """Columns of USING: the source whose column an unqualified name means."""
+        self._names: dict[int, tuple[Any, dict[str, list[RelationColumn]]]] = {}
 
     def find(self, node: exp.Column) -> Found | None:
         """The column that is meant, here or further out; None for the owner's own name."""
@@ -85,8 +86,7 @@ class Scope:
             for source in self.sources
             if (not table or folded(source.name) == folded(table))
             and (merged is None or source is merged)
-            for held in source.relation.columns
-            if folded(held.name) == folded(wanted) and held.name
+            for held in self._named(source).get(folded(wanted), ())
         ]
         if len(candidates) > 1:
             exact = [f for f in candidates if f.column.name == wanted]
@@ -96,6 +96,18 @@ class Scope:
                 "column", f"{quoted(node)} may mean several columns; say which table"
             )
         return candidates[0] if candidates else None
+
+    def _named(self, source: Source) -> dict[str, list[RelationColumn]]:
+        """A source's columns by their names, which are looked for one by one."""
+        columns = source.relation.columns
+        held, names = self._names.get(id(source), ((), {}))
+        if held is not columns:
+            names = {}
+            for one in columns:
+                if one.name:
+                    names.setdefault(folded(one.name), []).append(one)
+            self._names[id(source)] = columns, names
+        return names
 
     def owner_here(self) -> exp.Expression | None:
         """The owner of the row at hand, or of the row around it."""

@@ -123,9 +123,9 @@ class SelectList:
         if own is not None:
             shown.append(named(own.copy(), OWN))
             grouped.append(own.copy())
-        select = self._select.select(*shown)
+        select = self._select.select(*shown, copy=False)
         if grouped:
-            select = select.group_by(*grouped)
+            select = select.group_by(*grouped, copy=False)
         relation = Relation(select, tuple(columns), private, unique if private else None)
         self._stage = Stage(relation, self._names.alias(), meaning)
 
@@ -150,7 +150,7 @@ class SelectList:
         own = self._scope.own
         if own is not None:
             shown.append(named(own.copy(), OWN))
-        select = self._select.select(*shown)
+        select = self._select.select(*shown, copy=False)
         relation = Relation(select, tuple(columns), own is not None)
         return Stage(relation, self._names.alias(), meaning)
 
@@ -178,8 +178,10 @@ class SelectList:
         keys = list(on.expressions)
         if any(isinstance(key.unnest(), exp.Literal) for key in keys):
             raise QueryRefused("distinct", "DISTINCT ON needs columns, not places or constants")
-        stage = self._stage or self._base()
-        if stage.relation.private and not any(tag_of(k, self._scope) == PERSON for k in keys):
+        if self._stage is None:
+            self._names.alias()  # one that is not used: stored questions know the others' names
+        held = self._scope.own is not None if self._stage is None else self._stage.relation.private
+        if held and not any(tag_of(k, self._scope) == PERSON for k in keys):
             raise QueryRefused(
                 "distinct",
                 "DISTINCT ON without the person keeps one row of several persons; add it",
@@ -216,9 +218,9 @@ class SelectList:
         private = stage.relation.private
         if private:
             shown.append(named(owner(stage.alias), OWN))
-        select = exp.select(*shown).from_(as_source(stage.relation, stage.alias))
+        select = exp.select(*shown).from_(as_source(stage.relation, stage.alias), copy=False)
         if where is not None:
-            select = select.where(where)
+            select = select.where(where, copy=False)
         relation = Relation(select, tuple(columns), private, stage.relation.unique)
         self._stage = Stage(relation, self._names.alias(), dict(meaning))
 
@@ -267,13 +269,13 @@ class SelectList:
             held = own.copy() if own is not None else None
         else:
             private = stage.relation.private
-            base = exp.select().from_(as_source(stage.relation, stage.alias))
+            base = exp.select().from_(as_source(stage.relation, stage.alias), copy=False)
             held = owner(stage.alias) if private else None
         if held is not None:
             shown.append(named(held, OWN))
-        select = base.select(*shown)
+        select = base.select(*shown, copy=False)
         if distinct:
-            select = select.distinct()
+            select = select.distinct(copy=False)
         return Relation(select, tuple(columns), private, unique)
 
     def _expressions(self, stage: Stage) -> Expressions:
