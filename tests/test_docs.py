@@ -125,6 +125,7 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
             'href="#topsecret.errors.QueryRefused"><code class="whole">',
         ),  # no drawing: it wraps
         ("choosing.html", '<table data-numbers="all">'),
+        ("404.html", '<a href="/index.html">Go to the first page.</a>'),
         ("results/tested-top-k.html", "others</summary>"),
         ("tutorials.html", '<a href="tutorials/team-service.html">A service for a team</a>'),
         ("tutorials/team-service.html", '<a href="team-service.ipynb">This page as a notebook</a>'),

@@ -119,7 +119,7 @@ def test_private_language_is_found() -> None:
 
 GIVEN = re.compile(
     r"""
-    \$[^$\n]*\$ | `[^`\n]*` | \]\([^)\n]*\)                          # formulas, code, addresses
+    \$\$[^$]*\$\$ | \$[^$\n]*\$ | `[^`\n]*` | \]\([^)\n]*\)            # formulas, code, addresses
     | (?<!\w)(?:[εδknmT]|k̄)\ [=<≤>≥]\ -?[\d.·⁻⁰¹²³⁴⁵⁶⁷⁸⁹/n]+           # at which setting
     | (?:k|k̄)\ \+\ 1\b | 1/\(8s²\) | δ\ above\ 0 | j\^\(−exponent\)
     | (?:&\ \w+|in|of)\ (?:19|20)\d\d\b | November\ 2026              # years

@@ -24,18 +24,22 @@ class Picture:
         self.parts: list[str] = []
 
     def bars(self, named: Sequence[int] = (), looked: int = 10) -> Picture:
-        """The counts, best first; those named in colour, those not looked at faint."""
+        """The counts, best first; those named in colour, those not looked at empty."""
         for place, count in enumerate(COUNTS):
             colour = GREEN if place in named else BAR
-            faint = ' opacity="0.35"' if place >= looked else ""
+            fill = f'"{colour}"' if place < looked else '"none" stroke-dasharray="3 2"'
             self.parts.append(
                 f'<rect x="{left(place)}" y="{top(count)}" width="30" height="{FLOOR - top(count)}"'
-                f' fill="{colour}"{faint}/>'
+                f' stroke="{GREY}" fill={fill}/>'
             )
         return self
 
     def noisy(
-        self, noise: Sequence[int], picked: Sequence[int] = (), numbered: bool = True
+        self,
+        noise: Sequence[int],
+        picked: Sequence[int] = (),
+        numbered: bool = True,
+        struck: Sequence[int] = (),
     ) -> Picture:
         """Noisy counts as dots on stalks; the picked ones filled, with their turn."""
         for place, extra in enumerate(noise):
@@ -43,20 +47,30 @@ class Picture:
             self.parts.append(
                 f'<path d="M{x} {top(COUNTS[place])}V{high}" stroke="{GREY}" stroke-width="1.5"/>'
             )
-            fill = NAMED if place in picked else "#ffffff"
+            colour = GREY if place in struck else NAMED
+            fill = colour if place in picked else "#ffffff"
             self.parts.append(f'<circle cx="{x}" cy="{high}" r="5" fill="{fill}" stroke="{INK}"/>')
             if numbered and place in picked:
-                self.text(x + 9, high + 4, str(picked.index(place) + 1), NAMED)
+                self.text(x + 9, high + 4, str(picked.index(place) + 1), colour)
         return self
 
-    def level(self, count: float, label: str, start: int = 0, end: int = 10) -> Picture:
-        """A dashed line at a height, with its name at the right."""
+    def level(
+        self, count: float, label: str, start: int = 0, end: int = 10, raised: int = 0
+    ) -> Picture:
+        """A dashed line at a height, with its name at the right, raised above what bars are there.
+
+        A stalk leads from a raised name to its line.
+        """
         y = top(count)
         self.parts.append(
             f'<path d="M{left(start) - 6} {y}H{left(end) - 4}" stroke="{LINE}" stroke-width="1.5"'
             ' stroke-dasharray="5 3"/>'
         )
-        return self.text(left(end) - 4, y - 5, label, LINE, "end")
+        if raised:
+            self.parts.append(
+                f'<path d="M{left(end) - 9} {y}V{y - raised}" stroke="{LINE}" stroke-width="1.5"/>'
+            )
+        return self.text(left(end) - 4, y - raised - 5, label, LINE, "end")
 
     def cross(self, place: int) -> Picture:
         """An item that is struck out again."""
@@ -154,8 +168,8 @@ PICTURES = {
     .noisy((1, 9, 3, 1, 8, 4, 1, 6, 2, 9), picked=(0, 1, 2))
     .text(250, 50, "a private step chose 3 of 5", GREY),
     "pruned": Picture("picks beyond k, the late ones more costly; then the weakest are struck out")
-    .bars(named=(0, 1, 2, 4))
-    .noisy((-6, 12, 4, -9, 11), picked=(1, 0, 2, 4))
+    .bars(named=(0, 1, 2))
+    .noisy((-6, 12, 4, -9, 11), picked=(1, 0, 2, 4), struck=(4,))
     .cross(4),
     "limited-domain": Picture("k̄ leading items may be named, until ⊥ has its turn")
     .bars(named=(0, 1, 2), looked=7)
@@ -182,7 +196,7 @@ PICTURES = {
     .gap(5, "yes: stable")
     .around(0, 4, "the set of the top 5"),
     "tested": Picture("hidden picks, hidden prunes, and one test of nested lists")
-    .bars(named=(0, 1, 2, 3, 4), looked=8)
+    .bars(named=(0, 1, 2, 3), looked=8)
     .cross(4)
     .level(COUNTS[8], "rank k̄ + 1")
     .span(3, COUNTS[8])
@@ -198,7 +212,7 @@ PICTURES = {
     .bars(named=(0, 1, 2, 3))
     .noisy((-5, 9, 4, 2), picked=(0, 1, 2, 3), numbered=False)
     .level(52, "weights: above a fixed line", 0, 10)
-    .level(COUNTS[8], "picks: above rank k̄ + 1, by one test", 0, 10)
+    .level(COUNTS[8], "picks: above rank k̄ + 1, by one test", raised=30)
     .text(285, 40, "few items each: weights; many: picks", NAMED),
     "stable": Picture("the largest noisy gap says how many; a test says whether")
     .bars(named=range(5))

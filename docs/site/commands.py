@@ -24,7 +24,9 @@ is [a module of its own](reference/command-line.md).
 | exit code | |
 | --- | --- |
 | 0 | answered |
-| 1 | a check failed (`verify`, `ledger check`) |
+| 1 | it ran, and something is wrong: a check failed (`verify`, `ledger check`, `service audit`, \
+`doctor`), a list that was due had been cut short (`schedule run`), or the output's reader \
+has left |
 | 2 | a mistake or a refusal: one line on standard error that says the fix |
 | 130 | interrupted |
 
@@ -71,7 +73,10 @@ def section(path: str, command: Any) -> str:
         parts.append("\n".join(["```text", *examples, "```"]))
     rows = [row(parameter) for parameter in command.params if not parameter.hidden]
     if rows:
-        parts.append("\n".join(["| | | default |", "| --- | --- | --- |", *rows]))
+        heads = ["| | | default |", "| --- | --- | --- |"]
+        if not any(cells[-1] for cells in rows):
+            heads, rows = ["| | |", "| --- | --- |"], [cells[:-1] for cells in rows]
+        parts.append("\n".join([*heads, *(f"| {' | '.join(cells)} |" for cells in rows)]))
     return "\n\n".join(parts) + "\n"
 
 
@@ -95,14 +100,14 @@ def broken(example: str) -> str:
     return " \\\n".join(lines).replace("\0", " ")
 
 
-def row(parameter: Any) -> str:
-    """One argument or option."""
+def row(parameter: Any) -> list[str]:
+    """One argument or option: its name, its meaning, its default."""
     if parameter.param_type_name == "argument":
         name = f"`{parameter.name.upper()}`"
     else:
         name = ", ".join(f"`{word}`" for word in (*parameter.opts, *parameter.secondary_opts))
     meaning = marked(parameter.help or "").replace("|", r"\|")
-    return f"| {name} | {meaning} | {default(parameter)} |"
+    return [name, meaning, default(parameter)]
 
 
 def marked(text: str) -> str:

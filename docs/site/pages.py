@@ -120,8 +120,6 @@ def on_page_content(html: str, page: Any = None, **_: Any) -> str:
     html = TABLE.sub(stacked, html)
     html = re.sub(r"<code>([^<\s]{1,24})</code>", r'<code class="whole">\1</code>', html)
     html = re.sub(r"<code>[^<]*</code>", options_whole, html)
-    if page and page.file.src_uri.startswith("commands"):  # the only blocks that are wrapped
-        html = re.sub(r"<pre>.*?</pre>", options_whole, html, flags=re.S)
     html = re.sub(r"(?<=\d) ± (?=[\d.])", "\u00a0±\u00a0", html)
     html = re.sub(r"(<td[^>]*>[\d.,]+) (?=[a-zA-Z]{1,3}</td>)", "\\1\u00a0", html)
     html = re.sub(

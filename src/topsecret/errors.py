@@ -97,7 +97,13 @@ class Closing(DataIndependentFailure):
 
 
 class BudgetExceeded(TopSecretError, ValueError):
-    """A query does not fit into what is left of a budget. Nothing was spent or read."""
+    """A query does not fit into what is left of a budget. Nothing was spent or read.
+
+    ``needed`` is what the query may cost at most and ``left`` what the budget of ``dataset``, or
+    the analyst's share of it, still has, both as exact fractions by resource: ``queries`` and
+    ``picks`` of a metered budget, ``rho``, ``delta`` and ``slack`` of a flexible one. They come
+    from public parameters and the ledger, and are empty where no budget was asked.
+    """
 
     def __init__(
         self,

@@ -18,7 +18,7 @@ from topsecret.errors import TopSecretError, WeakPrivacy
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run one command; every foreseen mistake ends in one line on stderr and exit code 2."""
+    """Run one command; a mistake or a refusal ends in one line on stderr and exit code 2."""
     for stream in (sys.stdout, sys.stderr):  # an item's name may not fit the terminal's encoding
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

@@ -48,7 +48,7 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-ENDING = """Exit codes: 0 answered, 1 a check failed, 2 a mistake or a refusal, in one line.
+ENDING = """Exit codes: 0 answered, 1 a check failed or a list was cut short, 2 mistake or refusal.
 
 topsecret COMMAND --help has more examples."""
 
