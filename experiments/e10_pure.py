@@ -204,7 +204,7 @@ def _write(cells: Sequence[Cell], runs: int) -> str:
     inside = [c for c in worse if c.in_rule]
     lists = [c for c in cells if c.k >= 10]
     verdict = (
-        f"where the rule takes it (k ≥ 10, at least 10k items; {len(ruled)} cells) CanonicalSet "
+        f"where the rule takes it (k ≥ 10, at least 10·k items; {len(ruled)} cells) CanonicalSet "
         f"finds {_mean([c.canonical for c in ruled])} of the top k against "
         f"{_mean([c.better for c in ruled])} of the better one-shot mechanism, and "
         f"{_mean([c.precise for c in ruled])} of the names it draws are right; it loses more than "

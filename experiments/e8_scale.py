@@ -153,7 +153,7 @@ def _write(points: list[Point], skipped: list[str]) -> str:
         [AXES[p.axis][0], f"{p.size:,}", f"{p.seconds:.3g}", f"{p.peak:.0f}", f"{p.more:.0f}"]
         for p in points
     ]
-    grown = [[AXES[axis][0], axis, f"{exponents[axis]:.2f}"] for axis in AXES]
+    grown = [[AXES[axis][0], axis, f"{exponents[axis]:z.2f}"] for axis in AXES]
     big = last["rows"]
     per_row = big.seconds / big.size
     days = per_row * 1e12 / 86_400

@@ -25,7 +25,10 @@ from topsecret.questions.planned_lists import Plan
 from topsecret.questions.question import Question
 from topsecret.questions.schedule_terms import due_periods
 
-NAME, TITLE = "early-weeks", "Lists over time at early weeks: a prototype's numbers read again"
+NAME, TITLE = (
+    "early-weeks",
+    "E12b. Lists over time at early weeks: a prototype's numbers read again",
+)
 WEEKS = (4, 8, 13, 26, 39, 52)
 PRICE = 149 / 123
 """By how much the prototype's price of a list exceeded the accountant's."""

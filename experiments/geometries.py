@@ -202,7 +202,7 @@ def _paint(figure, cells) -> None:  # type: ignore[no-untyped-def]
         max(cells[n, asked, k, e].recall for asked in ("tested", "weighted")) for n, _, k, e in keys
     ]
     axis.plot([0, 1], [0, 1], color="#999999", linewidth=1)
-    axis.scatter([x for x, _ in points], best, s=18, color="#dddddd", label="better in hindsight")
+    axis.scatter([x for x, _ in points], best, s=18, color="#888888", label="better in hindsight")
     axis.scatter([x for x, _ in points], [y for _, y in points], s=14, label="auto")
     axis.set_xlabel("recall of tested picks alone")
     axis.set_ylabel("recall")
@@ -265,7 +265,7 @@ def _write(cells: dict[Key, Cell], everything: dict[str, float], runs: int) -> s
         "items of a person, *better* the better of tested and weighted in hindsight, each at the "
         'whole budget; *auto* is `mechanism="auto"`, which chooses between them with a twentieth '
         "of it: the recall of either branch, weighted with its exact probability, of which that of "
-        "weights is shown.",
+        f"weights is shown. *Loses*: auto is more than {LOSING} below the better of the two.",
         markdown(["data", "items each", "k", "ε", *UNKNOWN, "weights drawn", "better"], rows),
         "Means by k:",
         markdown(["k", *UNKNOWN], by_size),

@@ -8,11 +8,11 @@ from experiments.registry import EXPERIMENTS
 from experiments.report import sentence, write_verdict
 
 OTHERS = {
-    "tested-top-k": "recall of `TestedTopK` beside the others",
-    "tested-constants": "how the constants of `TestedTopK` were chosen",
-    "count-intervals": "how often the intervals of noisy counts hold",
-    "weighted-sums": "processor time of weighted persons inside DuckDB and PostgreSQL",
-    "k-bar": "recall of `LimitedDomain` for other multiples of k than k̄ = 20k",
+    "tested-top-k": "Recall of `TestedTopK` beside the others",
+    "tested-constants": "How the constants of `TestedTopK` were chosen (a table)",
+    "count-intervals": "How often the intervals of noisy counts hold",
+    "weighted-sums": "Processor time of weighted persons inside DuckDB and PostgreSQL",
+    "k-bar": "Recall of `LimitedDomain` for other multiples of k than k̄ = 20·k",
 }
 """Pages that are no table or figure of a paper."""
 
@@ -31,7 +31,7 @@ def write_index(folder: Path) -> Path:
     for name, what in OTHERS.items():
         for ending in ("md", "csv"):
             if (folder / f"{name}.{ending}").is_file():
-                more.append(f"- [{name}.{ending}]({name}.{ending}): {what}")
+                more.append(f"- [{what}]({name}.{ending})")
                 break
     parts = [
         "# Results",

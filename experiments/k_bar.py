@@ -53,11 +53,12 @@ def main(runs: int = 100, seed: int = 1) -> None:
     worst = rows[lost.index(max(lost))]
     narrow = max(max(row[3:]) - row[3] for row in rows)
     verdict = (
-        f"k̄ = {K_BAR_FACTOR}k comes within .03 of the best of {len(FACTORS)} multiples in {near} "
+        f"k̄ = {K_BAR_FACTOR}·k comes within .03 of the best of {len(FACTORS)} multiples in {near} "
         f"of {len(rows)} settings; its worst is {max(lost):.2f} below ({worst[0]}, k = {worst[1]}, "
         f"ε = {worst[2]}). k̄ = k loses up to {narrow:.2f}."
     )
-    table = markdown(head, [[*row[:3], *(f"{value:.2f}" for value in row[3:])] for row in rows])
+    shown = [*head[:3], *(f"k̄ = {factor}·k" for factor in FACTORS)]
+    table = markdown(shown, [[*row[:3], *(f"{value:.2f}" for value in row[3:])] for row in rows])
     write_verdict(
         NAME,
         f"# How far to look: k̄ as a multiple of k\n\n**Verdict.** {verdict}\n\n"

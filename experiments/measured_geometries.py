@@ -188,7 +188,7 @@ def _paint(figure, cells) -> None:  # type: ignore[no-untyped-def]
     tested = [cell.tested for cell in cells.values()]
     axis.plot([0, 1], [0, 1], color="#999999", linewidth=1)
     better = [cell.better for cell in cells.values()]
-    axis.scatter(tested, better, s=18, color="#dddddd", label="better in hindsight")
+    axis.scatter(tested, better, s=18, color="#888888", label="better in hindsight")
     axis.scatter(tested, [cell.auto for cell in cells.values()], s=14, label="auto")
     axis.set_xlabel("recall of tested picks alone")
     axis.set_ylabel("recall")
@@ -234,7 +234,8 @@ def _write(cells: dict[Key, Cell], medians: dict[str, float], runs: int) -> str:
         "tenths of an hour. *Bounded* are sums of which all that one person adds is bounded "
         "together, at √3 times the bound; *better* is the better of it and tested in hindsight, "
         'each at the whole budget. *Auto* is `mechanism="auto"`: the recall of either branch, '
-        "weighted with its exact probability, of which that of sums is shown.",
+        "weighted with its exact probability, of which that of sums is shown. *Loses*: auto is "
+        f"more than {LOSING} below the better of the two.",
         "The bounds were fixed before the first run, and all constants of the choice are those of "
         "lists by persons. Parts are scaled down exactly here; an engine does it by a table of "
         "fractions, by up to 8% more.",

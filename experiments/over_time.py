@@ -38,7 +38,7 @@ Pairs = tuple[Ints, Ints]
 EPSILON, DELTA = 1.0, 1e-6
 POINTS = 6
 RUNS = 20
-NAME, TITLE = "over-time", "Lists over time: independent, schedule, series"
+NAME, TITLE = "over-time", "E12. Lists over time: independent, schedule, series"
 HEADS = ["data", "copies", "periods", "k", "way", "recall", "half width", "published before"]
 
 

@@ -48,7 +48,7 @@ EPSILONS = (2, 4, 8)
 SEEDS = 5
 METHODS = ("StableTopK", "PATE", "PATE-τ, τ = 4", "soft", "soft, matched rates")
 HEADS = ["set", "labels", "teachers", "queries", "method", "epsilon", "seed", "student F1"]
-NAME, TITLE = "pate-sets", "Soft answers on multi-label sets"
+NAME, TITLE = "pate-sets", "E3c. Soft answers on multi-label sets"
 PER_TEACHER = 50
 
 
@@ -210,6 +210,9 @@ TEXT = """
 Micro-averaged F1 of the student on the test rows, mean ± standard deviation of the seeds, under
 `replace`, δ = 10⁻⁶. The soft student is `PateClassifier`'s default; *matched rates* is
 `threshold="rates"`.
+
+On tmc2007-500 teachers, queries and rules are those of [E3b](pate.md); its page was written by an
+earlier version, whose random draws were others, so some numbers differ between the two pages.
 
 Most of these sets are small: with 5 to 40 teachers no private answer says much at these ε, and what
 is left is how a student behaves that knows how little it knows.

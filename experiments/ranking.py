@@ -32,7 +32,7 @@ EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 TELEPORTS = (0.1, 0.3, 0.6)
 TRIALS = 100
 DELTA = 1e-6
-NAME, TITLE = "ranking", "Rankings from comparisons: what privacy costs"
+NAME, TITLE = "ranking", "E5b. Rankings from comparisons: what privacy costs"
 CONTESTS: dict[str, tuple[Callable[[], list[applied.Result]], int]] = {
     "chatbot arena": (applied.arena, 5),
     "football": (applied.football, 10),

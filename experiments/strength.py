@@ -24,7 +24,7 @@ from topsecret.ranking.win_totals import NoisyTotals
 EPSILONS = (0.1, 0.5, 1, 2)
 RUNS, FEW = 20, 5
 CONTESTS = {"arena": 5, "football": 20, "tennis": 20}
-NAME, TITLE = "strength", "Rankings by strength: what of the noiseless list is found"
+NAME, TITLE = "strength", "E5c. Rankings by strength: what of the noiseless list is found"
 HEADS = ["contest", "k", "method", "epsilon", "found", "half width", "runs"]
 
 

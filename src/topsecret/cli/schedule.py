@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from topsecret.results.period_list import PeriodList
 
 schedule = typer.Typer(
-    no_args_is_help=True, help="Lists at public times under one budget: plan, start, run, show."
+    no_args_is_help=True,
+    help="Lists at public times under one budget: plan, start, run, status, write-off.",
 )
 app.add_typer(schedule, name="schedule")
 
