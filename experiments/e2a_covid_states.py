@@ -225,8 +225,8 @@ def _write(found, runs) -> str:  # type: ignore[no-untyped-def]
         verdict,
         "Printed in Zhu & Wang 2022: curves between .2 and 1.0 without numbers; EM-CDP best, LD "
         "worst, all rise. EM-CDP is picks by the exponential mechanism, accounted for by "
-        "concentrated privacy (CDP); TS is the top stable set, LD the limited domain of Durfee & "
-        "Rogers 2019.",
+        "concentrated privacy (CDP); TS is the top stable set, LD the limited domain of "
+        "Durfee & Rogers 2019.",
         markdown(["cases", "accounting", "mechanism", "1–10", "11–20", "21–30", "31–40"], table),
         f"{runs} runs of each window (TS a quarter), mean over ten days, ± half width of the 95% "
         f"interval. k = {K}, 55 public states and territories; StableTopK is Algorithm 3 with "

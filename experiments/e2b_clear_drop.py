@@ -146,7 +146,7 @@ def _write(names, sizes, found, exact, runs) -> str:  # type: ignore[no-untyped-
         f"StableTopK finds at least {least:.5f} of the top k in expectation (exact law; least "
         f"mean of {runs} runs {seen:.3f}) for every k tried from {sizes[0]} to {sizes[-1]}; wanted "
         f".99: {met}. As the paper runs them, EM {_course(sizes, found, PRINTED_EM)}, and TS "
-        f"{_course(sizes, found, SPLIT)}; printed are curves that fall with k. With the optimal "
+        f"{_course(sizes, found, SPLIT)}. With the optimal "
         f"accountant EM finds at most {lifted:.3f} from k = 100 on; TS that is told k and spends "
         f"all of ε on the gap keeps {min(found[WHOLE, k].mean for k in sizes):.2f}."
     )

@@ -231,7 +231,8 @@ def _write(cells: dict[Key, Cell], medians: dict[str, float], runs: int) -> str:
         f"Share of the true top k, by all rows or the whole sum of every person, that was named at "
         f"(ε, 10⁻⁶) under add-remove, {runs} runs of picks and {FLOATS * runs} of sums per cell. "
         "*Items each* is the median number of items that a person adds to; bounds of Steam are in "
-        "tenths of an hour. *Bounded* are sums of which all that one person adds is bounded "
+        "tenths of an hour.",
+        "*Bounded* are sums of which all that one person adds is bounded "
         "together, at √3 times the bound; *better* is the better of it and tested in hindsight, "
         'each at the whole budget. *Auto* is `mechanism="auto"`: the recall of either branch, '
         "weighted with its exact probability, of which that of sums is shown. *Loses*: auto is "
