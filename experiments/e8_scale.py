@@ -184,7 +184,8 @@ def _write(points: list[Point], skipped: list[str]) -> str:
         "A thousand cores at this rate per core would need some "
         f"{max(1, round(per_row * 1e12 / 1000 / 60))} minutes plus the shuffle. What is "
         "returned, and so the time and the memory of everything after it (noise, threshold, "
-        "receipt), is the same few hundred rows as here: the private part does not grow. With a "
-        "public list of items the mechanism needs the distinct counts and their multiplicities, "
-        "which grow far more slowly than the items. This is an extrapolation, not a measurement.",
+        "receipt), is for picks the same few hundred rows as here: their private part does not "
+        "grow. With a public list of items the mechanism needs the distinct counts and their "
+        "multiplicities, which grow far more slowly than the items. This is an extrapolation, "
+        "not a measurement.",
     )
