@@ -233,6 +233,6 @@ twenty seeds it has .336 ± .010 on scene at ε = 4.
 
 **What it costs.** On emotions and cal500 at ε = 4 and 8 naming every label is still best (.495 and
 .261), and the present student, who believes a little of what it sees, stays below that: by .06 on
-emotions at ε = 8, by .02 or .03 otherwise. yeast at ε = 4 and 8 and bibtex lose up to .02 against
+emotions at ε = 8, by .03 or less otherwise. yeast at ε = 4 and 8 and bibtex lose up to .02 against
 the student with the limit. enron, scene, delicious and imdb gain up to .10.
 """
