@@ -168,8 +168,8 @@ def _paint(figure: Any, rows: list[list[Any]]) -> None:
 
 TEXT = """
 Each overlap is with the *same* method without noise, mean of {runs} lists (95% intervals in
-ranking.csv, at most ± {widest}). It says what privacy costs, not which method ranks better: counting
-favours whoever plays most, spectral weighs a win by the strength of the loser.
+ranking.csv, at most ± {widest}). It says what privacy costs, not which method ranks better:
+counting favours whoever plays most, spectral weighs a win by the strength of the loser.
 
 - **Chatbot arena** (20 models, every pair met 4 times at least, D = 4,608): both work. A larger
   teleport lowers the sensitivity and draws all scores together; the noise falls faster.
