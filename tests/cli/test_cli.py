@@ -169,11 +169,13 @@ def test_demo_writes_answers_and_says_what_next(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert (folder / "checkins.csv").exists()
     assert "Central Station" in done.stdout
-    assert "by number of rows, with a limit on what each person adds, at" in done.stdout
+    assert "by number of rows, with a limit on what each person adds (epsilon = 0.9" in done.stdout
     assert "by a noisy look at the data, already counted in epsilon." in done.stdout
     assert "each person adds at most 200 of 'minutes' to each item" in done.stdout
     assert " + 0.9" in done.stdout, "the epsilons of the three, as a sum"
-    assert 'its figures under "Named when" are for the first list alone.' in done.stdout
+    assert "its figures under 'Named when' are for the first list alone." in done.stdout
+    first = done.stdout.splitlines()[2]
+    assert first.endswith("checkins.csv' --item place --person user -k 10 --epsilon 1")
     assert "topsecret top FILE --item COLUMN" in done.stdout.splitlines()[-1]
     command = done.stdout.splitlines()[-3]
     assert f"topsecret top '{folder}/checkins.csv' --item place --person user" in command

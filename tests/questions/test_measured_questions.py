@@ -73,8 +73,8 @@ def test_the_receipt_says_how_it_is_clipped_and_never_how_much(events: Path) -> 
     receipt = dict(release.receipt)
     assert receipt["Clipped"] == (
         "each person adds at most 7.5 of 'price' to each item; every value is rounded to the "
-        "nearest multiple of 0.01, negative values and what is no number count as 0; how much "
-        "that leaves out is kept secret."
+        "nearest multiple of 0.01, and negative values and what is no number count as 0; how much "
+        "that leaves out is not reported, because it could give people away."
     )
     assert " of price above the item ranked 41, the first that cannot" in receipt["Named when"]
     assert "epsilon_per_pick, times sensitivity, above the first" in receipt["Mechanism"]
@@ -99,9 +99,9 @@ def test_the_bound_may_be_chosen_privately(events: Path, tmp_path: Path) -> None
     assert bound in ("2", "5", "10")
     receipt = dict(release.receipt)
     assert receipt["Clipped"] == (
-        f"at most {bound} rows of each person count for each item; how many that leaves out is "
-        f"kept secret. The program chose the limit {bound} by a noisy look at the data, "
-        "already counted in epsilon."
+        f"at most {bound} rows of each person count for each item; how many rows that leaves out "
+        "is not reported, because it could give people away. The program chose the limit "
+        f"{bound} by a noisy look at the data, already counted in epsilon."
     )
     assert "out of 10 public ones, for a twentieth of the budget" in receipt["Named when"]
     assert from_record(json.loads(json.dumps(to_record(release)))) == release

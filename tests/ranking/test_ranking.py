@@ -103,7 +103,8 @@ def test_the_receipt_says_what_is_public_and_what_was_assumed() -> None:
     assert receipt["Guarantee"].startswith("epsilon = 1, without a delta: had one comparison ended")
     assert receipt["Sharing"] == (
         "the guarantee holds whoever sees the ranking and this receipt, and whatever they do with "
-        "them. Whether its epsilon is small enough to publish is the data owner's decision."
+        "them. Whether epsilon, of all answers about the same data together, is small enough to "
+        "publish them is the data owner's decision."
     )
     assert receipt["Not covered"].endswith("other answers about the same comparisons add.")
     assert receipt["Budget"] == (

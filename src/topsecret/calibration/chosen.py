@@ -36,9 +36,9 @@ def tested_or_weighted(question: Question) -> Prepared:
         f"{lead(question, even_lead(longest))} {noun} more than the item ranked {depth + 1}, the "
         f"first that cannot be named ({nobody} where there are fewer items), and 98% of the time "
         f"with {lead(question, likely_lead(longest))} more. With fewer than "
-        f"{lead(question, even_lead(longest))} more, a shorter list is likely, and an empty one "
-        "where not even the largest item has "
-        f"{lead(question, even_lead(shortest))} more",
+        f"{lead(question, even_lead(longest))} more, a shorter list is likely, which needs a "
+        "smaller lead. An empty one is likely where not even the largest item has "
+        f"{lead(question, even_lead(shortest))} more than the item ranked {depth + 1}",
         WEIGHTED: _weighted_rule(question, branches),
     }
     per_unit = 1 if scores is None else scores.per_unit

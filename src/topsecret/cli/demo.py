@@ -37,7 +37,12 @@ def demo(
     from topsecret.sources.demo_data import PERSONS, ROWS, write_checkins
 
     path = write_checkins(directory)
-    typer.echo(f"{path}: {ROWS:,} made-up check-ins of {PERSONS:,} persons in a city.\n")
+    typer.echo(f"{path}: {ROWS:,} made-up check-ins of {PERSONS:,} people in a city.")
+    words = [*_program(), "top", str(path), "--item", "place", "--person", "user"]
+    typer.echo(
+        "The ten places with the most people, as this command asks for them:\n"
+        f"  {shlex.join([*words, '-k', '10', '--epsilon', '1'])}\n"
+    )
     asked: Keywords = {"item": "place", "person": "user", "k": 10, "epsilon": 1.0, "delta": 1e-6}
     first = top_k(path, **asked)
     show(first)
@@ -47,15 +52,14 @@ def demo(
     for release in releases[1:]:
         _brief(release)
     _together(releases)
-    words = [*_program(), "top", str(path), "--item", "place", "--person", "user"]
     typer.echo(
-        "\nTry next: ask for 80 places with a fifth of the epsilon. The list is likely to stop "
-        "early, and it adds its epsilon, too."
+        "\nTry next: ask for 80 places with a fifth of the epsilon. Less epsilon is more noise, so "
+        "that fewer than 80 are likely to be named; it adds its epsilon, too."
     )
     typer.echo(f"  {shlex.join([*words, '-k', '80', '--epsilon', '0.2'])}")
     typer.echo(
-        "The list by minutes with its whole receipt. This is a new draw: it may differ from the "
-        "list above, and it adds its epsilon again."
+        "To see the list by minutes with its whole receipt (10 places unless -k says otherwise). "
+        "Its noise is drawn anew: it may differ from the list above, and it adds its epsilon again."
     )
     more = ["--sum", "minutes", "--max-per-item", "200", "--epsilon", "1"]
     typer.echo(f"  {shlex.join([*words, *more])}")
@@ -69,7 +73,7 @@ def _brief(release: Release) -> None:
     from topsecret.results.receipt import without_or_with
 
     named = ", ".join(map(str, release.items)) or "nothing"
-    typer.echo(f"\n{release.title}, at {without_or_with(release.epsilon, release.delta)}:")
+    typer.echo(f"\n{release.title} ({without_or_with(release.epsilon, release.delta)})")
     typer.echo(f"  {named}\n  {release.clipping}.")
 
 
@@ -87,9 +91,10 @@ def _together(releases: list[Release]) -> None:
         "\nThese three are about the same people and add up. For whoever sees them all: epsilon = "
         f"{' + '.join(epsilons)}, rounded up to {epsilon}, and delta = {delta}. A guess "
         "whether a person is in the data, right 50% of the time without the answers, is right at "
-        f"most {right}% of the time with them; a guess which of two things a person did, "
-        f"{twice}%. What the receipt says of sharing, noise and missing items holds for all three; "
-        'its figures under "Named when" are for the first list alone.'
+        f"most {right}% of the time with them; a guess which of two things a person did, at most "
+        f"{twice}%. That is little protection: smaller epsilons, or a ledger with a total, keep "
+        "more. What the receipt says of sharing, noise and missing items holds for all three; "
+        "its figures under 'Named when' are for the first list alone."
     )
 
 

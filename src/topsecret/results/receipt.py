@@ -42,9 +42,9 @@ def receipt_lines(release: Release) -> Lines:
         *weak_lines(epsilon, delta),
         (
             "Not covered",
-            "facts about many people at once (such as that many have an item), from which "
-            "something may follow about one of them; groups, who are protected less (two people: "
-            f"twice the epsilon{', and more delta' if delta else ''}); the stored data themselves; "
+            "facts about many people at once (such as that an item is common), from which "
+            "something may follow about one of them; groups, who are protected less (two people, "
+            f"or one with two values: {_for_two(epsilon, delta)}); the stored data themselves; "
             "what other answers about the same people add.",
         ),
         ("Sharing", sharing("list")),
@@ -56,8 +56,8 @@ def receipt_lines(release: Release) -> Lines:
         (
             "Mechanism",
             f"(for specialists) named {release.mechanism!r} ({_parameters(release)})"
-            f"{_line(release)}; epsilon is added up by the {release.bound} bound, which may be "
-            "less than the sum of its parts.",
+            f"{_line(release)}; its steps are added up by the {release.bound} bound, so that "
+            "epsilon may be less than their sum.",
         ),
         ("Budget", _budget(release)),
         ("Made", f"{release.time:%Y-%m-%d %H:%M:%S} UTC by topsecret {release.version}."),
@@ -74,8 +74,8 @@ WHY_EMPTY = (
 UNRECORDED = (
     "without a ledger: nothing was recorded. Every answer about the same people adds its epsilon "
     "and its delta, even this question asked again. A ledger adds them up and refuses what exceeds "
-    "a total: topsecret budget open NAME --person COLUMN --epsilon TOTAL, then ask with --dataset "
-    "NAME."
+    "a total: topsecret budget open NAME --person COLUMN --epsilon TOTAL, then --dataset NAME with "
+    "every question. A question without it is not counted."
 )
 
 STEPS = {
@@ -132,7 +132,8 @@ def sharing(what: str) -> str:
     """Who may see an answer: a guarantee holds for all; what to publish is somebody's decision."""
     return (
         f"the guarantee holds whoever sees the {what} and this receipt, and whatever they do with "
-        "them. Whether its epsilon is small enough to publish is the data owner's decision."
+        "them. Whether epsilon, of all answers about the same data together, is small enough to "
+        "publish them is the data owner's decision."
     )
 
 
@@ -140,8 +141,8 @@ def promise(adjacency: Adjacency) -> str:
     """What differential privacy promises, as a sentence."""
     had = HAD[adjacency]
     return (
-        f"{had[:1].upper()}{had[1:]}, any outcome would have been about as likely, within the "
-        "limits that the guarantee states."
+        f"{had[:1].upper()}{had[1:]}, every outcome would have had a similar probability; "
+        "'Guarantee' says how similar."
     )
 
 
@@ -182,17 +183,21 @@ def guarantee(
     factor = (
         rounded_up(math.nextafter(math.exp(epsilon), math.inf), 3) if epsilon < 20 else "e^epsilon"
     )
+    # P ≤ e^ε·0 + δ for the set of all outcomes that the neighbour cannot have.
     added = (
-        f", plus 1 in {_one_in(delta):,} (delta). The delta allows, for each person, rare outcomes "
-        "that give that person away"
+        f", plus 1 in {_one_in(delta):,} (delta). Outcomes that give a person away for certain, "
+        "because they could not occur otherwise, have at most that probability together, for each "
+        "person"
         if delta
         else ""
     )
+    limits = "These limit" if delta else "This limits"
     return (
-        f"{without_or_with(epsilon, delta)}. This is what is proven; what was asked for may be a "
-        f"little more. No one person changes the probability of any outcome by more than a factor "
-        f"of {factor} (e^epsilon), up or down{added}. This holds for each person, whatever else is "
-        f"known about them, {holds}"
+        f"{without_or_with(epsilon, delta)}. {limits} what {without} can reveal about any one "
+        "person: the smaller, the better protected. What is shown is proven; what was asked for "
+        "may be a little more. No one person changes the probability of any outcome by more than a "
+        f"factor of {factor} (e^epsilon), up or down{added}. This holds for each person, whatever "
+        f"else is known about them, {holds}"
         f"{_guess(epsilon, delta, adjacency, without, seen)} This is about privacy; it does not "
         "say how accurate the list is."
     )
@@ -208,13 +213,13 @@ def _guess(epsilon: float, delta: float, adjacency: Adjacency, without: str, see
     # Two versions of one person's rows are two steps apart: one person less, one person more.
     twice = best_guess(2 * epsilon, delta * (1 + math.exp(epsilon)))
     did = (
-        f"; a guess which of two things a person did, {twice}%, because there a person's rows are "
-        "taken out and others put in, which counts epsilon twice"
-        if adjacency == "add-remove"
+        f". A guess which of two things a person did is right at most {twice}% of the time: to "
+        "change a person's rows is to remove them and to add others, so epsilon counts twice"
+        if adjacency == "add-remove" and twice
         else ""
     )
-    surer = "Someone who was surer before may be surer after."
-    return f"{guessed} {right}% of the time with {seen}{did if twice else ''}. {surer}"
+    surer = f"{'Both start' if did else 'This starts'} from 50%: someone who was surer before may"
+    return f"{guessed} {right}% of the time with {seen}{did}. {surer} be surer after."
 
 
 def best_guess(epsilon: float, delta: float) -> str | None:
@@ -230,6 +235,17 @@ def best_guess(epsilon: float, delta: float) -> str | None:
     likely = math.exp(-epsilon)
     right = 100 * (1 + delta * likely) / (1 + likely)
     return None if right > 99.8 else rounded_up(right * (1 + 1e-12), 3)  # above the float's error
+
+
+def _for_two(epsilon: float, delta: float) -> str:
+    """What holds for two people together: (2ε, (1 + e^ε)·δ), rounded up."""
+    if delta == 0:
+        return "twice the epsilon"
+    # Above the error of the float.
+    together = delta * (1 + math.exp(epsilon)) * (1 + 1e-12) if epsilon < 20 else 1.0
+    if together >= 1:
+        return "twice the epsilon, and a delta that promises nothing"
+    return f"twice the epsilon, and a delta of {rounded_up(together, 3)}"
 
 
 def _one_in(delta: float) -> int:
@@ -269,7 +285,7 @@ def order_in_words(ordered: bool, any_items: bool) -> str:
     if not any_items:
         return ""
     return (
-        " Random noise, which limits what shows of any one person, took part: where items are "
+        " Random noise was added, which limits what shows of any one person: where items are "
         "nearly level, the wrong one may come first, or be listed in place of the right one."
     )
 

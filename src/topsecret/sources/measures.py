@@ -49,6 +49,9 @@ MOST_BOUNDS = 64
 PRIVATE = "private"
 """The word for bounds that nobody lists, of which one is chosen privately."""
 
+REVEALING = "because it could give people away"
+"""Why it is not reported how much a bound leaves out."""
+
 Amount = int | float | str | Decimal | Fraction
 BoundLike = Amount | Sequence[Amount]
 """A number, several of which one is chosen privately, or "private" for the usual ones."""
@@ -154,12 +157,12 @@ class Measure:
         if self.column is None:
             rows = "row" if self.most == 1 else "rows"
             clipped = f"at most {self.bound} {rows} of each person count for each item"
-            return f"{clipped}; how many that leaves out is kept secret"
-        unit = _decimal(1, self.digits)
+            return f"{clipped}; how many rows that leaves out is not reported, {REVEALING}"
+        unit = f"multiple of {_decimal(1, self.digits)}" if self.digits else "whole number"
         return (
             f"each person adds at most {self.bound} of {self.column!r} to each item; every value "
-            f"is rounded to the nearest multiple of {unit}, negative values and what is no number "
-            "count as 0; how much that leaves out is kept secret"
+            f"is rounded to the nearest {unit}, and negative values and what is no number count as "
+            f"0; how much that leaves out is not reported, {REVEALING}"
         )
 
     def fingerprint(self) -> Fingerprint:
