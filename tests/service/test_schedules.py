@@ -153,6 +153,11 @@ def test_what_was_missed_or_cannot_be_asked_is_given_back(
     end = f"/api/v1/schedules/{found['id']}"
     assert quiet.call("ann", "DELETE", end).status_code == 404
     assert quiet.call("ann", "GET", "/api/v1/schedules?dataset=metered").json() == []
+    # Neither a viewer nor an owner's key that may only ask is enough for that.
+    quiet.parts.roles.give("metered", "ann", "viewer")
+    quiet.keys["asks"] = quiet.parts.accounts.new_key("olga", "asks", "ask")
+    for who in ("ann", "asks"):
+        assert quiet.call(who, "DELETE", end).status_code == 404
     (listed,) = quiet.call("olga", "GET", "/api/v1/schedules?dataset=metered").json()
     assert (listed["account"], listed["words"]) == ("bob", "Top 2 of place")
     assert "every day" in quiet.call("olga", "GET", "/owner/datasets/metered").text

@@ -7,7 +7,8 @@ look at a password or the entry in the audit trail does it.
 import threading
 import time
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -235,17 +236,31 @@ DATASET_OWNERS: list[tuple[str, str, Any]] = [
     ("POST", "/owner/datasets/events/roles", "name=ann&role=owner"),
     ("POST", "/api/v1/datasets/events/close", None),
     ("POST", "/owner/datasets/events/close", ""),
+    ("DELETE", "/api/v1/schedules/{to_come}", None),
+    ("POST", "/saved/schedules/{to_come}/end", ""),
+    ("DELETE", "/api/v1/schedules/{past}", None),
+    ("POST", "/saved/schedules/{past}/end", ""),
 ]
 
 
 def everything(service: Here) -> list[Any]:
     """All that owners can change."""
     tables = (schema.USERS, schema.ROLES, schema.DATASETS, schema.SAVED)
+    tables += (schema.SCHEDULES, schema.RUNS)
     with service.parts.store.reading() as connection:
         found: list[Any] = [sorted(map(str, connection.execute(select(one)))) for one in tables]
     names = [one.name for one in service.parts.datasets.all()]
     found += [service.parts.ledger.position(name) for name in names]
     return [*found, [one.id for one in service.parts.accounts.keys("bob")]]
+
+
+def scheduled(service: Here, who: str) -> str:
+    """A schedule of somebody's about ``events``, of which nothing is due today."""
+    at = datetime.now(UTC) + timedelta(days=1)
+    left = service.parts.ledger.account("events").left
+    cost = {name: amount / 1000 for name, amount in left.items()}
+    begin = partial(service.parts.schedules.begin, who, "x", "events", Asked("place", 2, 0.2))
+    return begin(cost=cost, times=[at], every="day")[0].id
 
 
 @pytest.mark.parametrize("lost", ["key", "role"])
@@ -254,7 +269,9 @@ def test_no_change_is_made_with_rights_that_have_ended(
 ) -> None:
     accounts, roles = fresh.parts.accounts, fresh.parts.roles
     roles.give("events", "bob", "owner")
-    key = {"key": fresh.keys["bob"].split("_")[1]}
+    key = {"key": fresh.keys["bob"].split("_")[1], "to_come": scheduled(fresh, "ann")}
+    key |= {"past": scheduled(fresh, "ann")}
+    fresh.parts.schedules.end(key["past"])
     who, changes = ("olga", OWNERS + DATASET_OWNERS) if lost == "key" else ("bob", DATASET_OWNERS)
     for method, path, body in changes:
         if lost == "key":
@@ -283,6 +300,19 @@ def test_no_change_is_made_with_rights_that_have_ended(
         assert (answer.status_code, answer.json()["error"]) == wanted, (method, path)
         assert everything(fresh) == kept, (method, path)
     assert accounts.keys("olga")[1:] == []
+
+
+def test_no_schedule_is_begun_with_a_key_that_has_ended(
+    fresh: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = {"dataset": "metered", "question": {"column": "place", "k": 2}}
+    assert fresh.call("bob", "PUT", "/api/v1/saved/weekly", body).status_code == 200
+    kept, mine = everything(fresh), fresh.keys["bob"].split("_")[1]
+    revoke = partial(fresh.parts.accounts.revoke_key, "bob", mine)
+    before(monkeypatch, fresh.parts.audit, "note", revoke)
+    refused = fresh.call("bob", "POST", "/api/v1/saved/weekly/schedule", {"times": 2})
+    assert (refused.status_code, refused.json()["error"]) == (401, "not_logged_in")
+    assert everything(fresh) == [*kept[:-1], []]
 
 
 @pytest.fixture

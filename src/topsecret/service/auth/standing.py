@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, RowMapping, select
 
 from topsecret.ledger import Ledger
+from topsecret.ledger.holds import Holds
 from topsecret.ledger.store import Store
 from topsecret.service.auth.people import User
 from topsecret.service.problems import Problem
@@ -71,7 +72,7 @@ def guarded(part: T, person: User) -> T:
     for name, value in vars(part).items():
         if isinstance(value, Store):
             setattr(made, name, _Guarded(value, lambda found: check_rights(found, person)))
-        elif isinstance(value, Ledger):
+        elif isinstance(value, Ledger | Holds):  # they write, too
             setattr(made, name, guarded(value, person))
     return made
 
