@@ -10,7 +10,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from topsecret.accounting.charge import Charge
 from topsecret.errors import DataIndependentFailure, SourceError
 from topsecret.questions.top_k import top_k, top_k_by
 from topsecret.results.group_releases import Releases
@@ -118,15 +117,14 @@ def answered(answer: Release | Releases, asked: float, dataset: str) -> dict[str
         answer = replace(answer, groups=shown)
     else:
         answer = _shown(answer, asked, dataset)
-    text, charge = json.dumps(to_record(answer)), charge_of(answer)
-    entry = None if charge is None else charge.entry
+    text, (entry, _) = json.dumps(to_record(answer)), ledger_entry(answer)
     return {"state": ANSWERED, "answer": text, "error": None, "message": None, "entry": entry}
 
 
-def charge_of(answer: Release | Releases) -> Charge | None:
-    """What the ledger has of an answer; lists of groups are one entry."""
+def ledger_entry(answer: Release | Releases) -> tuple[int | None, bool]:
+    """Where the ledger has an answer, and whether it had it before; lists of groups are one."""
     one = next(iter(answer.values())) if isinstance(answer, Releases) else answer
-    return one.charge
+    return (None, False) if one.charge is None else (one.charge.entry, one.charge.stored)
 
 
 def _shown(release: Release, asked: float, dataset: str) -> Release:

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, RowMapping, select
 
 from topsecret.results.record import from_record
-from topsecret.service.jobs.answering import charge_of, without
+from topsecret.service.jobs.answering import ledger_entry, without
 from topsecret.service.jobs.job import ANSWERED, REFUSED
 from topsecret.service.schema import JOBS, USERS
 
@@ -26,8 +26,7 @@ def large_repeat(row: RowMapping, ended: Mapping[str, Any]) -> bool:
     """
     if ended["state"] != ANSWERED or row["held"] is not None or len(ended["answer"]) < LARGE:
         return False
-    charge = charge_of(from_record(json.loads(ended["answer"])))
-    return charge is not None and charge.stored
+    return ledger_entry(from_record(json.loads(ended["answer"])))[1]
 
 
 def kept_or_refused(
