@@ -4,19 +4,24 @@ import asyncio
 import json
 import re
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from serving import PATIENCE, Here
-from sqlalchemy import select
+from serving import PATIENCE, Here, populate, settings
+from sqlalchemy import delete, select
+from test_teams import browser
 
 from topsecret.results.release import Release
 from topsecret.service import api_owner, shapes, texts
-from topsecret.service.jobs.job import Job
+from topsecret.service.jobs.job import Asked, Job
+from topsecret.service.jobs.queue import Jobs
 from topsecret.service.schema import JOBS
-from topsecret.service.state import MOST_BYTES, Remembered
+from topsecret.service.state import MOST_BYTES, Parts, Remembered
 
 QUESTION = {"column": "place", "k": 2, "epsilon": 0.5}
 COPIES = 149
@@ -125,12 +130,67 @@ def test_a_large_answer_is_kept_a_few_times_for_one_account(
     assert again["state"] == "answered"  # small ones are kept as often as they are asked
 
 
+@pytest.mark.parametrize("place", ["sqlite", "postgres"])
+def test_of_repeats_at_once_no_more_are_kept(
+    place: str, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("topsecret.service.jobs.copies.LARGE", 10)
+    url = request.getfixturevalue("postgres_url") if place == "postgres" else ""
+    parts = Parts(settings(tmp_path, database=url))  # nobody answers but this test
+    populate(parts, tmp_path)
+    ask = partial(parts.jobs.ask, "ann", "events", Asked("place", 1, 0.5))
+    jobs = [ask(f"large{number}", "me")[0].id for number in range(4)]
+    assert [parts.jobs.run(one) for one in jobs[:2]] == ["answered"] * 2
+    both, store_end = threading.Barrier(2, timeout=PATIENCE), Jobs._store_end
+
+    def together(self: Jobs, *given: Any) -> str:
+        """Each has its answer before either is stored."""
+        both.wait()
+        return store_end(self, *given)
+
+    monkeypatch.setattr(Jobs, "_store_end", together)
+    with ThreadPoolExecutor(2) as pool:
+        became = list(pool.map(parts.jobs.run, jobs[2:]))
+    assert sorted(became) == ["answered", "refused"]
+    with parts.store.reading() as connection:
+        found = connection.execute(select(JOBS.c.error, JOBS.c.answer)).all()
+    assert sorted(bool(one.answer) for one in found) == [False, True, True, True]
+    assert {one.error for one in found if not one.answer} == {"asked_before"}
+    parts.ledger.close()
+    parts.store.close()
+
+
 def test_an_answer_in_a_list_has_every_field_of_the_schema(service: Here) -> None:
     one = service.call("ann", "GET", "/api/v1/answers?limit=1").json()[0]
     schema = service.client.get("/openapi.json").json()["components"]["schemas"]["AnswerShape"]
     assert set(one) == set(schema["properties"])
     alone = service.call("ann", "GET", f"/api/v1/answers/{one['id']}").json()
     assert {name: one[name] for name in alone} == alone
+
+
+def test_lists_on_pages_read_no_answers(service: Here) -> None:
+    """However large answers are: here they cannot even be read."""
+    with service.parts.store.writing() as connection:
+        row = dict(connection.execute(select(JOBS).limit(1)).mappings().one())
+        row |= {"user": "bob", "dataset": "metered", "answer": "unread"}
+        row["asked"] += 86400.0  # the latest of all
+        for number in range(60):
+            copy = row | {"id": f"unread{number}", "request": f"unread{number}"}
+            connection.execute(JOBS.insert().values(copy))
+    with browser(service, "bob") as client:
+        assert client.get("/").text.count('href="/answers/unread') == 5
+        page = client.get("/answers")
+        assert page.text.count('href="/answers/unread') == 50
+        older = re.search(r'href="(/answers\?before=[^"]+)"', page.text)
+        assert older is not None
+        assert client.get(older[1]).text.count('href="/answers/unread') == 10
+    with browser(service, "olga") as client:
+        page = client.get("/answers?dataset=metered")
+        assert page.text.count('href="/answers/unread') == 50
+        page = client.get("/owner/datasets/metered")
+        assert page.text.count('href="/answers/unread') == 30
+    with service.parts.store.writing() as connection:
+        connection.execute(delete(JOBS).where(JOBS.c.user == "bob", JOBS.c.answer == "unread"))
 
 
 def test_others_are_answered_while_a_list_is_made(

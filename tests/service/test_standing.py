@@ -7,7 +7,8 @@ look at a password or the entry in the audit trail does it.
 import threading
 import time
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +18,16 @@ from sqlalchemy import select, text
 from test_coming_in import log_in
 from test_teams import browser, post
 
-from topsecret.errors import InvalidParameter
+from topsecret.errors import InvalidParameter, LedgerError
 from topsecret.ledger.store import Store
 from topsecret.service import api, schema
 from topsecret.service.auth import accounts as accounts_module
-from topsecret.service.auth import credentials
+from topsecret.service.auth import credentials, standing
 from topsecret.service.auth.accounts import Accounts
 from topsecret.service.auth.people import User
 from topsecret.service.auth.recognised import Recognised
 from topsecret.service.auth.roles import Roles
+from topsecret.service.auth.standing import guarded
 from topsecret.service.dataset_life import Changes
 from topsecret.service.jobs.job import Asked
 from topsecret.service.problems import Problem
@@ -125,15 +127,22 @@ def test_nothing_is_kept_for_an_account_or_a_dataset_that_is_gone(accounts: Acco
 
 
 def overtaken(
-    accounts: Accounts, patch: pytest.MonkeyPatch, first: Callable[[], object], late: Any
+    accounts: Accounts,
+    patch: pytest.MonkeyPatch,
+    first: Callable[[], object],
+    late: Any,
+    once: tuple[Any, str] = (accounts_module, "_end_all"),
 ) -> list[Any]:
-    """What ``late`` ends with, begun when ``first`` has written and before that is committed."""
+    """What ``late`` ends with, begun when ``first`` has written and before that is committed.
+
+    Or as soon as it has called another function, ``once``.
+    """
     became: list[Any] = []
 
     def act() -> None:
         try:
             became.append(late())
-        except (Problem, InvalidParameter) as error:
+        except (Problem, InvalidParameter, LedgerError) as error:
             became.append(error)
 
     thread = threading.Thread(target=act)
@@ -148,7 +157,7 @@ def overtaken(
                     return
             time.sleep(0.01)
 
-    before(patch, accounts_module, "_end_all", begin)
+    before(patch, *once, begin)
     first()
     thread.join(PATIENCE)
     return became
@@ -182,6 +191,45 @@ def test_postgres_lets_nothing_slip_between_two_transactions(
     assert isinstance(stays, InvalidParameter)
     assert "the last owner stays" in str(stays)
     assert accounts.owners() == ["otto"]
+    accounts._store.close()
+
+
+@pytest.mark.parametrize("act", ["reset", "delete", "revoke", "give", "take"])
+def test_two_owners_who_act_on_each_other_at_once_are_one_after_the_other(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch, act: str
+) -> None:
+    accounts = opened(postgres_url)
+    roles = Roles(accounts._store, Recognised())
+    with accounts._store.writing() as connection:
+        row = {"name": "events", "title": "E", "source": "e.csv", "person": "user"}
+        row |= {"columns": "[]", "delta": 0.1, "created": 0.0}
+        connection.execute(schema.DATASETS.insert().values(row))
+    for name in ("olga", "otto"):
+        roles.give("events", name, "owner")
+    people = {name: accounts.by_key(accounts.new_key(name, "k")) for name in ("olga", "otto")}
+
+    def change(who: str, other: str) -> object:
+        me, them = people[who], people[other]
+        assert me is not None
+        assert them is not None
+        if act in ("give", "take"):
+            given = guarded(roles, me)
+            if act == "take":
+                return given.take("events", other)
+            return given.give("events", other, "viewer")
+        mine = guarded(accounts, me)
+        if act == "reset":
+            return mine.set_password(other, NEW, first=True)
+        return mine.deactivate(other) if act == "delete" else mine.revoke_key(other, them.key)
+
+    first, late = partial(change, "olga", "otto"), partial(change, "otto", "olga")
+    (refused,) = overtaken(accounts, monkeypatch, first, late, (standing, "check_rights"))
+    assert isinstance(refused, Problem)
+    roles_changed = act in ("give", "take")
+    wanted = (403, "owner_only") if roles_changed else (401, "not_logged_in")
+    assert (refused.status, refused.error) == wanted
+    assert accounts.check_password("olga", PASSWORD)
+    assert [one.role for one in roles.members("events") if one.name == "olga"] == ["owner"]
     accounts._store.close()
 
 
@@ -235,17 +283,31 @@ DATASET_OWNERS: list[tuple[str, str, Any]] = [
     ("POST", "/owner/datasets/events/roles", "name=ann&role=owner"),
     ("POST", "/api/v1/datasets/events/close", None),
     ("POST", "/owner/datasets/events/close", ""),
+    ("DELETE", "/api/v1/schedules/{to_come}", None),
+    ("POST", "/saved/schedules/{to_come}/end", ""),
+    ("DELETE", "/api/v1/schedules/{past}", None),
+    ("POST", "/saved/schedules/{past}/end", ""),
 ]
 
 
 def everything(service: Here) -> list[Any]:
     """All that owners can change."""
     tables = (schema.USERS, schema.ROLES, schema.DATASETS, schema.SAVED)
+    tables += (schema.SCHEDULES, schema.RUNS)
     with service.parts.store.reading() as connection:
         found: list[Any] = [sorted(map(str, connection.execute(select(one)))) for one in tables]
     names = [one.name for one in service.parts.datasets.all()]
     found += [service.parts.ledger.position(name) for name in names]
     return [*found, [one.id for one in service.parts.accounts.keys("bob")]]
+
+
+def scheduled(service: Here, who: str) -> str:
+    """A schedule of somebody's about ``events``, of which nothing is due today."""
+    at = datetime.now(UTC) + timedelta(days=1)
+    left = service.parts.ledger.account("events").left
+    cost = {name: amount / 1000 for name, amount in left.items()}
+    begin = partial(service.parts.schedules.begin, who, "x", "events", Asked("place", 2, 0.2))
+    return begin(cost=cost, times=[at], every="day")[0].id
 
 
 @pytest.mark.parametrize("lost", ["key", "role"])
@@ -254,7 +316,9 @@ def test_no_change_is_made_with_rights_that_have_ended(
 ) -> None:
     accounts, roles = fresh.parts.accounts, fresh.parts.roles
     roles.give("events", "bob", "owner")
-    key = {"key": fresh.keys["bob"].split("_")[1]}
+    key = {"key": fresh.keys["bob"].split("_")[1], "to_come": scheduled(fresh, "ann")}
+    key |= {"past": scheduled(fresh, "ann")}
+    fresh.parts.schedules.end(key["past"])
     who, changes = ("olga", OWNERS + DATASET_OWNERS) if lost == "key" else ("bob", DATASET_OWNERS)
     for method, path, body in changes:
         if lost == "key":
@@ -283,6 +347,19 @@ def test_no_change_is_made_with_rights_that_have_ended(
         assert (answer.status_code, answer.json()["error"]) == wanted, (method, path)
         assert everything(fresh) == kept, (method, path)
     assert accounts.keys("olga")[1:] == []
+
+
+def test_no_schedule_is_begun_with_a_key_that_has_ended(
+    fresh: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = {"dataset": "metered", "question": {"column": "place", "k": 2}}
+    assert fresh.call("bob", "PUT", "/api/v1/saved/weekly", body).status_code == 200
+    kept, mine = everything(fresh), fresh.keys["bob"].split("_")[1]
+    revoke = partial(fresh.parts.accounts.revoke_key, "bob", mine)
+    before(monkeypatch, fresh.parts.audit, "note", revoke)
+    refused = fresh.call("bob", "POST", "/api/v1/saved/weekly/schedule", {"times": 2})
+    assert (refused.status_code, refused.json()["error"]) == (401, "not_logged_in")
+    assert everything(fresh) == [*kept[:-1], []]
 
 
 @pytest.fixture

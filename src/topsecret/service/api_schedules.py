@@ -16,6 +16,7 @@ from topsecret.service.api import Reader, checked
 from topsecret.service.api_saved import Saver, kept
 from topsecret.service.auth.dependencies import limited
 from topsecret.service.auth.people import User
+from topsecret.service.auth.standing import guarded
 from topsecret.service.middleware import API
 from topsecret.service.preview import worst_case
 from topsecret.service.problems import RESPONSES
@@ -127,18 +128,19 @@ async def scheduled(
     limited(request, "question", person.name)
     service, now = parts(request), datetime.now(UTC)
     times = run_times(when.start or now, when.every, when.times, now)
-    begin = partial(_begun, service, person.name, one, when, times)
+    begin = partial(_begun, service, person, one, when, times)
     async with service.planning.turn(person.name):
         return await blocking(begin)
 
 
 def _begun(
-    service: Parts, user: str, one: Saved, when: When, times: list[datetime]
+    service: Parts, person: User, one: Saved, when: When, times: list[datetime]
 ) -> tuple[Schedule, bool]:
-    dataset = checked(service, user, one.dataset, one.asked)
+    dataset = checked(service, person.name, one.dataset, one.asked)
     budget = service.datasets.account(one.dataset).budget
     cost = worst_case(dataset, budget, one.asked)
-    begin = partial(service.schedules.begin, user, one.name, one.dataset, one.asked)
+    schedules = guarded(service.schedules, person)
+    begin = partial(schedules.begin, person.name, one.name, one.dataset, one.asked)
     return begin(cost=cost, times=times, every=when.every, request=when.request)
 
 
@@ -148,5 +150,5 @@ async def ended(request: Request, person: User, schedule: str) -> Schedule:
     found = await blocking(partial(service.schedules.get, schedule))
     if not person.may_end(found.user, found.dataset):
         raise no_such_schedule()
-    await blocking(partial(service.schedules.end, schedule))
+    await blocking(partial(guarded(service.schedules, person).end, schedule))
     return found

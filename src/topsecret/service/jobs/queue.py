@@ -11,17 +11,14 @@ and there is nothing in between to watch: no refund, no room for another questio
 
 from __future__ import annotations
 
-import json
 import math
 import secrets
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import partial
-from typing import Any
 
-from sqlalchemy import Connection, RowMapping, and_, delete, func, or_, select, update
+from sqlalchemy import Connection, RowMapping, delete, func, or_, select, update
 
 from topsecret.errors import (
     BudgetExceeded,
@@ -36,7 +33,6 @@ from topsecret.errors import (
 )
 from topsecret.ledger import Ledger
 from topsecret.ledger.store import Store
-from topsecret.results.record import from_record
 from topsecret.service.auth.standing import locked
 from topsecret.service.datasets import Dataset, Datasets
 from topsecret.service.jobs.answering import (
@@ -50,9 +46,20 @@ from topsecret.service.jobs.answering import (
     released,
     without,
 )
-from topsecret.service.jobs.copies import kept_often
-from topsecret.service.jobs.job import ANSWERED, FAILED, IN_DOUBT, REFUSED, WORKING, Asked, Job
+from topsecret.service.jobs.copies import kept_or_refused, large_repeat
+from topsecret.service.jobs.history import WITH_ANSWERS, WITHOUT_ANSWERS, latest
+from topsecret.service.jobs.job import (
+    ANSWERED,
+    FAILED,
+    IN_DOUBT,
+    REFUSED,
+    WORKING,
+    Asked,
+    Job,
+    seen,
+)
 from topsecret.service.jobs.release_schedule import Turn, Turns
+from topsecret.service.jobs.second_look import RulesChanged, second_look
 from topsecret.service.problems import Problem
 from topsecret.service.schema import JOBS, RUNS
 from topsecret.service.shares import refusal
@@ -75,7 +82,7 @@ class Jobs:
         self._turns = turns
         self._under_way: dict[str, Turn] = {}
         # Answers that were paid for and not stored: their dataset is not read again for them.
-        self._unstored: dict[str, dict[str, object]] = {}
+        self._unstored: dict[str, Mapping[str, object]] = {}
         self.failed: Callable[..., None] = lambda **_: None
         """Told of a question whose data could not be read: public words alone."""
         self.trust: Callable[[], None] = lambda: None
@@ -122,7 +129,7 @@ class Jobs:
                     )
                 connection.execute(JOBS.insert().values(values))
             # Whoever reads it again may fail where this one did not, and it would be nobody's.
-            return self._seen(_EMPTY | values), True
+            return seen(_EMPTY | values, time.time()), True
         except Taken:
             pass
         with self._store.reading() as connection:
@@ -133,7 +140,7 @@ class Jobs:
                 "request_id_used",
                 "this request id was used for another question; choose a new request id",
             )
-        return self._seen(row), False
+        return seen(row, time.time()), False
 
     def find(self, identity: str) -> Job:
         """One job as it may be shown now."""
@@ -142,7 +149,7 @@ class Jobs:
             row = connection.execute(query).mappings().one_or_none()
         if row is None:
             raise no_such_answer()
-        return self._seen(row)
+        return seen(row, time.time())
 
     def history(
         self,
@@ -152,18 +159,13 @@ class Jobs:
         before: str | None = None,
     ) -> list[Job]:
         """The latest jobs, or the latest before one of them, newest first."""
-        query = select(JOBS).order_by(JOBS.c.asked.desc(), JOBS.c.id.desc()).limit(most)
-        if before is not None:
-            found = self.find(before)
-            at = select(JOBS.c.asked).where(JOBS.c.id == found.id).scalar_subquery()
-            same = and_(JOBS.c.asked == at, JOBS.c.id < found.id)
-            query = query.where(or_(JOBS.c.asked < at, same))
-        if user is not None:
-            query = query.where(JOBS.c.user == user)
-        if dataset is not None:
-            query = query.where(JOBS.c.dataset == dataset)
-        with self._store.reading() as connection:
-            return [self._seen(row) for row in connection.execute(query).mappings()]
+        return latest(self._store, WITH_ANSWERS, user, dataset, most, before, time.time())
+
+    def without_answers(
+        self, user: str | None, dataset: str | None, most: int, before: str | None = None
+    ) -> list[Job]:
+        """The same for lists of questions, whose answers are not read, however large they are."""
+        return latest(self._store, WITHOUT_ANSWERS, user, dataset, most, before, time.time())
 
     def run(self, identity: str, source: str = "") -> str:
         """Answer a job, in the turns of its source, and store what became of it; its state."""
@@ -265,15 +267,18 @@ class Jobs:
         for table in (JOBS, RUNS):
             connection.execute(update(table).where(table.c.held == before).values(held=now))
 
-    def _store_end(self, row: RowMapping, ended: dict[str, object]) -> str:
+    def _store_end(self, row: RowMapping, ended: Mapping[str, object]) -> str:
         """Store what became of a question; an answer that cannot be stored now is kept for that."""
         if ended["state"] == ANSWERED:  # the ledger has it, whoever asks for it again
             self._unstored[row["id"]] = ended
+        repeats = large_repeat(row, ended)
         with self._store.writing() as connection:
+            if repeats:
+                ended = kept_or_refused(connection, row, ended)
             connection.execute(
                 update(JOBS)
                 .where(JOBS.c.id == row["id"], JOBS.c.state.in_((WORKING, IN_DOUBT)))
-                .values(ended)
+                .values(dict(ended))
             )
         self._unstored.pop(row["id"], None)
         return str(ended["state"])
@@ -325,12 +330,14 @@ class Jobs:
         try:
             dataset = self._datasets.get(row["dataset"])
             begun = partial(self._ledger.requested, dataset.name, row["user"], row["request"])
+            may_ask = partial(self.check, row["user"], dataset.name, asked)
             if not begun():
                 if dataset.state is not None:
                     return without(REFUSED, dataset.state, not_now(dataset.state))
-                self.check(row["user"], dataset.name, asked)
+                may_ask()
             turn.about(dataset.events)
-            turn.recheck = self._datasets.watched(dataset)  # before the ledger has its version
+            # Its file is looked at before the ledger has its version.
+            turn.recheck = second_look(self._datasets, dataset, asked, may_ask)
             if dataset.table is not None:
                 dataset = self._at_version(dataset, row, turn)
             whose = (row["user"], row["request"])
@@ -354,6 +361,8 @@ class Jobs:
                 return without(FAILED, "failed", words)
             words = error.message if isinstance(error, Problem) else str(error)
             return without(REFUSED, "refused", words)
+        except RulesChanged as error:
+            return without(REFUSED, "refused", str(error))
         except Closing:
             raise
         except SourceError as error:
@@ -366,8 +375,7 @@ class Jobs:
             raise  # the job stays, and is tried again when the ledger is back
         except TopSecretError:
             return without(FAILED, "failed", "The question could not be answered.")
-        ended = answered(release, row["asked"], dataset.name)
-        return kept_often(self._store, row, release, ended) or ended
+        return answered(release, row["asked"], dataset.name)
 
     def _at_version(self, dataset: Dataset, row: RowMapping, turn: Turn) -> Dataset:
         """The dataset with its table's version, which stays what it was when a question began."""
@@ -378,22 +386,3 @@ class Jobs:
             with turn.aside():
                 dataset = self._datasets.at_its_version(dataset)
         return dataset
-
-    def _seen(self, row: RowMapping | Mapping[str, Any]) -> Job:
-        ended = row["shown"] is not None and row["shown"] <= time.time()
-        release = None
-        if ended and row["answer"] is not None:
-            release = from_record(json.loads(row["answer"]))
-        return Job(
-            row["id"],
-            row["user"],
-            row["dataset"],
-            row["request"],
-            Asked.from_text(row["question"]),
-            row["state"] if ended else WORKING,
-            datetime.fromtimestamp(row["asked"], UTC),
-            row["error"] if ended else None,
-            row["message"] if ended else None,
-            release,
-            row["cause"] if ended else None,
-        )
