@@ -105,7 +105,7 @@ def test_limits_and_defaults() -> None:
             f"1, 2, 5, 10, 20 and so on, to {measures.MOST_ROWS:,} rows, or for sums to 10⁹ units",
             f"At most {measures.MOST_ITEMS} items of a person count, or `max_items`",
             "1, 0.1, 0.01 and so on to 0.000001",
-            "adds up to 5 to a single item, or 3 to each of two, stays below a `max_total` of 5",
+            "adds up to 5 to a single item, or 3 to each of two, keeps to a `max_total` of 5",
             "`max_per_item` is at most 10⁹ units",
             "each of up to 5·k items (20 at least; 200, or k, at most)",
         ],
