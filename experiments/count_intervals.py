@@ -154,7 +154,7 @@ def main(runs: int = RUNS, seed: int = 16) -> None:
         "runs. An interval that says 95% should not be made to hold less often: each half-width is "
         "the smallest whole number that holds with a probability of at least 95% by the exact law "
         f"(the least of them here: {min(exact):.2%}).\n\nWe read 95% ± 1% as a demand on each "
-        "kind, not as a leave to fall below 95% where the next whole number is above 96%. An "
+        "kind, not as permission to fall below 95% where the next whole number is above 96%. An "
         "interval that is cut on one side alone would come closer, but could not be written as ±. "
         "By the exact law:\n\n" + "\n".join(f"- {line}" for line in wide)
         if wide

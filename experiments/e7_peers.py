@@ -58,7 +58,7 @@ class Answer:
 
     @property
     def merit(self) -> float:
-        """By which the best cap is chosen: the sum of its recalls."""
+        """By which the best cap is chosen: the sum of its recalls at both k."""
         return sum(mean.mean for mean in self.recalls.values())
 
 
@@ -208,9 +208,9 @@ def _write(answers: list[Answer], skipped: list[str], head: list[str]) -> str:
         "and leave it to the user to take the largest; one person's places must be capped, "
         "because their noise grows with the cap, and the user must choose the cap. They "
         "return counts besides the names, which ours does not here. The caps 5, 1 and 20 were "
-        "tried" + (", but for what was skipped (below)" if skipped else "") + ", and the "
-        "best of each library is in the verdict, chosen in its favour with hindsight and at no "
-        "privacy cost.",
+        "tried" + (", but for what was skipped (below)" if skipped else "") + ". The "
+        "verdict has the cap with the best mean of both recalls, one cap for both k; it is chosen "
+        "with hindsight and at no privacy cost, which favours the others.",
         "OpenDP keeps each person's first places by its own order, since its sampling "
         "of places raises an error in this version; with a small cap that order loses popular "
         "places. It also keeps one place fewer than the cap, as a small trial showed, so a cap of "

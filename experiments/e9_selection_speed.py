@@ -224,10 +224,6 @@ GOOGLE = (
 
 
 def _write(rows, skipped, head, cells) -> str:  # type: ignore[no-untyped-def]
-    def at_most(peer: str, mechanism: str = "GumbelTopK") -> Row | None:
-        found = [r for r in rows if r.peer.startswith(peer) and r.mechanism == mechanism]
-        return found[-1] if found else None
-
     parts = []
     for peer, mechanism in (
         ("NumPy without privacy", "GumbelTopK"),
@@ -236,10 +232,15 @@ def _write(rows, skipped, head, cells) -> str:  # type: ignore[no-untyped-def]
         ("diffprivlib", "GumbelTopK"),
         ("Google", "OneshotExponential"),
     ):
-        row = at_most(peer, mechanism)
-        if row is not None:
-            parts.append(f"{row.peer} {figures(row.ratio)} times at {row.items:,} items")
-    verdict = f"what the peers take of our CPU time (k = {K}): " + "; ".join(parts) + "."
+        found = [r for r in rows if r.peer.startswith(peer) and r.mechanism == mechanism]
+        if found:
+            few, many = found[0], found[-1]
+            beside = f"; {figures(few.ratio)} with {few.items:,}" if few is not many else ""
+            parts.append(f"{figures(many.ratio)} for {many.peer} ({many.items:,} items{beside})")
+    verdict = (
+        f"CPU time of each peer divided by ours (k = {K}), with the most items that were "
+        f"measured: {'; '.join(parts)}."
+    )
     return write_page(
         NAME,
         TITLE,

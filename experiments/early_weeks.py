@@ -5,7 +5,7 @@
 E12 looks at six periods evenly spread. A prototype's numbers, printed there as *earlier*, are
 lower, and of six weeks that it did not write down. Here the same sets are looked at in weeks 4, 8,
 13, 26, 39 and 52, when few rows have come, by picks alone as there was no choice of methods then;
-lists that are drawn anew also at the price that the prototype gave them (epsilon .149 where the
+independent lists also at the price that the prototype gave them (epsilon .149 where the
 accountant gives .123, and in the same proportion elsewhere).
 """
 
@@ -125,10 +125,10 @@ def run(
     verdict = (
         f"read in weeks {', '.join(map(str, WEEKS))} of 52 and by picks alone, the series is "
         f"within {NEAR} of the prototype's number in {near[3]} of {len(rows)} settings (at most "
-        f"{max(one[3] for one in off):.2f} off), lists drawn anew at its price in {near[1]} (at "
+        f"{max(one[3] for one in off):.2f} off), independent lists at its price in {near[1]} (at "
         f"most {max(one[1] for one in off):.2f}), the schedule in {near[2]} (at most "
-        f"{max(one[2] for one in off):.2f}); at the price that the accountant gives, lists drawn "
-        f"anew in {near[0]} (at most {max(one[0] for one in off):.2f})."
+        f"{max(one[2] for one in off):.2f}); at the price that the accountant gives, "
+        f"independent lists in {near[0]} (at most {max(one[0] for one in off):.2f})."
     )
     shown = [
         [
@@ -138,7 +138,7 @@ def run(
         ]
         for row, found in zip(rows, means, strict=True)
     ]
-    titles = ["data", "periods", "k", "ε", "anew", "anew, earlier price", "schedule", "series"]
+    titles = ["data", "periods", "k", "ε", *WAYS]
     text = TEXT.format(runs=runs, ratio=PRICE)
     return write_page(NAME, TITLE, verdict, markdown([*titles, "earlier"], shown), text)
 
@@ -180,9 +180,9 @@ a schedule, where it had .94; powers of two are far below all of its numbers. We
 39, 52 find .71 of Gowalla by a schedule, this choice .62, and the prototype .55. So this is the
 reading that fits best, and not one that was written down.
 
-*Anew* are lists at the price that the product's accountant gives each, *anew, earlier price* at
-{ratio:.2f} times it, as the prototype had them: at that price all lists together cost more than
-(ε, 10⁻⁶). Weeks are simulated as in E12, {runs} runs, ± half the width of the 95% interval over
-runs; an interval of the prototype's 2 to 4 runs would be some three times as wide. Of twelve
-periods the same parts were taken (1, 2, 3, 6, 9, 12).
+*Independent* are lists with noise of their own each, at the price that the product's accountant
+gives each; those *at the earlier price* cost {ratio:.2f} times as much each, as the prototype had
+them: all of them together cost more than (ε, 10⁻⁶). Weeks are simulated as in E12, {runs} runs,
+± half the width of the 95% interval over runs; an interval of the prototype's 2 to 4 runs would be
+some three times as wide. Of twelve periods the same parts were taken (1, 2, 3, 6, 9, 12).
 """

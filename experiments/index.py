@@ -37,7 +37,8 @@ def write_index(folder: Path) -> Path:
         "# Results",
         "The papers' tables and figures with ours beside every printed number, and comparisons of "
         "our own. `make reproduce` writes all of them, `topsecret reproduce E1` one; the same seed "
-        "gives the same numbers, except times and memory. [Where the data are](data.md).",
+        "gives the same numbers, except times and memory, and except E7 and E7b, where each "
+        "library draws its own noise. [Where the data are](data.md).",
         "\n".join(lines),
         "Read the verdicts with their pages: run counts, confidence intervals and what a dataset "
         "cannot support stand there.",

@@ -1,4 +1,4 @@
-"""Lists over time: drawn anew, on a schedule, or as a series, on sets whose weeks are simulated.
+"""Lists over time: independent, on a schedule, or as a series, on sets whose weeks are simulated.
 
     python -m experiments E12
 
@@ -174,7 +174,10 @@ class Trial:
 
 def measured(case: Case, runs: int, seed: int) -> Iterator[tuple[float, ...]]:
     """The recall of each way, run by run."""
-    question = Question.of(item="item", person="person", k=case.k, epsilon=EPSILON, delta=DELTA)
+    # By picks, as a Schedule draws its lists: no noisy look at the data chooses a method.
+    question = Question.of(
+        item="item", person="person", k=case.k, epsilon=EPSILON, delta=DELTA, choose="public"
+    )
     due = due_periods("cumulative", case.periods, 1)
     every = planned(question.numbers, question, None, case.periods)
     few = planned(question.numbers, question, None, len(due))
@@ -264,7 +267,8 @@ TEXT = """
 got a period at random, drawn anew in each of {runs} runs. Real dates may tell another story:
 people come and go. ×10: each person copied tenfold. Cumulative lists, (1, 10⁻⁶) for all together by
 the product's accountant; recall of the true top k so far, mean of six periods evenly spread, ± half
-the width of its 95% interval over runs.
+the width of its 95% interval over runs; where intervals overlap, two ways are level. Independent
+lists and schedules are by picks, as `Schedule` draws them.
 
 *Earlier*: a prototype's numbers, of 2 to 4 runs and of six weeks that were not written down.
 [Read at early weeks](early-weeks.md), those of series are found again within .01.

@@ -222,12 +222,12 @@ label where the noise exceeded a fixed limit. It fell behind PATE on scene at ε
 limit, by .034 and in twenty seeds by as much (.263 ± .012 against .302 ± .005, standard errors).
 
 The present one has no limit. It draws labels' rates together by as much as is noise, which names
-every label where nothing else is known. It was made and tuned on made sets, some of them of the
+every label where nothing else is known. It was made and tuned on made-up sets, some of them of the
 shapes of these (5 or 18 teachers, 6 labels, one label a row), and fixed before it met these; that
 scene was behind, and why, was known. `experiments/tune_students.py` shows the last choice, by how
 much the threshold is lowered; the comparison of priors is not kept.
 
-On the 120 made sets of that choice, at the three ε, it has a mean F1 of .331, PATE .243, PATE-τ
+On the 120 made-up sets of that choice, at the three ε, it has a mean F1 of .331, PATE .243, PATE-τ
 .240 and naming every label .229; it is more than .01 behind a hard rule in 46 of 360 cells. With
 twenty seeds it has .336 ± .010 on scene at ε = 4.
 

@@ -212,14 +212,15 @@ def _write(cells: dict[Key, Cell], nouns: dict[str, str], runs: int) -> str:
     named = {name: cells[name, *SETTINGS[0]] for name in NAMED if name in nouns}
     kept = all(cell.reached >= ENOUGH for cell in named.values())
     each = ", ".join(
-        f"{name} by {nouns[name]} {cell.private:.2f} of {max(cell.by_bound.values()):.2f}"
+        f"{name} by {nouns[name]} {cell.private:.2f} against {max(cell.by_bound.values()):.2f}"
         for name, cell in named.items()
     )
     everywhere = statistics.fmean(cell.reached for cell in cells.values())
     worst = min(cells, key=lambda key: cells[key].reached)
     verdict = (
-        f"at k = 10, ε = 1 the bound that is chosen privately finds {each}, the best bound in "
-        f"hindsight: at least {ENOUGH} of it is {'reached' if kept else 'NOT reached'}. Over all "
+        f"recall at k = 10, ε = 1 with the bound that is chosen privately, against that with the "
+        f"best bound in hindsight: {each}; at least {ENOUGH} of the best is "
+        f"{'reached' if kept else 'NOT reached'}. Over all "
         f"{len(cells)} cells it finds {everywhere:.2f} of what the best bound finds, at worst "
         f"{cells[worst].reached:.2f} ({worst[0]}, k = {worst[1]}, ε = {worst[2]:g})."
     )

@@ -51,7 +51,10 @@ def test_what_else_lowers_a_lead() -> None:
     one, three, six = (lead(k=10, epsilon=1.0, max_items=cap) for cap in (1, 3, 6))
     assert f"falls from {usual} to {one}, with 3 to {three}. Picks themselves gain" in CHOOSING
     weighted = plan(k=10, epsilon=1.0)["weighted"].needed_lead
-    assert f"an item with {weighted} weighted persons is named with 95% probability" in CHOOSING
+    assert (
+        f"an item with {weighted} weighted persons passes the threshold with 95% probability"
+        in CHOOSING
+    )
     assert six == usual
     capped = [recommended(k=10, epsilon=1.0, max_items=n) for n in (1, 2, 3, 4)]
     assert capped == ["limited-domain-laplace", "weighted", "weighted", "tested-or-weighted"]

@@ -105,7 +105,7 @@ def test_limits_and_defaults() -> None:
             f"1, 2, 5, 10, 20 and so on, to {measures.MOST_ROWS:,} rows, or for sums to 10⁹ units",
             f"At most {measures.MOST_ITEMS} items of a person count, or `max_items`",
             "1, 0.1, 0.01 and so on to 0.000001",
-            "adds up to 5 to a single item, or 3 to each of two, stays below a `max_total` of 5",
+            "adds up to 5 to a single item, or 3 to each of two, keeps to a `max_total` of 5",
             "`max_per_item` is at most 10⁹ units",
             "each of up to 5·k items (20 at least; 200, or k, at most)",
         ],
@@ -207,9 +207,18 @@ def test_what_the_tables_of_results_say() -> None:
         times = f"{row['first run, s']} s | {row['median, s']} s"
         assert f"| {library} | {found10:.2f} | {found50:.2f} | {times} |" in page("why")
 
-    lead = [row for row in rows("over-time") if row["way"] == "schedule"]
-    assert len(lead) == 6
-    assert "the schedule was the best of the three in all six settings" in page("series")
+
+def test_which_way_found_most_over_time() -> None:
+    table = rows("over-time")
+    best, level = [], 0
+    for start in range(0, len(table), 3):
+        three = table[start : start + 3]
+        best.append(max(three, key=lambda row: float(row["recall"]))["way"].split(",")[0])
+        _, schedule, series = ((float(row["recall"]), float(row["half width"])) for row in three)
+        level += schedule[0] - schedule[1] < series[0] + series[1] and schedule[0] > series[0]
+    assert (best.count("schedule"), best.count("series"), level) == (5, 1, 2)
+    words = "in five of six settings, in two of them level with the series, and the series in one"
+    assert f"the schedule was the best of the three {words}" in page("series")
 
 
 def _recalls(row: dict[str, str]) -> list[float]:
@@ -219,9 +228,7 @@ def _recalls(row: dict[str, str]) -> list[float]:
 def test_how_the_noise_of_a_series_grows() -> None:
     made = SeriesNumbers.calibrated("cumulative", 52, 1, 1, 1.0, 1e-6)
     factor = made.deviation(52) * float(made.mu_squared) ** 0.5
-    words = (
-        f"({factor:.1f} for a year of weeks, where lists that are drawn anew have {52**0.5:.1f})"
-    )
+    words = f"({factor:.1f} for a year of weeks, where independent lists have {52**0.5:.1f})"
     assert words in page("series")
 
 

@@ -20,6 +20,7 @@ from topsecret.errors import (
     SourceError,
     UnknownColumn,
 )
+from topsecret.exact.rounding import rounded_down
 from topsecret.ledger import Flexible, Ledger, Metered
 from topsecret.ledger.account import what_is_left
 from topsecret.ledger.question_delta import usual_delta
@@ -349,6 +350,16 @@ def test_a_share_without_a_delta_is_whole_until_it_is_used(ledger: Ledger) -> No
     )
     assert what_is_left(left, limits).startswith("100% of the budget left (rho 0.0")
     assert what_is_left(left, limits).endswith(", delta 0 of 0)")
+
+
+@pytest.mark.parametrize("used", [0, 1, 13, 37, 499, 998])
+def test_the_part_that_is_left_follows_from_the_figures_beside_it(used: int) -> None:
+    limits = {"rho": FLEXIBLE.rho / 3, "delta": Fraction(1, 2 * 10**6), "slack": Fraction(0)}
+    left = {**limits, "rho": limits["rho"] * Fraction(999 - used, 999)}
+    shown = what_is_left(left, limits)
+    percent, rho, of, delta, of_delta = (float(one) for one in re.findall(r"\d[\d.e-]*", shown))
+    assert (delta, of_delta) == (5e-7, 5e-7)
+    assert percent == float(rounded_down(100 * rho / of, 3)) <= 100 * (999 - used) / 999
 
 
 def test_no_budget_and_a_generous_one_have_the_usual_delta() -> None:

@@ -142,7 +142,7 @@ def test_bars_cover_on_made_leagues_and_without_the_noise_they_do_not() -> None:
     """Twenty leagues of 60 items: the share has a standard error of about .007."""
     leagues = [(seed, (0.5, 2.0)[seed % 2]) for seed in range(20)]
     assert 0.93 <= np.mean([covered(*each) for each in leagues]) <= 0.97
-    assert "on made leagues 93 to 97% of the 95% bars cover" in PAGES["docs/ranking.md"]
+    assert "on made-up leagues 93 to 97% of the 95% bars contain" in PAGES["docs/ranking.md"]
     assert np.mean([covered(*each, tail=1.0, counted=1e-6) for each in leagues]) < 0.9
 
 

@@ -67,7 +67,7 @@ def plan(
     accept_weak_privacy: WeakPrivacyOption = False,
     json: Json = False,
 ) -> None:
-    """Say what lists drawn anew, a schedule and a series would find, from public guesses alone.
+    """Say what independent lists, a schedule and a series would find, from public guesses alone.
 
     topsecret series plan --persons 30000 --items-per-person 10 --kth-count 600 --periods 12
     --epsilon 1

@@ -121,13 +121,16 @@ class Account:
 def what_is_left(left: Amounts, limits: Amounts) -> str:
     """A metered budget as "37 of 50 items left", a flexible one as a part of it, rounded down.
 
+    The part is that of the resource of which least is left; the figures have more digits than the
+    part, so that it follows from them.
+
     Parameters: ``left``: what is left of each resource; ``limits``: what there was of each.
     """
     if "rho" not in limits:
         return ", ".join(resource_left(name, left[name], limits[name]) for name in limits)
     part = min((_part(left[name], limit) for name, limit in limits.items() if limit), default=NONE)
     exactly = ", ".join(
-        f"{name} {rounded_down(max(left[name], NONE), 3)} of {rounded_down(limits[name], 3)}"
+        f"{name} {rounded_down(max(left[name], NONE))} of {rounded_down(limits[name])}"
         for name in PARTS
     )
     return f"{_percent(part)} of the budget left ({exactly})"
