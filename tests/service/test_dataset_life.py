@@ -4,11 +4,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from serving import PLACES, SHOP, Here, write_events
+from serving import PLACES, SHOP, Here, populate, settings, write_events
 from sqlalchemy import create_engine, text
+from test_files_that_change import meanwhile
 from test_teams import browser, post
 
+from topsecret.errors import Closing, LedgerError
+from topsecret.service.dataset_life import Changes
+from topsecret.service.jobs.job import Asked
 from topsecret.service.schema import JOBS
+from topsecret.service.state import Parts
 
 EVENTS, VISITS = "/api/v1/datasets/events", "/api/v1/datasets/visits"
 QUESTION = {"column": "place", "k": 1, "epsilon": 0.3}
@@ -258,3 +263,77 @@ def test_only_owners_change_the_life_of_a_data_set(service: Here, who: str) -> N
         ("GET", "/owner/datasets/events/edit", None),
     ):
         assert service.call(who, method, path, body).status_code == 403
+
+
+WAITED = "Nothing was charged: the rules changed while this question waited for an engine. "
+BY_PLACE = {"column": "colour", "k": 1, "epsilon": 0.2}
+BY_PLACE |= {"where": [{"column": "place", "verb": "is", "value": "Harbour"}]}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda life: life.edit("events", Changes(columns=("place",))), "choose from: place"),
+        (lambda life: life.edit("events", Changes(filters={})), "choose from: none"),
+        (lambda life: life.move("events", "paused"), "The owner has paused this dataset."),
+    ],
+)
+def test_what_is_withdrawn_while_a_question_waits_for_an_engine_is_not_read(
+    fresh: Here, change: Any, words: str
+) -> None:
+    life, ledger = fresh.parts.life, fresh.parts.ledger
+    life.edit("events", Changes(filters={"place": "text"}))
+    with meanwhile(lambda: change(life)):
+        job = fresh.answered("ann", f"{EVENTS}/ask", BY_PLACE)
+    assert (job["state"], job["error"], job["answer"]) == ("refused", "refused", None)
+    assert job["message"].startswith(WAITED)
+    assert words in job["message"]
+    assert [one.event for one in ledger.history("events")][-2:] == ["reserved", "released"]
+    assert not any(ledger.account("events").spent.values())
+    life.move("events", "open")
+    # What does not concern a question does not end it.
+    with meanwhile(lambda: life.edit("events", Changes(title="T", columns=("place",)))):
+        kept = fresh.answered("ann", f"{EVENTS}/ask", {"column": "place", "k": 1, "epsilon": 0.2})
+    assert kept["state"] == "answered"
+
+
+def test_a_query_does_not_read_a_column_that_is_withdrawn_while_it_waits(fresh: Here) -> None:
+    new = {"name": "pasted", "title": "P", "file": "events.csv", "person": "user", "epsilon": 8}
+    new |= {"columns": ["place", "colour"], "sql": True}
+    assert fresh.call("olga", "POST", "/api/v1/datasets", new).status_code == 201
+    fresh.parts.datasets.allow("pasted", "ann", {"epsilon": 8.0})
+    for column, state in (("colour", "refused"), ("place", "answered")):
+        fresh.parts.life.edit("pasted", Changes(columns=("place", "colour")))
+        query = f'SELECT {column}, COUNT(DISTINCT "user") AS n FROM t GROUP BY {column}'
+        body = {"query": f"{query} ORDER BY n DESC LIMIT 1", "epsilon": 0.2}
+        with meanwhile(lambda: fresh.parts.life.edit("pasted", Changes(columns=("place",)))):
+            job = fresh.answered("ann", "/api/v1/datasets/pasted/sql", body)
+        assert job["state"] == state
+        if state == "refused":
+            assert job["message"].startswith(WAITED)
+            assert fresh.parts.ledger.history("pasted")[-1].event == "released"
+            assert not any(fresh.parts.ledger.account("pasted").spent.values())
+
+
+def test_a_question_waits_again_where_the_rules_cannot_be_looked_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts = Parts(settings(tmp_path))  # nobody answers but this test
+    populate(parts, tmp_path)
+    job, _ = parts.jobs.ask("ann", "events", Asked("place", 1, 0.2), "waits", "me")
+    real, looks = parts.jobs.check, []
+
+    def check(user: str, dataset: str, asked: Asked) -> None:
+        looks.append(dataset)
+        if len(looks) == 2:
+            raise LedgerError("the store is away")
+        real(user, dataset, asked)
+
+    monkeypatch.setattr(parts.jobs, "check", check)
+    with pytest.raises(Closing, match="tried again later"):
+        parts.jobs.run(job.id)
+    assert not any(parts.ledger.account("events").spent.values())
+    assert parts.jobs.run(job.id) == "answered"
+    assert parts.ledger.check().faults == ()
+    parts.ledger.close()
+    parts.store.close()

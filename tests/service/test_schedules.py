@@ -17,6 +17,7 @@ from serving import PATIENCE, PLACES, Here, here, write_events
 from sqlalchemy import select, update
 from test_crash import SOAK
 from test_ending import until
+from test_files_that_change import meanwhile
 from test_teams import browser, post
 
 from topsecret.errors import InvalidParameter
@@ -194,6 +195,21 @@ def test_what_was_missed_or_cannot_be_asked_is_given_back(
     quiet.parts.schedules.end_all("bob")
     assert quiet.parts.schedules.get(made["id"]).runs[1].state == "given up"
     assert spent(quiet) == (2, 1)
+
+
+def test_a_run_that_may_not_be_asked_any_more_is_given_back(
+    quiet: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though it was reserved already, and waited for an engine."""
+    quiet.call("bob", "POST", f"{SAVED}/weekly/schedule", {"times": 1})
+    later(monkeypatch, 0.1)
+    with meanwhile(lambda: quiet.parts.life.move("metered", "paused")):
+        found = tended(quiet)
+    assert states(found) == ["ended"]
+    job = quiet.ended("bob", found["runs"][0]["answer"])
+    assert (job["state"], "paused this dataset" in job["message"]) == ("refused", True)
+    assert spent(quiet) == (0, 0)
+    assert quiet.parts.ledger.account("metered").held == ()
 
 
 def test_a_service_that_stops_holds_what_was_paid_in_advance(

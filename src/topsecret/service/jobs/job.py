@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
+from typing import Any
 
 from topsecret.results.group_releases import Releases
+from topsecret.results.record import from_record
 from topsecret.results.release import Release
 from topsecret.service.filters import Filter, in_words
 from topsecret.service.grouped_by import GroupedBy
@@ -144,6 +147,27 @@ class Job:
             "message": self.message,
             "answer": None if self.release is None else public(self.release),
         }
+
+
+def seen(row: Mapping[Any, Any], now: float) -> Job:
+    """A question as it may be shown ``now``; its end is shown from its tick on."""
+    ended = row["shown"] is not None and row["shown"] <= now
+    release = None
+    if ended and row["answer"] is not None:
+        release = from_record(json.loads(row["answer"]))
+    return Job(
+        row["id"],
+        row["user"],
+        row["dataset"],
+        row["request"],
+        Asked.from_text(row["question"]),
+        row["state"] if ended else WORKING,
+        datetime.fromtimestamp(row["asked"], UTC),
+        row["error"] if ended else None,
+        row["message"] if ended else None,
+        release,
+        row["cause"] if ended else None,
+    )
 
 
 def public(answer: Release | Releases) -> dict[str, object]:

@@ -11,15 +11,12 @@ and there is nothing in between to watch: no refund, no room for another questio
 
 from __future__ import annotations
 
-import json
 import math
 import secrets
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import partial
-from typing import Any
 
 from sqlalchemy import Connection, RowMapping, and_, delete, func, or_, select, update
 
@@ -30,13 +27,13 @@ from topsecret.errors import (
     InDoubt,
     InvalidParameter,
     LedgerError,
+    RulesChanged,
     SourceError,
     Taken,
     TopSecretError,
 )
 from topsecret.ledger import Ledger
 from topsecret.ledger.store import Store
-from topsecret.results.record import from_record
 from topsecret.service.auth.standing import locked
 from topsecret.service.datasets import Dataset, Datasets
 from topsecret.service.jobs.answering import (
@@ -51,8 +48,18 @@ from topsecret.service.jobs.answering import (
     without,
 )
 from topsecret.service.jobs.copies import kept_often
-from topsecret.service.jobs.job import ANSWERED, FAILED, IN_DOUBT, REFUSED, WORKING, Asked, Job
+from topsecret.service.jobs.job import (
+    ANSWERED,
+    FAILED,
+    IN_DOUBT,
+    REFUSED,
+    WORKING,
+    Asked,
+    Job,
+    seen,
+)
 from topsecret.service.jobs.release_schedule import Turn, Turns
+from topsecret.service.jobs.second_look import second_look
 from topsecret.service.problems import Problem
 from topsecret.service.schema import JOBS, RUNS
 from topsecret.service.shares import refusal
@@ -122,7 +129,7 @@ class Jobs:
                     )
                 connection.execute(JOBS.insert().values(values))
             # Whoever reads it again may fail where this one did not, and it would be nobody's.
-            return self._seen(_EMPTY | values), True
+            return seen(_EMPTY | values, time.time()), True
         except Taken:
             pass
         with self._store.reading() as connection:
@@ -133,7 +140,7 @@ class Jobs:
                 "request_id_used",
                 "this request id was used for another question; choose a new request id",
             )
-        return self._seen(row), False
+        return seen(row, time.time()), False
 
     def find(self, identity: str) -> Job:
         """One job as it may be shown now."""
@@ -142,7 +149,7 @@ class Jobs:
             row = connection.execute(query).mappings().one_or_none()
         if row is None:
             raise no_such_answer()
-        return self._seen(row)
+        return seen(row, time.time())
 
     def history(
         self,
@@ -163,7 +170,7 @@ class Jobs:
         if dataset is not None:
             query = query.where(JOBS.c.dataset == dataset)
         with self._store.reading() as connection:
-            return [self._seen(row) for row in connection.execute(query).mappings()]
+            return [seen(row, time.time()) for row in connection.execute(query).mappings()]
 
     def run(self, identity: str, source: str = "") -> str:
         """Answer a job, in the turns of its source, and store what became of it; its state."""
@@ -325,12 +332,14 @@ class Jobs:
         try:
             dataset = self._datasets.get(row["dataset"])
             begun = partial(self._ledger.requested, dataset.name, row["user"], row["request"])
+            may_ask = partial(self.check, row["user"], dataset.name, asked)
             if not begun():
                 if dataset.state is not None:
                     return without(REFUSED, dataset.state, not_now(dataset.state))
-                self.check(row["user"], dataset.name, asked)
+                may_ask()
             turn.about(dataset.events)
-            turn.recheck = self._datasets.watched(dataset)  # before the ledger has its version
+            # Its file is looked at before the ledger has its version.
+            turn.recheck = second_look(self._datasets, dataset, asked, may_ask)
             if dataset.table is not None:
                 dataset = self._at_version(dataset, row, turn)
             whose = (row["user"], row["request"])
@@ -354,6 +363,8 @@ class Jobs:
                 return without(FAILED, "failed", words)
             words = error.message if isinstance(error, Problem) else str(error)
             return without(REFUSED, "refused", words)
+        except RulesChanged as error:
+            return without(REFUSED, "refused", str(error))
         except Closing:
             raise
         except SourceError as error:
@@ -378,22 +389,3 @@ class Jobs:
             with turn.aside():
                 dataset = self._datasets.at_its_version(dataset)
         return dataset
-
-    def _seen(self, row: RowMapping | Mapping[str, Any]) -> Job:
-        ended = row["shown"] is not None and row["shown"] <= time.time()
-        release = None
-        if ended and row["answer"] is not None:
-            release = from_record(json.loads(row["answer"]))
-        return Job(
-            row["id"],
-            row["user"],
-            row["dataset"],
-            row["request"],
-            Asked.from_text(row["question"]),
-            row["state"] if ended else WORKING,
-            datetime.fromtimestamp(row["asked"], UTC),
-            row["error"] if ended else None,
-            row["message"] if ended else None,
-            release,
-            row["cause"] if ended else None,
-        )
