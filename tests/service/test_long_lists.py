@@ -4,19 +4,23 @@ import asyncio
 import json
 import re
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from serving import PATIENCE, Here
+from serving import PATIENCE, Here, populate, settings
 from sqlalchemy import select
 
 from topsecret.results.release import Release
 from topsecret.service import api_owner, shapes, texts
-from topsecret.service.jobs.job import Job
+from topsecret.service.jobs.job import Asked, Job
+from topsecret.service.jobs.queue import Jobs
 from topsecret.service.schema import JOBS
-from topsecret.service.state import MOST_BYTES, Remembered
+from topsecret.service.state import MOST_BYTES, Parts, Remembered
 
 QUESTION = {"column": "place", "k": 2, "epsilon": 0.5}
 COPIES = 149
@@ -123,6 +127,56 @@ def test_a_large_answer_is_kept_a_few_times_for_one_account(
     monkeypatch.setattr("topsecret.service.jobs.copies.LARGE", 2**16)
     again = service.answered("ann", ask, body | {"request_id": "small"})
     assert again["state"] == "answered"  # small ones are kept as often as they are asked
+
+
+@pytest.mark.parametrize("place", ["sqlite", "postgres"])
+def test_of_repeats_at_once_no_more_are_kept(
+    place: str, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("topsecret.service.jobs.copies.LARGE", 10)
+    url = request.getfixturevalue("postgres_url") if place == "postgres" else ""
+    parts = Parts(settings(tmp_path, database=url))  # nobody answers but this test
+    populate(parts, tmp_path)
+    ask = partial(parts.jobs.ask, "ann", "events", Asked("place", 1, 0.5))
+    jobs = [ask(f"large{number}", "me")[0].id for number in range(4)]
+    assert [parts.jobs.run(one) for one in jobs[:2]] == ["answered"] * 2
+    both, store_end = threading.Barrier(2, timeout=PATIENCE), Jobs._store_end
+
+    def together(self: Jobs, *given: Any) -> str:
+        """Each has its answer before either is stored."""
+        both.wait()
+        return store_end(self, *given)
+
+    monkeypatch.setattr(Jobs, "_store_end", together)
+    with ThreadPoolExecutor(2) as pool:
+        became = list(pool.map(parts.jobs.run, jobs[2:]))
+    assert sorted(became) == ["answered", "refused"]
+    with parts.store.reading() as connection:
+        found = connection.execute(select(JOBS.c.error, JOBS.c.answer)).all()
+    assert sorted(bool(one.answer) for one in found) == [False, True, True, True]
+    assert {one.error for one in found if not one.answer} == {"asked_before"}
+    parts.ledger.close()
+    parts.store.close()
+
+
+def test_other_words_for_the_same_question_are_no_way_around_it(
+    fresh: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("topsecret.service.jobs.copies.LARGE", 10)
+    new = {"name": "pasted", "title": "P", "file": "events.csv", "person": "user", "epsilon": 8}
+    new |= {"columns": ["place"], "sql": True}
+    assert fresh.call("olga", "POST", "/api/v1/datasets", new).status_code == 201
+    fresh.parts.datasets.allow("pasted", "ann", {"epsilon": 8.0})
+    query = (
+        'SELECT place, COUNT(DISTINCT "user") AS n FROM t GROUP BY place ORDER BY n DESC LIMIT 1'
+    )
+    states = [
+        fresh.answered("ann", "/api/v1/datasets/pasted/sql", {"query": one, "epsilon": 0.5})[
+            "state"
+        ]
+        for one in (query + " " * number for number in range(4))
+    ]
+    assert states == ["answered"] * 3 + ["refused"]
 
 
 def test_an_answer_in_a_list_has_every_field_of_the_schema(service: Here) -> None:

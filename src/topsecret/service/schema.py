@@ -139,12 +139,14 @@ JOBS = Table(
     Column("cancelled", Float, nullable=True),
     Column("cause", Text, nullable=True),
     Column("held", Text, nullable=True),
+    Column("entry", Integer, nullable=True),
     UniqueConstraint("user", "dataset", "request", name="one_job_per_request"),
     Index("service_jobs_by_state", "state"),
     Index("service_jobs_by_user", "user", "asked"),
 )
 """Questions and, once they have one, their answers. ``cause`` is for the owners: why the data could
-not be read, in public words. ``held`` is what the ledger holds for the question, if it does."""
+not be read, in public words. ``held`` is what the ledger holds for the question, if it does;
+``entry`` is where it has the answer."""
 
 SAVED = Table(
     "service_saved",

@@ -117,8 +117,14 @@ def answered(answer: Release | Releases, asked: float, dataset: str) -> dict[str
         answer = replace(answer, groups=shown)
     else:
         answer = _shown(answer, asked, dataset)
-    text = json.dumps(to_record(answer))
-    return {"state": ANSWERED, "answer": text, "error": None, "message": None}
+    text, (entry, _) = json.dumps(to_record(answer)), ledger_entry(answer)
+    return {"state": ANSWERED, "answer": text, "error": None, "message": None, "entry": entry}
+
+
+def ledger_entry(answer: Release | Releases) -> tuple[int | None, bool]:
+    """Where the ledger has an answer, and whether it had it before; lists of groups are one."""
+    one = next(iter(answer.values())) if isinstance(answer, Releases) else answer
+    return (None, False) if one.charge is None else (one.charge.entry, one.charge.stored)
 
 
 def _shown(release: Release, asked: float, dataset: str) -> Release:

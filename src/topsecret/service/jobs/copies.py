@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import RowMapping, select
+from sqlalchemy import Connection, RowMapping, select
 
-from topsecret.ledger.store import Store
-from topsecret.results.group_releases import Releases
 from topsecret.results.record import from_record
-from topsecret.results.release import Release
-from topsecret.service.jobs.answering import without
+from topsecret.service.jobs.answering import ledger_entry, without
 from topsecret.service.jobs.job import ANSWERED, REFUSED
-from topsecret.service.schema import JOBS
+from topsecret.service.schema import JOBS, USERS
 
 LARGE = 2**16
 """From how many letters on an answer is large."""
@@ -21,31 +19,31 @@ COPIES = 3
 """How often a large one is kept."""
 
 
-def kept_often(
-    store: Store, row: RowMapping, answer: Release | Releases, ended: dict[str, Any]
-) -> dict[str, object] | None:
-    """The end of a question whose large answer its account has often enough; None for others.
+def large_repeat(row: RowMapping, ended: Mapping[str, Any]) -> bool:
+    """Whether it ended with a large answer that may be one too many.
 
     What was drawn for the question itself, or paid for in advance, is always kept.
     """
-    entry = _entry(answer, stored=True)
-    if len(ended["answer"]) < LARGE or entry is None or row["held"] is not None:
-        return None
-    same = (JOBS.c.user, JOBS.c.dataset, JOBS.c.question)
-    mine = [column == row[column.name] for column in same]
-    query = select(JOBS.c.id, JOBS.c.answer).where(*mine, JOBS.c.state == ANSWERED)
-    with store.reading() as connection:
-        rows = connection.execute(query.order_by(JOBS.c.asked.desc()).limit(COPIES)).all()
-    # Of other data the same question has another answer.
-    copies = [one.id for one in rows if _entry(from_record(json.loads(one.answer))) == entry]
+    if ended["state"] != ANSWERED or row["held"] is not None or len(ended["answer"]) < LARGE:
+        return False
+    return ledger_entry(from_record(json.loads(ended["answer"])))[1]
+
+
+def kept_or_refused(
+    connection: Connection, row: RowMapping, ended: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """The end of a large repeat: a refusal where its account has the answer often enough.
+
+    The same transaction stores it, and locks the account: of repeats that end at once each sees
+    those before it. Answers of before 0.2 do not say where the ledger has them, and do not count.
+    """
+    account = select(USERS.c.name).where(USERS.c.name == row["user"])
+    connection.execute(account.with_for_update())
+    same = {"user": row["user"], "dataset": row["dataset"], "entry": ended["entry"]}
+    mine = [JOBS.c[name] == value for name, value in same.items()]
+    query = select(JOBS.c.id).where(*mine, JOBS.c.state == ANSWERED)
+    copies = connection.execute(query.order_by(JOBS.c.asked.desc()).limit(COPIES)).scalars().all()
     if len(copies) < COPIES:
-        return None
+        return ended
     words = f"You have this answer {COPIES} times; look at {copies[0]}. Nothing was charged."
-    return without(REFUSED, "asked_before", words)
-
-
-def _entry(answer: Release | Releases, stored: bool = False) -> int | None:
-    """Where the ledger has the answer; None also where it must be a ``stored`` one and is not."""
-    one = next(iter(answer.values())) if isinstance(answer, Releases) else answer
-    charge = one.charge
-    return None if charge is None or (stored and not charge.stored) else charge.entry
+    return without(REFUSED, "asked_before", words) | {"shown": ended["shown"]}

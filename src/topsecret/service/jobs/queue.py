@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import secrets
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -47,7 +47,7 @@ from topsecret.service.jobs.answering import (
     released,
     without,
 )
-from topsecret.service.jobs.copies import kept_often
+from topsecret.service.jobs.copies import kept_or_refused, large_repeat
 from topsecret.service.jobs.job import (
     ANSWERED,
     FAILED,
@@ -82,7 +82,7 @@ class Jobs:
         self._turns = turns
         self._under_way: dict[str, Turn] = {}
         # Answers that were paid for and not stored: their dataset is not read again for them.
-        self._unstored: dict[str, dict[str, object]] = {}
+        self._unstored: dict[str, Mapping[str, object]] = {}
         self.failed: Callable[..., None] = lambda **_: None
         """Told of a question whose data could not be read: public words alone."""
         self.trust: Callable[[], None] = lambda: None
@@ -272,15 +272,18 @@ class Jobs:
         for table in (JOBS, RUNS):
             connection.execute(update(table).where(table.c.held == before).values(held=now))
 
-    def _store_end(self, row: RowMapping, ended: dict[str, object]) -> str:
+    def _store_end(self, row: RowMapping, ended: Mapping[str, object]) -> str:
         """Store what became of a question; an answer that cannot be stored now is kept for that."""
         if ended["state"] == ANSWERED:  # the ledger has it, whoever asks for it again
             self._unstored[row["id"]] = ended
+        repeats = large_repeat(row, ended)
         with self._store.writing() as connection:
+            if repeats:
+                ended = kept_or_refused(connection, row, ended)
             connection.execute(
                 update(JOBS)
                 .where(JOBS.c.id == row["id"], JOBS.c.state.in_((WORKING, IN_DOUBT)))
-                .values(ended)
+                .values(dict(ended))
             )
         self._unstored.pop(row["id"], None)
         return str(ended["state"])
@@ -377,8 +380,7 @@ class Jobs:
             raise  # the job stays, and is tried again when the ledger is back
         except TopSecretError:
             return without(FAILED, "failed", "The question could not be answered.")
-        ended = answered(release, row["asked"], dataset.name)
-        return kept_often(self._store, row, release, ended) or ended
+        return answered(release, row["asked"], dataset.name)
 
     def _at_version(self, dataset: Dataset, row: RowMapping, turn: Turn) -> Dataset:
         """The dataset with its table's version, which stays what it was when a question began."""
