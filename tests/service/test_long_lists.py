@@ -13,7 +13,8 @@ from typing import Any
 import httpx
 import pytest
 from serving import PATIENCE, Here, populate, settings
-from sqlalchemy import select
+from sqlalchemy import delete, select
+from test_teams import browser
 
 from topsecret.results.release import Release
 from topsecret.service import api_owner, shapes, texts
@@ -185,6 +186,31 @@ def test_an_answer_in_a_list_has_every_field_of_the_schema(service: Here) -> Non
     assert set(one) == set(schema["properties"])
     alone = service.call("ann", "GET", f"/api/v1/answers/{one['id']}").json()
     assert {name: one[name] for name in alone} == alone
+
+
+def test_lists_on_pages_read_no_answers(service: Here) -> None:
+    """However large answers are: here they cannot even be read."""
+    with service.parts.store.writing() as connection:
+        row = dict(connection.execute(select(JOBS).limit(1)).mappings().one())
+        row |= {"user": "bob", "dataset": "metered", "answer": "unread"}
+        row["asked"] += 86400.0  # the latest of all
+        for number in range(60):
+            copy = row | {"id": f"unread{number}", "request": f"unread{number}"}
+            connection.execute(JOBS.insert().values(copy))
+    with browser(service, "bob") as client:
+        assert client.get("/").text.count('href="/answers/unread') == 5
+        page = client.get("/answers")
+        assert page.text.count('href="/answers/unread') == 50
+        older = re.search(r'href="(/answers\?before=[^"]+)"', page.text)
+        assert older is not None
+        assert client.get(older[1]).text.count('href="/answers/unread') == 10
+    with browser(service, "olga") as client:
+        page = client.get("/answers?dataset=metered")
+        assert page.text.count('href="/answers/unread') == 50
+        page = client.get("/owner/datasets/metered")
+        assert page.text.count('href="/answers/unread') == 30
+    with service.parts.store.writing() as connection:
+        connection.execute(delete(JOBS).where(JOBS.c.user == "bob", JOBS.c.answer == "unread"))
 
 
 def test_others_are_answered_while_a_list_is_made(

@@ -150,10 +150,13 @@ class Job:
 
 
 def seen(row: Mapping[Any, Any], now: float) -> Job:
-    """A question as it may be shown ``now``; its end is shown from its tick on."""
+    """A question as it may be shown ``now``, with its answer where the row has one.
+
+    Its end is shown from its tick on.
+    """
     ended = row["shown"] is not None and row["shown"] <= now
     release = None
-    if ended and row["answer"] is not None:
+    if ended and row.get("answer") is not None:
         release = from_record(json.loads(row["answer"]))
     return Job(
         row["id"],

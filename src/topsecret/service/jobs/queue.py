@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import partial
 
-from sqlalchemy import Connection, RowMapping, and_, delete, func, or_, select, update
+from sqlalchemy import Connection, RowMapping, delete, func, or_, select, update
 
 from topsecret.errors import (
     BudgetExceeded,
@@ -48,6 +48,7 @@ from topsecret.service.jobs.answering import (
     without,
 )
 from topsecret.service.jobs.copies import kept_or_refused, large_repeat
+from topsecret.service.jobs.history import WITH_ANSWERS, WITHOUT_ANSWERS, latest
 from topsecret.service.jobs.job import (
     ANSWERED,
     FAILED,
@@ -159,18 +160,13 @@ class Jobs:
         before: str | None = None,
     ) -> list[Job]:
         """The latest jobs, or the latest before one of them, newest first."""
-        query = select(JOBS).order_by(JOBS.c.asked.desc(), JOBS.c.id.desc()).limit(most)
-        if before is not None:
-            found = self.find(before)
-            at = select(JOBS.c.asked).where(JOBS.c.id == found.id).scalar_subquery()
-            same = and_(JOBS.c.asked == at, JOBS.c.id < found.id)
-            query = query.where(or_(JOBS.c.asked < at, same))
-        if user is not None:
-            query = query.where(JOBS.c.user == user)
-        if dataset is not None:
-            query = query.where(JOBS.c.dataset == dataset)
-        with self._store.reading() as connection:
-            return [seen(row, time.time()) for row in connection.execute(query).mappings()]
+        return latest(self._store, WITH_ANSWERS, user, dataset, most, before, time.time())
+
+    def without_answers(
+        self, user: str | None, dataset: str | None, most: int, before: str | None = None
+    ) -> list[Job]:
+        """The same for lists of questions, whose answers are not read, however large they are."""
+        return latest(self._store, WITHOUT_ANSWERS, user, dataset, most, before, time.time())
 
     def run(self, identity: str, source: str = "") -> str:
         """Answer a job, in the turns of its source, and store what became of it; its state."""

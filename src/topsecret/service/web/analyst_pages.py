@@ -12,7 +12,7 @@ from fastapi.responses import RedirectResponse
 from starlette.datastructures import FormData
 
 from topsecret.service import shapes
-from topsecret.service.api import asked, cancelled, found, listed, metered
+from topsecret.service.api import asked, cancelled, found, metered
 from topsecret.service.api_sql import from_query
 from topsecret.service.auth.dependencies import limited, user, visitor
 from topsecret.service.auth.people import User
@@ -42,7 +42,7 @@ async def home(request: Request) -> Response:
         empty = await blocking(lambda: service.accounts.empty)
         return RedirectResponse("/setup" if empty else "/login", 303)
     cards = await blocking(partial(_cards, service, person.name))
-    jobs = await blocking(partial(service.jobs.history, person.name, None, 5))
+    jobs = await blocking(partial(service.jobs.without_answers, person.name, None, 5))
     return render(request, "home.html", person, cards=cards, jobs=jobs)
 
 
@@ -101,7 +101,9 @@ async def history(
 ) -> Response:
     """What the visitor asked or, of a dataset that they may view, everybody."""
     service, all_of = parts(request), dataset is not None and person.sees(dataset)
-    jobs = await blocking(partial(listed, service, person, dataset, before, PAGE))
+    whose = None if all_of else person.name
+    read = partial(service.jobs.without_answers, whose, dataset, PAGE, before)
+    jobs = await blocking(read)
     known = await blocking(partial(service.datasets.open_to, person.name, person.sees))
     viewed = [one for one in known if person.sees(one.name)]
     older = jobs[-1].id if len(jobs) == PAGE else ""

@@ -264,7 +264,7 @@ async def _one(
     dataset = await blocking(partial(service.datasets.get, name))
     account = await blocking(partial(service.ledger.account, name))
     users = await blocking(service.accounts.users)
-    jobs = await blocking(partial(service.jobs.history, None, name, 30))
+    jobs = await blocking(partial(service.jobs.without_answers, None, name, 30))
     warning = await warned(service, person, name)
     members = await blocking(partial(service.roles.members, name))
     begun = await blocking(partial(service.schedules.of_dataset, name))
