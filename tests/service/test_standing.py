@@ -18,15 +18,16 @@ from sqlalchemy import select, text
 from test_coming_in import log_in
 from test_teams import browser, post
 
-from topsecret.errors import InvalidParameter
+from topsecret.errors import InvalidParameter, LedgerError
 from topsecret.ledger.store import Store
 from topsecret.service import api, schema
 from topsecret.service.auth import accounts as accounts_module
-from topsecret.service.auth import credentials
+from topsecret.service.auth import credentials, standing
 from topsecret.service.auth.accounts import Accounts
 from topsecret.service.auth.people import User
 from topsecret.service.auth.recognised import Recognised
 from topsecret.service.auth.roles import Roles
+from topsecret.service.auth.standing import guarded
 from topsecret.service.dataset_life import Changes
 from topsecret.service.jobs.job import Asked
 from topsecret.service.problems import Problem
@@ -126,15 +127,22 @@ def test_nothing_is_kept_for_an_account_or_a_dataset_that_is_gone(accounts: Acco
 
 
 def overtaken(
-    accounts: Accounts, patch: pytest.MonkeyPatch, first: Callable[[], object], late: Any
+    accounts: Accounts,
+    patch: pytest.MonkeyPatch,
+    first: Callable[[], object],
+    late: Any,
+    once: tuple[Any, str] = (accounts_module, "_end_all"),
 ) -> list[Any]:
-    """What ``late`` ends with, begun when ``first`` has written and before that is committed."""
+    """What ``late`` ends with, begun when ``first`` has written and before that is committed.
+
+    Or as soon as it has called another function, ``once``.
+    """
     became: list[Any] = []
 
     def act() -> None:
         try:
             became.append(late())
-        except (Problem, InvalidParameter) as error:
+        except (Problem, InvalidParameter, LedgerError) as error:
             became.append(error)
 
     thread = threading.Thread(target=act)
@@ -149,7 +157,7 @@ def overtaken(
                     return
             time.sleep(0.01)
 
-    before(patch, accounts_module, "_end_all", begin)
+    before(patch, *once, begin)
     first()
     thread.join(PATIENCE)
     return became
@@ -183,6 +191,45 @@ def test_postgres_lets_nothing_slip_between_two_transactions(
     assert isinstance(stays, InvalidParameter)
     assert "the last owner stays" in str(stays)
     assert accounts.owners() == ["otto"]
+    accounts._store.close()
+
+
+@pytest.mark.parametrize("act", ["reset", "delete", "revoke", "give", "take"])
+def test_two_owners_who_act_on_each_other_at_once_are_one_after_the_other(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch, act: str
+) -> None:
+    accounts = opened(postgres_url)
+    roles = Roles(accounts._store, Recognised())
+    with accounts._store.writing() as connection:
+        row = {"name": "events", "title": "E", "source": "e.csv", "person": "user"}
+        row |= {"columns": "[]", "delta": 0.1, "created": 0.0}
+        connection.execute(schema.DATASETS.insert().values(row))
+    for name in ("olga", "otto"):
+        roles.give("events", name, "owner")
+    people = {name: accounts.by_key(accounts.new_key(name, "k")) for name in ("olga", "otto")}
+
+    def change(who: str, other: str) -> object:
+        me, them = people[who], people[other]
+        assert me is not None
+        assert them is not None
+        if act in ("give", "take"):
+            given = guarded(roles, me)
+            if act == "take":
+                return given.take("events", other)
+            return given.give("events", other, "viewer")
+        mine = guarded(accounts, me)
+        if act == "reset":
+            return mine.set_password(other, NEW, first=True)
+        return mine.deactivate(other) if act == "delete" else mine.revoke_key(other, them.key)
+
+    first, late = partial(change, "olga", "otto"), partial(change, "otto", "olga")
+    (refused,) = overtaken(accounts, monkeypatch, first, late, (standing, "check_rights"))
+    assert isinstance(refused, Problem)
+    roles_changed = act in ("give", "take")
+    wanted = (403, "owner_only") if roles_changed else (401, "not_logged_in")
+    assert (refused.status, refused.error) == wanted
+    assert accounts.check_password("olga", PASSWORD)
+    assert [one.role for one in roles.members("events") if one.name == "olga"] == ["owner"]
     accounts._store.close()
 
 

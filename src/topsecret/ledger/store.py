@@ -41,6 +41,7 @@ _POSTGRES: dict[str, str] = {
     "53100": "its disk is full; free some space",
     "25006": "it is read-only; connect to the primary server",
     "42501": "this user may not write it; grant SELECT, INSERT and UPDATE",
+    "40P01": "other clients kept it locked; try again",
     "55P03": "other clients kept it locked; try again",
     "57014": "other clients kept it locked; try again",
 }

@@ -171,7 +171,10 @@ class Accounts:
         with self._store.writing() as connection:
             if locked(connection, name)["password"] != checked and checked is not None:
                 raise ended()
-            connection.execute(delete(SESSIONS).where(SESSIONS.c.expires < now))
+            # Of all accounts, without waiting for anybody.
+            old = select(SESSIONS.c.hash).where(SESSIONS.c.expires < now)
+            free = old.with_for_update(skip_locked=True)
+            connection.execute(delete(SESSIONS).where(SESSIONS.c.hash.in_(free)))
             connection.execute(SESSIONS.insert().values(values))
         return token
 
@@ -279,7 +282,9 @@ class Accounts:
     def revoke_key(self, user: str, identity: str) -> bool:
         """End a key of the user's and those that it made; False when there is no such key."""
         mine = (KEYS.c.id == identity, KEYS.c.user == user, KEYS.c.revoked == 0)
+        account = select(USERS.c.name).where(USERS.c.name == user)
         with self._store.writing() as connection:
+            connection.execute(account.with_for_update())  # first, as for a new password
             done = connection.execute(update(KEYS).where(*mine).values(revoked=1))
             ended = {identity} if done.rowcount == 1 else set()
             while ended:

@@ -5,7 +5,9 @@ does not answer. Meanwhile an owner may have reset the password, ended the key o
 account, and nothing that the request makes may outlive that. So the transaction that writes looks
 again. On SQLite writers are one after the other. On PostgreSQL, whose statements see what others
 have committed by then, each row that is looked at is locked until the end: whoever ends it came
-before, and is seen, or comes afterwards, and ends what was written as well.
+before, and is seen, or comes afterwards, and ends what was written as well. Two who change each
+other's rows would wait for each other, so guarded transactions are one after the other there, too.
+All others take the row of an account before what is the account's.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from contextlib import contextmanager
 from copy import copy
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, RowMapping, select
+from sqlalchemy import Connection, RowMapping, select, text
 
 from topsecret.ledger import Ledger
 from topsecret.ledger.holds import Holds
@@ -25,6 +27,8 @@ from topsecret.service.problems import Problem
 from topsecret.service.schema import KEYS, ROLES, SESSIONS, USERS
 
 T = TypeVar("T")
+
+CHANGES_LOCK = 0x746F7075  # any constant: guarded transactions are one after the other
 
 
 def active(store: Store, name: str) -> bool:
@@ -89,6 +93,8 @@ class _Guarded:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         with self._store.writing() as connection:
+            if not self._store.sqlite:
+                connection.execute(text(f"SELECT pg_advisory_xact_lock({CHANGES_LOCK})"))
             self._check(connection)
             yield connection
 
