@@ -137,6 +137,11 @@ COLD: list[tuple[str, float, Callable[[], object]]] = [
         lambda: outlook(10, 1.12, 1e-6, measure=RankedBy().measure),
     ),
     (
+        "preview of rows with a private bound, k=3, limit .1 s (.11 s before)",
+        0.1,
+        lambda: outlook(3, 1.14, 1e-6, measure=RankedBy().measure),
+    ),
+    (
         "preview of 20 groups by rows, k=100, limit .1 s (.085 s before)",
         0.1,
         lambda: _of_groups_by_rows(100, 20, 1.13),

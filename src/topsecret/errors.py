@@ -13,6 +13,7 @@
     │   └── DataIndependentFailure         the failure is certain not to depend on any row
     │       ├── NotInSchema (UnknownColumn) a named column is not in a schema apart from the rows
     │       ├── WrongForSchema (InvalidParameter) a parameter does not suit the columns' types
+    │       ├── RulesChanged               what was asked may not be asked any more
     │       └── Closing                    the program stops before the data were read
     ├── BudgetExceeded (ValueError)        a query does not fit into what is left of a budget
     ├── ServiceError (OSError)             a service does not answer, or refuses
@@ -90,6 +91,10 @@ class NotInSchema(UnknownColumn, DataIndependentFailure):
 
 class WrongForSchema(InvalidParameter, DataIndependentFailure):
     """A parameter does not suit the columns' types. Found before any row was read: it is free."""
+
+
+class RulesChanged(DataIndependentFailure):
+    """An owner withdrew what a question asks before it was read: nothing was spent."""
 
 
 class Closing(DataIndependentFailure):

@@ -23,7 +23,9 @@ Build = Callable[[Question], Prepared]
         (tested, 4, 1.0, 1e-9, 2),
         (limited_domain, 1, 0.2, 1e-7, 3),
         (limited_domain, 2, 0.2, 1e-7, 3),
-        (limited_domain, 3, 1.0, 1e-7, 3),
+        (limited_domain, 2, 0.5, 1e-6, 2),
+        (limited_domain, 3, 1.0, 1e-7, 2),
+        (limited_domain, 2, 0.01, 1e-4, 5),  # the search begins far beyond the end
         (limited_domain, 3, 0.02, 1e-9, 4),  # what is spent leaps
     ],
 )
@@ -48,5 +50,6 @@ def test_the_first_step_that_is_enough_is_found_with_few_lists(
     assert len(tried) <= most
     monkeypatch.setattr(private_bound, "_overspends", lambda question: False)
     monkeypatch.setattr(private_bound, "_STEEPEST", math.inf)
+    monkeypatch.setattr(private_bound, "_FEW_STEP", {})
     monkeypatch.setattr(private_bound, "_STEP", math.inf)  # every step is tried
     assert private_bound.with_private_bound(asked, noted).mechanism == found.mechanism

@@ -160,6 +160,26 @@ def test_of_repeats_at_once_no_more_are_kept(
     parts.store.close()
 
 
+def test_other_words_for_the_same_question_are_no_way_around_it(
+    fresh: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("topsecret.service.jobs.copies.LARGE", 10)
+    new = {"name": "pasted", "title": "P", "file": "events.csv", "person": "user", "epsilon": 8}
+    new |= {"columns": ["place"], "sql": True}
+    assert fresh.call("olga", "POST", "/api/v1/datasets", new).status_code == 201
+    fresh.parts.datasets.allow("pasted", "ann", {"epsilon": 8.0})
+    query = (
+        'SELECT place, COUNT(DISTINCT "user") AS n FROM t GROUP BY place ORDER BY n DESC LIMIT 1'
+    )
+    states = [
+        fresh.answered("ann", "/api/v1/datasets/pasted/sql", {"query": one, "epsilon": 0.5})[
+            "state"
+        ]
+        for one in (query + " " * number for number in range(4))
+    ]
+    assert states == ["answered"] * 3 + ["refused"]
+
+
 def test_an_answer_in_a_list_has_every_field_of_the_schema(service: Here) -> None:
     one = service.call("ann", "GET", "/api/v1/answers?limit=1").json()[0]
     schema = service.client.get("/openapi.json").json()["components"]["schemas"]["AnswerShape"]

@@ -210,6 +210,7 @@ def _limited_domain(
     return _largest(spent, epsilon, start, tolerance), threshold_delta
 
 
+@lru_cache(maxsize=64)  # the share that is chosen is asked for again
 def _rough_pick(n: int, epsilon: Fraction, delta: Fraction) -> float:
     """About the largest epsilon per pick: that of a Gaussian of the same variance, or basic."""
     most = float(epsilon / n)

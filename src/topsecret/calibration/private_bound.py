@@ -11,7 +11,7 @@ from topsecret.accounting import calibrate, gaussian
 from topsecret.accounting.classical import gaussian_epsilon
 from topsecret.calibration.prepared import Prepared
 from topsecret.calibration.question import Question, Scores
-from topsecret.calibration.unknown_domain import tested
+from topsecret.calibration.unknown_domain import limited_domain, tested
 from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import ball, down, exact, up
 from topsecret.mechanisms.chosen_bound import ChosenBound
@@ -31,6 +31,10 @@ _USUAL = 0.9956
 """Where more of epsilon is spent, the step before spent more than all of it."""
 _STEEPEST = 1.2
 """How many times as fast as the Gaussian what is spent may fall, for the second try."""
+_FEW_FALL = 0.97
+"""The same for two or three items, where it is known."""
+_FEW_STEP = {2: 9, 3: 6}
+"""For so many items, a step before the last one, hardly ever after it."""
 
 
 def with_private_bound(question: Question, build: Callable[[Question], Prepared]) -> Prepared:
@@ -62,9 +66,9 @@ def with_private_bound(question: Question, build: Callable[[Question], Prepared]
             handicap=math.ceil(HANDICAP * noise),
         )
 
-    listed, mechanism = _first_that_fits(
-        at, question, int(build is tested and _overspends(question))
-    )
+    first = int(build is tested and _overspends(question))
+    few = question.length if build is limited_domain and question.length in _FEW_STEP else 0
+    listed, mechanism = _first_that_fits(at, question, first, few)
     shown = {name: value for name, value in listed.parameters.items() if name != "sensitivity"}
     return replace(
         listed,
@@ -85,14 +89,16 @@ def with_private_bound(question: Question, build: Callable[[Question], Prepared]
 
 
 def _first_that_fits(
-    at: Callable[[int], tuple[Prepared, ChosenBound]], question: Question, step: int
+    at: Callable[[int], tuple[Prepared, ChosenBound]], question: Question, first: int, few: int = 0
 ) -> tuple[Prepared, ChosenBound]:
     """The first step from this one on that keeps to the budget, with few of them tried.
 
-    What is spent falls nearly evenly from step to step.
+    What is spent falls nearly evenly from step to step. Where the list has so ``few`` items, the
+    search begins near its end; which step it ends with is the same.
     """
     tried: list[tuple[int, float]] = []
-    too_much, found = step - 1, None
+    step = max(first, _FEW_STEP.get(few, first))
+    too_much, found = first - 1, None
     while found is None or step > too_much:
         listed, mechanism = at(step)
         keeps = mechanism.loss.keeps_to(question.epsilon, question.delta)
@@ -103,13 +109,15 @@ def _first_that_fits(
             found, step = (listed, mechanism), step - 1
             if spent > _USUAL:
                 break  # the step before it spends too much
+            if few and not tried and spent < _USUAL - 3 * _STEP:  # far beyond the end
+                return _first_that_fits(at, question, first)
             continue
         over, too_much = math.log(spent) if spent < math.inf else 0.0, step
-        fall = _STEP * _STEEPEST
+        fall = _STEP * (_FEW_FALL if few else _STEEPEST)
         if tried:
             fall = max((tried[-1][1] - over) / (step - tried[-1][0]), _STEP / 2)
         tried.append((step, over))
-        step += max(1, math.ceil(over / fall - (0.1 if len(tried) > 1 else 1)))
+        step += max(1, math.ceil(over / fall - (0.1 if few or len(tried) > 1 else 1)))
     return found
 
 

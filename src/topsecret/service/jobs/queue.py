@@ -27,6 +27,7 @@ from topsecret.errors import (
     InDoubt,
     InvalidParameter,
     LedgerError,
+    RulesChanged,
     SourceError,
     Taken,
     TopSecretError,
@@ -59,7 +60,7 @@ from topsecret.service.jobs.job import (
     seen,
 )
 from topsecret.service.jobs.release_schedule import Turn, Turns
-from topsecret.service.jobs.second_look import RulesChanged, second_look
+from topsecret.service.jobs.second_look import second_look
 from topsecret.service.problems import Problem
 from topsecret.service.schema import JOBS, RUNS
 from topsecret.service.shares import refusal

@@ -13,17 +13,13 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from topsecret.errors import Closing, DataIndependentFailure, InvalidParameter, LedgerError
+from topsecret.errors import Closing, InvalidParameter, LedgerError, RulesChanged
 from topsecret.service.pasted_sql import asked_in_sql
 from topsecret.service.problems import Problem
 
 if TYPE_CHECKING:
     from topsecret.service.datasets import Dataset, Datasets
     from topsecret.service.jobs.job import Asked
-
-
-class RulesChanged(DataIndependentFailure):
-    """What was asked may not be asked any more, and no row was read."""
 
 
 def second_look(
