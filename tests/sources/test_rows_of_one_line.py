@@ -1,0 +1,70 @@
+"""A quote that one person's row leaves open takes in nobody else's rows."""
+
+from pathlib import Path
+
+import pytest
+
+from command import run
+from topsecret.errors import InvalidParameter, SourceError
+from topsecret.sources import CountQuery
+from topsecret.sources.engines.duckdb import FileSource
+from topsecret.sources.file_form import File
+
+QUERY = CountQuery(item="place", person="user", rows=3)
+OTHERS = "".join(f"u{n},home,1\n" for n in range(400))
+HEADER = "user,place,note\n"
+
+OPEN = {
+    "two rows of one person": ('p,"TV,1\n', 'p,b",1\n'),
+    "a row and another's inches": ('p,"TV,1\n', 'q,24",1\n'),
+    "a row and another's quoted comma": ('p,"TV\n', 'q,x,",abc"\n'),
+    "in a column that nobody asks for": ('p,home,"TV\n', 'p,home,b"\n'),
+    "with another line end": ('p,"TV,1\r', 'p,b",1\r'),
+}
+
+
+@pytest.mark.parametrize("where", [(), [("place", "=", "home")], [("user", "!=", "p")]])
+@pytest.mark.parametrize("case", OPEN)
+def test_rows_behind_an_open_quote_do_not_vanish(tmp_path: Path, case: str, where: object) -> None:
+    first, last = OPEN[case]
+    path = tmp_path / "visits.csv"
+    path.write_text(HEADER + first + OTHERS + last, newline="")
+    query = CountQuery(item="place", person="user", rows=3, where=where)  # type: ignore[arg-type]
+    with pytest.raises(SourceError, match=r"needs a line of its own, .* lines: --multiline;"):
+        FileSource(path).leading_counts(query)
+
+
+def test_tabs_have_no_other_rule(tmp_path: Path) -> None:
+    path = tmp_path / "visits.tsv"
+    text = 'user\tplace\np\t"best TV\n' + OTHERS.replace(",", "\t").replace("\t1", "")
+    path.write_text(text + 'q\tTV 24"\n')
+    with pytest.raises(SourceError, match=r"^visits.tsv is not well-formed TSV"):
+        FileSource(path).leading_counts(QUERY)
+
+
+def test_values_of_several_lines_are_declared(tmp_path: Path) -> None:
+    path = tmp_path / "visits.csv"
+    path.write_text(HEADER + 'ann,"the pier,\nby night",1\n' + OTHERS)
+    counts = FileSource(File(path, multiline=True)).leading_counts(QUERY)
+    assert counts == [("home", 400), ("the pier,\nby night", 1)]
+    asked = ("--item", "place", "--person", "user", "-k", "1", "--epsilon", "5")
+    refused = run("top", str(path), *asked)
+    assert refused.returncode == 2
+    assert "--multiline" in refused.stderr
+    assert "home" in run("top", str(path), *asked, "--multiline").stdout
+    report = run("doctor", str(path))
+    assert "line 2: has a value over several lines (allowed by --multiline)" in report.stdout
+    assert "No fault found." in run("doctor", str(path), "--multiline").stdout
+
+
+def test_only_csv_files_have_such_values(tmp_path: Path) -> None:
+    path = tmp_path / "visits.jsonl"
+    path.write_text('{"user": "ann", "place": "park"}\n')
+    with pytest.raises(InvalidParameter, match=r"^multiline=True is for CSV files; visits.jsonl"):
+        FileSource(File(path, multiline=True))
+
+
+@pytest.mark.parametrize("encoding", ["utf-7", "unicode_escape", "punycode", "iso2022_jp", "hz"])
+def test_one_row_is_not_several_in_another_encoding(encoding: str) -> None:
+    with pytest.raises(InvalidParameter, match=r"one row could become several; convert the file"):
+        File("visits.csv", encoding=encoding)
