@@ -8,6 +8,8 @@ from pathlib import Path
 
 import duckdb
 
+from topsecret.sources.file_form import File
+
 Row = tuple[str | None, str | None]
 
 SUFFIXES = (
@@ -22,6 +24,12 @@ SUFFIXES = (
     ".jsonl.gz",
     ".CSV",
 )
+
+
+def of_several_lines(path: Path) -> File:
+    """The file, in which values may go on in the next line; some formats need no such word."""
+    named = path.name.lower().removesuffix(".gz")
+    return File(path, multiline=named.endswith((".csv", ".tsv")))
 
 
 def write(path: Path, rows: Sequence[Row]) -> Path:

@@ -8,6 +8,7 @@ from typing import Any
 
 import duckdb
 import sqlalchemy
+from events import of_several_lines
 from neighbours_fuzz import TEXTS, Row
 
 from topsecret.sources import Source
@@ -86,7 +87,7 @@ class Files:
                 table = csv.writer(file)
                 table.writerow(NAMES)
                 table.writerows([["" if v is None else v for v in row] for row in rows])
-        return lambda _: FileSource(path)
+        return lambda _: FileSource(of_several_lines(path))
 
 
 def arrow(rows: Sequence[Row]) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 import duckdb
 import pytest
 from contract import Contract, Row
-from events import write
+from events import of_several_lines, write
 
 from topsecret.sources import Source
 from topsecret.sources.engines.duckdb import FileSource
@@ -24,7 +24,8 @@ class Files(Contract):
         self.numbered = itertools.count()
 
     def source(self, rows: Sequence[Row]) -> Source:
-        return FileSource(write(self.folder / f"{next(self.numbered)}{self.suffix}", rows))
+        path = write(self.folder / f"{next(self.numbered)}{self.suffix}", rows)
+        return FileSource(of_several_lines(path))
 
     def numbers(self, rows: Sequence[tuple[int, int]]) -> Source:
         path = self.folder / f"{next(self.numbered)}.parquet"

@@ -6,7 +6,7 @@ import importlib.metadata
 import importlib.util
 import platform
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -16,6 +16,7 @@ from topsecret.cli.file_options import (
     EncodingOption,
     FormatOption,
     HeaderOption,
+    MultilineOption,
 )
 
 NEEDED = ("duckdb", "numpy", "python-flint", "rich", "sqlglot", "typer")
@@ -48,6 +49,7 @@ def doctor(
     delimiter: DelimiterOption = None,
     encoding: EncodingOption = None,
     header: HeaderOption = None,
+    multiline: MultilineOption = False,
 ) -> None:
     """Check versions, engines and randomness, and say what to install for more.
 
@@ -60,7 +62,7 @@ def doctor(
     from topsecret import __version__
 
     if file is not None:
-        _examine(file, form, delimiter, encoding, header)
+        _examine(file, form, delimiter, encoding, header, multiline)
         return
 
     typer.echo(f"topsecret {__version__}, Python {platform.python_version()}")
@@ -80,7 +82,7 @@ def doctor(
         raise typer.Exit(1)
 
 
-def _examine(file: str, *options: str | None) -> None:
+def _examine(file: str, *options: Any) -> None:
     from itertools import islice
 
     from topsecret.cli.file_options import as_file

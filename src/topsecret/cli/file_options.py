@@ -26,11 +26,20 @@ HeaderOption = Annotated[
         metavar="A,B,…",
     ),
 ]
+MultilineOption = Annotated[
+    bool,
+    typer.Option(
+        "--multiline",
+        help="Values of a CSV file may go on in the next line. Only if whoever wrote it doubled "
+        "the quotes inside values: an open one would take in other people's rows.",
+    ),
+]
 
 
-def source_of(source: str, *options: str | None) -> Any:
+def source_of(source: str, *options: str | bool | None) -> Any:
     """The source as it is named, or a file with what the options say of it."""
-    return as_file(source, *options) if source == "-" or any(options) else source
+    given: Any = options
+    return as_file(source, *given) if source == "-" or any(options) else source
 
 
 def as_file(
@@ -39,9 +48,11 @@ def as_file(
     delimiter: str | None = None,
     encoding: str | None = None,
     header: str | None = None,
+    multiline: bool = False,
 ) -> File:
     """The file with what the options say."""
     from topsecret.sources.file_form import File
 
     names = None if header is None else [name.strip() for name in header.split(",")]
-    return File(path, format=form, delimiter=delimiter, encoding=encoding, header=names)
+    said: dict[str, Any] = {"format": form, "delimiter": delimiter, "encoding": encoding}
+    return File(path, **said, header=names, multiline=multiline)

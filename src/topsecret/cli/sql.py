@@ -14,6 +14,7 @@ from topsecret.cli.file_options import (
     EncodingOption,
     FormatOption,
     HeaderOption,
+    MultilineOption,
     source_of,
 )
 from topsecret.cli.measure_options import MaxPerItemOption, UnitOption
@@ -44,6 +45,7 @@ def sql_command(
     delimiter: DelimiterOption = None,
     encoding: EncodingOption = None,
     header: HeaderOption = None,
+    multiline: MultilineOption = False,
     epsilon: Annotated[
         float | None, typer.Option(help="Privacy budget: smaller protects more.")
     ] = None,
@@ -85,7 +87,7 @@ def sql_command(
     """
     from topsecret.questions import sql as asking
 
-    text, place = _text(query), source_of(source, form, delimiter, encoding, header)
+    text, place = _text(query), source_of(source, form, delimiter, encoding, header, multiline)
     word, _, rest = text.strip().partition(" ")
     if word.upper() == "EXPLAIN":
         text, explain = rest, True

@@ -12,6 +12,7 @@ from topsecret.cli.file_options import (
     EncodingOption,
     FormatOption,
     HeaderOption,
+    MultilineOption,
     source_of,
 )
 from topsecret.cli.measure_options import (
@@ -79,6 +80,7 @@ def top(
     delimiter: DelimiterOption = None,
     encoding: EncodingOption = None,
     header: HeaderOption = None,
+    multiline: MultilineOption = False,
     trust_view: Annotated[
         bool,
         typer.Option(
@@ -206,7 +208,7 @@ def top(
             "where people hold more, the answer may be worse than without it (topsecret plan)",
             err=True,
         )
-    place = source_of(source, form, delimiter, encoding, header)
+    place = source_of(source, form, delimiter, encoding, header, multiline)
     if dataset is not None or ledger is not None:
         asked |= {
             "ledger": open_ledger(ledger),

@@ -93,6 +93,9 @@ def _rows(file: EventFile, lines: Iterator[tuple[str, str | None]]) -> Iterator[
         if row is None:
             return
         width = len(row) if width is None else width
+        if not file.multiline and any("\n" in field or "\r" in field for field in row):
+            start = _quoted(file.delimiter.join(row))
+            yield begins, f"has a value over several lines (allowed by --multiline): {start}"
         if row and len(row) != width:
             start = _quoted(file.delimiter.join(row))
             yield begins, f"has {len(row)} fields, and the header {width}: {start}"

@@ -22,6 +22,8 @@ from topsecret.errors import InvalidParameter
 
 FORMATS = {"csv": "CSV", "tsv": "TSV", "json-lines": "JSON lines", "parquet": "Parquet"}
 STANDARD_INPUT = "-"
+_ESCAPES = ("hz", "idna", "punycode", "raw_unicode_escape", "unicode_escape", "utf_7")
+"""Encodings in which plain characters spell others, a line end among them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,10 @@ class File:
     """How text is encoded; UTF-8 unless given."""
     header: Sequence[str] | None = None
     """The names of the columns, where no line of the file has them."""
+    multiline: bool = False
+    """Whether values of a CSV file may go on in the next line. Otherwise such a file is refused: a
+    quote that one person's row leaves open would make other people's rows a part of it. With it,
+    the guarantee rests on whoever wrote the file: quotes inside values must be doubled."""
 
     def __post_init__(self) -> None:
         if self.format is not None and self.format not in FORMATS:
@@ -71,6 +77,7 @@ class File:
             "delimiter": self.delimiter,
             "encoding": self.encoding,
             "header": None if self.header is None else list(self.header),
+            "multiline": self.multiline or None,
         }
         return {name: value for name, value in said.items() if value is not None}
 
@@ -90,4 +97,9 @@ def _encoding(given: str) -> str:
         raise InvalidParameter(
             f"encoding={given!r} is not known; write, say, latin-1, cp1252 or utf-16"
         ) from None
+    if found.name.replace("-", "_") in _ESCAPES or found.name.startswith("iso2022"):
+        raise InvalidParameter(
+            f"encoding={given!r} writes line ends and quotes in several ways, so that one row "
+            "could become several; convert the file to UTF-8"
+        )
     return found.name

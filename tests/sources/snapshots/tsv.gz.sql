@@ -5,15 +5,35 @@ FROM (
   SELECT DISTINCT
     "events"."place" COLLATE C AS "item",
     "events"."user" COLLATE C AS "person"
-  FROM READ_CSV(
-    '/data/events.tsv.gz',
-    auto_detect = FALSE,
-    header = TRUE,
-    delim = '	',
-    quote = '"',
-    escape = '"',
-    compression = 'gzip',
-    columns = {'user': 'VARCHAR', 'place': 'VARCHAR'}
+  FROM (
+    SELECT
+      CASE
+        WHEN "marked"."several lines"
+        THEN ERROR('several lines')
+        ELSE "marked"."place"
+      END AS "place",
+      CASE
+        WHEN "marked"."several lines"
+        THEN ERROR('several lines')
+        ELSE "marked"."user"
+      END AS "user"
+    FROM (
+      SELECT
+        "rows"."place",
+        "rows"."user",
+        CONTAINS(CONCAT("rows"."user", "rows"."place"), CHR(10))
+        OR CONTAINS(CONCAT("rows"."user", "rows"."place"), CHR(13)) AS "several lines"
+      FROM READ_CSV(
+        '/data/events.tsv.gz',
+        auto_detect = FALSE,
+        header = TRUE,
+        delim = '	',
+        quote = '"',
+        escape = '"',
+        compression = 'gzip',
+        columns = {'user': 'VARCHAR', 'place': 'VARCHAR'}
+      ) AS "rows"
+    ) AS "marked"
   ) AS "events"
   WHERE
     NOT "events"."place" IS NULL AND NOT "events"."user" IS NULL

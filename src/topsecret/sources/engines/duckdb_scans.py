@@ -55,11 +55,12 @@ def scan(
     columns: Iterable[str],
     more: Sequence[EventFile] = (),
     person: str | None = None,
-) -> exp.Table:
-    """The table function that reads a file, all text in the text formats.
+) -> exp.Table | exp.Subquery:
+    """What reads a file, all text in the text formats.
 
     ``more`` files of the same kind are read after it. Of JSON lines the column of
-    the ``person`` is left as JSON.
+    the ``person`` is left as JSON. Of CSV a row with a value over several lines fails the whole,
+    unless they are declared.
     """
     path: str | list[str] = literal_pattern(str(file.path))
     if more:
@@ -76,7 +77,8 @@ def scan(
             compression=compression,
             columns=record({name: "JSON" if name == person else "VARCHAR" for name in wanted}),
         )
-    return call(
+    names = _distinct(wanted, columns)
+    rows = call(
         "READ_CSV",
         path,
         auto_detect=exp.false(),
@@ -85,11 +87,43 @@ def scan(
         quote=exp.Literal.string('"'),
         escape=exp.Literal.string('"'),
         compression=compression,
-        columns=record(dict.fromkeys(_distinct(wanted, columns), "VARCHAR")),
+        columns=record(dict.fromkeys(names, "VARCHAR")),
     )
+    return rows if file.multiline else _one_line_each(rows, wanted, names)
 
 
-def _exact_persons(scan: exp.Table, wanted: Sequence[str], person: str) -> exp.Expression:
+def _one_line_each(rows: exp.Table, wanted: Sequence[str], names: Sequence[str]) -> exp.Subquery:
+    """The rows, of which any that holds a line end fails whatever reads it.
+
+    A quote that one row leaves open takes in the rows after it, up to the next quote: no reader can
+    tell this from a value over several lines. Every column that a statement may read stands behind
+    the check, which looks at all columns, so that no condition can pass over such a row.
+    """
+
+    def of(name: str, table: str) -> exp.Column:
+        return exp.column(name, table, quoted=True)
+
+    whole = exp.Anonymous(this="CONCAT", expressions=[of(name, "rows") for name in names])
+    ends = [exp.Anonymous(this="CHR", expressions=[exp.Literal.number(one)]) for one in (10, 13)]
+    broken = exp.or_(
+        *(exp.Anonymous(this="CONTAINS", expressions=[whole.copy(), end]) for end in ends)
+    )
+    mark = _apart("several lines", {name.casefold() for name in wanted})
+    fails = exp.Anonymous(this="ERROR", expressions=[exp.Literal.string("several lines")])
+    read: Any = exp.alias_(rows, "rows", table=True, quoted=True)
+    marked: Any = exp.select(
+        *(of(name, "rows") for name in wanted), exp.alias_(broken, mark, quoted=True)
+    )
+    marked = exp.alias_(marked.from_(read).subquery(), "marked", table=True, quoted=True)
+    checked = [
+        exp.case().when(of(mark, "marked"), fails.copy()).else_(of(name, "marked"))
+        for name in wanted
+    ]
+    shown = [exp.alias_(one, n, quoted=True) for one, n in zip(checked, wanted, strict=True)]
+    return exp.select(*shown).from_(marked).subquery()
+
+
+def _exact_persons(scan: exp.Expression, wanted: Sequence[str], person: str) -> exp.Expression:
     """JSON lines whose persons were read as JSON: text is itself, all else is kept apart from it.
 
     1 and "1" are two persons. A number with a fraction or an exponent is none: DuckDB reads it as
@@ -130,8 +164,13 @@ def _distinct(wanted: Sequence[str], columns: Iterable[str]) -> list[str]:
     for position, column in enumerate(columns, start=1):
         name = column
         if column not in wanted:
-            name = f"unused {position}"
-            while name.casefold() in taken:
-                name += "_"
+            name = _apart(f"unused {position}", taken)
         names.append(name)
     return names
+
+
+def _apart(name: str, taken: set[str]) -> str:
+    """The name, longer where it would clash with one of these."""
+    while name.casefold() in taken:
+        name += "_"
+    return name

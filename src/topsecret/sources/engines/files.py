@@ -52,8 +52,9 @@ FORMATS = {
     ".ndjson": "JSON lines",
     ".parquet": "Parquet",
 }
-_FIELDS = "as many fields as the header, closed quotes and UTF-8 text"
-_TABLE = f"every row needs {_FIELDS} (another encoding: --encoding latin-1)"
+_FIELDS = "a line of its own, as many fields as the header, closed quotes and UTF-8 text"
+_OTHERS = "values over several lines: --multiline; another encoding: --encoding latin-1"
+_TABLE = f"every row needs {_FIELDS} ({_OTHERS})"
 REPAIR = dict.fromkeys(("CSV", "TSV"), _TABLE) | {
     "JSON lines": "every line must be one JSON object in UTF-8 (from a JSON array: jq -c '.[]')",
     "Parquet": "write it again, it may be cut short or not be Parquet at all",
@@ -61,6 +62,8 @@ REPAIR = dict.fromkeys(("CSV", "TSV"), _TABLE) | {
 SUFFIXES = [suffix for suffix in FORMATS if suffix != ".json-lines"]
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 UTF8 = "utf-8"
+_OPTIONS = dict.fromkeys(("delimiter", "multiline"), "CSV files")
+_OPTIONS |= dict.fromkeys(("header", "encoding"), "text")
 LONGEST_HEADER = 1 << 20
 
 
@@ -81,6 +84,7 @@ class EventFile:
     header: tuple[str, ...] | None = None
     """The names of the columns, where no line of the file holds them."""
     standard_input: bool = False
+    multiline: bool = False
     called: str = ""
     """The name of what this is a copy of."""
 
@@ -139,26 +143,20 @@ class EventFile:
         usual = "\t" if kind == "TSV" else ","
         if form is None:
             return cls(path, kind, compression, usual)
-        if form.delimiter is not None and kind not in ("CSV", "TSV"):
-            raise InvalidParameter(
-                f"delimiter={form.delimiter!r} is for CSV files; {path.name} is {kind}"
-            )
-        if form.header is not None and kind == "Parquet":
-            raise InvalidParameter(f"header={form.header!r} is for text; {path.name} is {kind}")
-        if form.encoding is not None and kind == "Parquet":
-            raise InvalidParameter(f"encoding={form.encoding!r} is for text; {path.name} is {kind}")
-        delimiter = form.delimiter or usual
-        header = None if form.header is None else tuple(form.header)
-        return cls(
-            path, kind, compression, delimiter, form.encoding or UTF8, header, standard_input
-        )
+        for name, of in _OPTIONS.items():
+            fits = kind in ("CSV", "TSV") or (of == "text" and kind != "Parquet")
+            if not fits and (said := form.options.get(name)) is not None:
+                raise InvalidParameter(f"{name}={said!r} is for {of}; {path.name} is {kind}")
+        delimiter, encoding = form.delimiter or usual, form.encoding or UTF8
+        header, several = None if form.header is None else tuple(form.header), form.multiline
+        return cls(path, kind, compression, delimiter, encoding, header, standard_input, several)
 
     def malformed(self) -> SourceError:
         """The error for a file that breaks its format. It says nothing of where or how."""
         packed = {"gzip": "gzipped ", "zstd": "zstd-packed "}.get(self.compression, "")
         repair = REPAIR[self.format]
         if self.encoding != UTF8:
-            repair = repair.replace("UTF-8", self.encoding).partition(" (another")[0]
+            repair = repair.replace("UTF-8", self.encoding).partition("; another")[0] + ")"
         return SourceError(
             f"{self.name} is not well-formed {packed}{self.format}: {repair}. The owner of "
             "the file finds the row with topsecret doctor FILE"
