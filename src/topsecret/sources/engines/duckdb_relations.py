@@ -20,6 +20,7 @@ from topsecret.errors import DataIndependentFailure, InvalidParameter, SourceErr
 from topsecret.sources.domains.domain import Column
 from topsecret.sources.engines.duckdb import private_domain
 from topsecret.sources.engines.duckdb_catalogue import DuckCatalogue
+from topsecret.sources.engines.duckdb_output import UNUSABLE
 from topsecret.sources.engines.duckdb_session import DuckSession, translated
 from topsecret.sources.engines.duckdb_types import check_texts, kinds
 from topsecret.sources.engines.settings import DUCKDB
@@ -173,10 +174,7 @@ def hardened(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
         except duckdb.Error:
             failed = True
         if failed:
-            raise DataIndependentFailure(
-                "the DuckDB connection cannot be used: it must be open, without an unfinished "
-                "result, and free to change its settings"
-            )
+            raise DataIndependentFailure(UNUSABLE)
         yield
     finally:
         with contextlib.suppress(duckdb.Error):
