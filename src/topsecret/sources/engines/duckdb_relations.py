@@ -29,8 +29,9 @@ from topsecret.sources.session import Relation
 from topsecret.sources.source import CountQuery, Schema
 from topsecret.sources.sql import loaded_dialects  # noqa: F401
 from topsecret.sources.sql.base_tables import UNREAD, base_tables
-from topsecret.sources.sql.relations import Stored, check_relation
+from topsecret.sources.sql.relations import check_relation
 from topsecret.sources.sql.statements import table
+from topsecret.sources.sql.stored_definitions import Stored
 
 
 @dataclass(frozen=True, slots=True)
