@@ -117,6 +117,33 @@ def test_a_value_beyond_duckdbs_types_is_missing(kind: Any) -> None:
         assert str(found[0][0])[:19] == str(expected[0][0])[:19]
 
 
+def plain_dates(dates: Any) -> Any:
+    return dates
+
+
+def coded_dates(dates: Any) -> Any:
+    codes = pyarrow.array(range(len(dates)), pyarrow.int8())
+    return pyarrow.DictionaryArray.from_arrays(codes, dates)
+
+
+@pytest.mark.parametrize("made", [plain_dates, coded_dates])
+@pytest.mark.parametrize("through", ["arrow", "pandas"])
+def test_days_beyond_duckdbs_are_nobody(made: Any, through: str) -> None:
+    """DuckDB's days have 32 bits: those 2^32 days apart were one person, who is capped as one."""
+    days = [0, 1, 2**31 - 1, 1 - 2**31, 2**32, 2**32 + 1, 2**31, -(2**31)]
+    dates = pyarrow.array([day * 86_400_000 for day in days], pyarrow.int64())
+    frame: Any = pyarrow.table(
+        {"user": made(dates.view(pyarrow.date64())), "place": [f"p{day}" for day in days]}
+    )
+    if through == "pandas":
+        pandas = pytest.importorskip("pandas")
+        frame = frame.to_pandas(types_mapper=pandas.ArrowDtype)
+    known = [(f"p{day}", 1) for day in days[:4]]
+    for salt in range(9):
+        capped = CountQuery("place", "user", rows=9, max_items=1, salt=bytes([salt] * 16))
+        assert sorted(FrameSource(frame).leading_counts(capped)) == sorted(known)
+
+
 def test_what_is_not_unicode_within_a_list_is_its_rows_alone() -> None:
     """Arrow looks at the parts of all rows where it is asked for one."""
     texts = pyarrow.concat_arrays([pyarrow.array(["tea"] * 5), NOT_UNICODE])
