@@ -12,13 +12,14 @@ PACKAGE = Path(__file__).parent.parent / "src" / "topsecret"
 # Each part of the package and the parts that it may use. To turn an arrow round, argue here.
 MAY_USE: dict[str, set[str]] = {
     "errors": set(),
+    "logs": set(),
     "exact": {"errors"},
     "noise": {"errors", "exact"},
     "accounting": {"errors", "exact"},
     # Names of a histogram that an engine keeps are fetched; by whom is not known here.
     "counts": {"errors", "exact", "noise"},
     "mechanisms": {"errors", "exact", "noise", "accounting", "counts"},
-    "sources": {"errors", "exact.equal_values"},  # by which text a person is known
+    "sources": {"errors", "logs", "exact.equal_values"},  # by which text a person is known
     # Who is protected and what was charged are part of every receipt.
     "results": {
         "errors",
@@ -27,7 +28,7 @@ MAY_USE: dict[str, set[str]] = {
         "accounting.charge",
         "accounting.weak_privacy",
     },
-    "ledger": {"errors", "exact", "accounting"},
+    "ledger": {"errors", "exact", "accounting", "logs"},
     # What can answer a question and at what price: public numbers only, hence no sources.
     "calibration": {"errors", "exact", "noise", "accounting", "counts", "mechanisms", "results"},
     # Plans simulate on made-up counts, hence noise and histograms, and never on a source.
@@ -125,13 +126,13 @@ ONLY_IN = {
     "matplotlib": {"planning", "ranking", "results"},
     "fastapi": {"service"},
     "joserfc": {"service"},
-    "sqlalchemy": {"ledger", "service", "sources"},
+    "sqlalchemy": {"ledger", "logs", "service", "sources"},
     "psycopg": {"ledger"},
     "platformdirs": {"ledger", "service"},
     "opendp": {"interop"},
     "random": {"sources", "pate"},
-    # To silence PySpark, whose loggers print rows; to make others' lines JSON without data.
-    "logging": {"sources", "service"},
+    # To silence PySpark and SQLAlchemy, which log rows; to make others' lines JSON without data.
+    "logging": {"sources", "service", "logs"},
     "uvicorn": {"service"},
     "jinja2": {"service"},
     "pyspark": {"sources"},

@@ -325,3 +325,13 @@ def opened(place: Path) -> list[str]:
         with contextlib.suppress(OSError):
             links.append(os.readlink(entry))
     return [link for link in links if link.startswith(str(place))]
+
+
+def test_no_row_of_a_ledger_is_logged(ledger: Ledger, caplog: pytest.LogCaptureFixture) -> None:
+    """SQLAlchemy logs rows at DEBUG and parameters at INFO, an unsettled answer among them."""
+    for name in ("sqlalchemy.engine", "sqlalchemy.pool"):
+        caplog.set_level("DEBUG", logger=name)
+    ledger.open_budget("d", metered(), person="user")
+    ledger.settle(hold(ledger), {"items": ["canary"]}, symbols=1)
+    assert isinstance(ledger.reserve(request()), Stored)
+    assert [one.name for one in caplog.records if one.name.startswith("sqlalchemy")] == []

@@ -2,6 +2,7 @@
 
 import datetime
 import enum
+import sys
 import uuid
 from collections.abc import Sequence
 from decimal import Decimal
@@ -78,6 +79,22 @@ def test_objects_are_read_one_by_one() -> None:
     assert found == [("1", 1), ("sNaN", 1), ("tea", 1), ("\ufffd\\xedbfbf", 1)]
 
 
+def test_a_number_that_is_too_long_is_nobody() -> None:
+    """Equal decimals are written in several ways, and were several persons."""
+    users = [Decimal("1E+20000"), Decimal("10E+19999"), 10**20000, Fraction(10**20000), 7]
+    users += [Decimal("1E-20000"), Decimal("10E-20001"), Fraction(1, 10**20000), True]
+    users += [(Decimal("1E+20000"), 1), (Decimal("10E+19999"), 1), Decimal("-1E+20000")]
+    frame = pandas.DataFrame({"user": pandas.Series(users, dtype=object)})
+    frame["place"] = "park"
+    limit = sys.get_int_max_str_digits()
+    try:
+        for digits in (limit, 0):  # Python itself may write long numbers, or not
+            sys.set_int_max_str_digits(digits)
+            assert FrameSource(frame).leading_counts(QUERY) == [("park", 2)]
+    finally:
+        sys.set_int_max_str_digits(limit)
+
+
 FAR = 2**62
 """Further off in seconds or milliseconds than DuckDB's microseconds reach."""
 NOT_UNICODE = pyarrow.Array.from_buffers(
@@ -115,6 +132,32 @@ def test_a_value_beyond_duckdbs_types_is_missing(kind: Any) -> None:
         found = FrameSource(one).leading_counts(QUERY)
         assert len(found) == 1
         assert str(found[0][0])[:19] == str(expected[0][0])[:19]
+
+
+def plain_dates(dates: Any) -> Any:
+    return dates
+
+
+def coded_dates(dates: Any) -> Any:
+    codes = pyarrow.array(range(len(dates)), pyarrow.int8())
+    return pyarrow.DictionaryArray.from_arrays(codes, dates)
+
+
+@pytest.mark.parametrize("made", [plain_dates, coded_dates])
+@pytest.mark.parametrize("through", ["arrow", "pandas"])
+def test_days_beyond_duckdbs_are_nobody(made: Any, through: str) -> None:
+    """DuckDB's days have 32 bits: those 2^32 days apart were one person, who is capped as one."""
+    days = [0, 1, 2**31 - 1, 1 - 2**31, 2**32, 2**32 + 1, 2**31, -(2**31)]
+    dates = pyarrow.array([day * 86_400_000 for day in days], pyarrow.int64())
+    frame: Any = pyarrow.table(
+        {"user": made(dates.view(pyarrow.date64())), "place": [f"p{day}" for day in days]}
+    )
+    if through == "pandas":
+        frame = frame.to_pandas(types_mapper=pandas.ArrowDtype)
+    known = [(f"p{day}", 1) for day in days[:4]]
+    for salt in range(9):
+        capped = CountQuery("place", "user", rows=9, max_items=1, salt=bytes([salt] * 16))
+        assert sorted(FrameSource(frame).leading_counts(capped)) == sorted(known)
 
 
 def test_what_is_not_unicode_within_a_list_is_its_rows_alone() -> None:

@@ -192,6 +192,49 @@ def test_the_callers_own_connection_is_asked(connection: duckdb.DuckDBPyConnecti
     } == {"python_enable_replacements": True, "enable_progress_bar_print": True}
 
 
+@pytest.mark.parametrize("kind", ["query_tree", "json", "query_tree_optimizer"])
+def test_no_profile_shows_how_many_rows_there_are(
+    connection: duckdb.DuckDBPyConnection, capfd: pytest.CaptureFixture[str], kind: str
+) -> None:
+    connection.execute("SET profiling_coverage = 'ALL'")
+    connection.execute(f"SET enable_profiling = '{kind}'")
+    capfd.readouterr()
+    source = OpenConnection(connection, "visits")
+    assert source.leading_counts(CAPPED)
+    assert "visits" not in "".join(capfd.readouterr())
+    connection.execute("SELECT place FROM visits").fetchall()
+    assert "visits" in "".join(capfd.readouterr())  # the caller's own are profiled as before
+    found = connection.execute("SELECT current_setting('enable_profiling')").fetchall()
+    assert found == [(kind,)]
+
+
+def test_a_connection_that_logs_its_statements_is_refused(
+    connection: duckdb.DuckDBPyConnection, tmp_path: Path
+) -> None:
+    """The log would keep the salt; it is that of all connections to the database."""
+    connection.execute("CALL enable_logging(storage = 'memory')")
+    connection.execute("SET enable_profiling = 'no_output'")
+    with pytest.raises(DataIndependentFailure) as refused:
+        OpenConnection(connection.cursor(), "visits").leading_counts(CAPPED)
+    assert str(refused.value) == (
+        "the database of the DuckDB connection logs statements, which would keep the salt of the "
+        "cap and may keep numbers of rows; CALL disable_logging() before you ask"
+    )
+    found = connection.execute("SELECT current_setting('enable_profiling')").fetchall()
+    assert found == [("no_output",)]
+    connection.execute("CALL disable_logging()")
+    assert OpenConnection(connection, "visits").leading_counts(CAPPED)
+    connection.execute(f"SET log_query_path = '{tmp_path}/statements.sql'")
+    with pytest.raises(DataIndependentFailure) as refused:
+        OpenConnection(connection, "visits").leading_counts(CAPPED)
+    assert str(refused.value) == (
+        "the DuckDB connection writes its statements to a file, which would keep the salt of the "
+        "cap; SET log_query_path = '' before you ask"
+    )
+    connection.execute("SET log_query_path = ''")
+    assert OpenConnection(connection, "visits").leading_counts(CAPPED)
+
+
 def test_a_registered_frame_is_passed_itself(connection: duckdb.DuckDBPyConnection) -> None:
     """DuckDB would guess the types of its columns from the rows."""
     pandas = pytest.importorskip("pandas")

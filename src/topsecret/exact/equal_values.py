@@ -27,7 +27,8 @@ import numpy as np
 DEEPEST = 9
 """How deep tuples within tuples are looked into: Python's own limit may be another elsewhere."""
 LONGEST = 10_000
-"""Digits, before and behind the point, of numbers that are compared: no float has so many."""
+"""Digits, before and behind the point, of numbers that are compared: no float has so many.
+Longer ones have no text here."""
 MICROSECOND = datetime.timedelta(microseconds=1)
 EPOCH = datetime.datetime(1970, 1, 1)
 BELOW_MICROSECONDS = ("ns", "ps", "fs", "as")
@@ -52,7 +53,7 @@ def equal_text(value: Any) -> str | None:
     """
     try:
         return _known(value)
-    except Exception:  # a signalling NaN, a moment beyond what is counted, an object's own code
+    except Exception:  # a NaN that signals, a moment or number beyond bounds, an object's own code
         return None
 
 
@@ -125,7 +126,10 @@ def _known_time(value: Any) -> str | None:
 
 
 def _known_number(value: Any) -> str | None:
-    """One text for equal numbers of whatever type; None for what is no number."""
+    """One text for equal numbers of whatever type; None for what is no number.
+
+    One that is too long raises: its own text would not be that of its equals.
+    """
     if isinstance(value, np.number | np.bool_):
         value = value.item()
     if isinstance(value, complex | np.complexfloating):
@@ -140,8 +144,8 @@ def _known_number(value: Any) -> str | None:
     if not finite:
         return f"float:{float(value)!r}"
     if isinstance(value, Decimal) and value and not -LONGEST < value.adjusted() < LONGEST:
-        return None
+        raise OverflowError
     numerator, denominator = value.as_integer_ratio()
     if max(abs(numerator), denominator) >= 10**LONGEST:
-        return None
+        raise OverflowError
     return f"number:{numerator:x}/{denominator:x}"

@@ -19,6 +19,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, exc, make_
 
 from topsecret.errors import InvalidParameter, LedgerError, MissingExtra, Taken, TopSecretError
 from topsecret.ledger import schema
+from topsecret.logs.sqlalchemy import unlogged
 
 PATIENCE = 60.0
 """Seconds that a writer waits for the others."""
@@ -95,7 +96,8 @@ class Store:
                     self._writers = threading.Lock()
                 self._engine, self._pid = self._open(), os.getpid()
             engine = self._engine
-        yield engine
+        with unlogged(engine):  # stored sums and answers, the latter before they are settled
+            yield engine
 
     def _open(self) -> Engine:
         if self.sqlite:
@@ -123,7 +125,8 @@ class Store:
         # A ledger that nobody closes is closed when nobody has it any more.
         self._closing = weakref.finalize(self, _dispose, engine, os.getpid())
         try:
-            self._migrate(engine)
+            with unlogged(engine):
+                self._migrate(engine)
         except BaseException:
             self._closing()
             raise

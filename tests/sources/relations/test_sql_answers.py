@@ -309,6 +309,11 @@ REFUSED: dict[str, tuple[str, str]] = {
         "UNION ALL SELECT id, id FROM customers) t GROUP BY x ORDER BY n DESC LIMIT 1",
         "person-item",
     ),
+    "two columns of one table as the person": (
+        "SELECT x, COUNT(DISTINCT who) n FROM (SELECT customer_id AS who, 'x' AS x FROM orders "
+        "UNION ALL SELECT id, 'x' FROM orders) t GROUP BY x ORDER BY n DESC LIMIT 1",
+        "not-person",
+    ),
     "another schema": (
         "SELECT country, COUNT(DISTINCT id) n FROM other.customers GROUP BY country ORDER BY n "
         "DESC LIMIT 1",

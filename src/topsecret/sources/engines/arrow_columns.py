@@ -1,9 +1,9 @@
 """Columns of Arrow as DuckDB can read them whole: no value of them fails a scan.
 
-Arrow's types hold more than DuckDB's: moments in seconds beyond those of microseconds, times
-beyond a day, and, since nobody looks when a column is made, text that is no Unicode. Such a value
-is missing, row by row. Types whose values cannot be replaced one by one are refused, as maps are,
-which may have one key twice.
+Arrow's types hold more than DuckDB's: moments in seconds beyond those of microseconds, days beyond
+those of 32 bits, times beyond a day, and, since nobody looks when a column is made, text that is no
+Unicode. Such a value is missing, row by row. Types whose values cannot be replaced one by one are
+refused, as maps are, which may have one key twice.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from topsecret.errors import DataIndependentFailure
 MICROSECONDS = {"s": 10**6, "ms": 10**3}
 """Of the units that are longer."""
 LARGEST = 2**63 - 1
+LARGEST_DATE = (2**31 - 1) * 86_400_000
+"""Milliseconds of the last day that has a number of DuckDB's: later ones would begin anew."""
 UNREAD = {"Object", "Int128", "UInt128"}
 """Types of polars, or parts of them: of an object DuckDB would read the address in memory."""
 
@@ -52,9 +54,11 @@ def readable_column(column: Any) -> Any:
     column = arrow.chunked_array([one for chunk in chunks for one in _valid(chunk)], kind)
     units = MICROSECONDS.get(getattr(kind, "unit", ""), 1)
     if arrow.types.is_timestamp(kind) and units > 1:
-        return _within(column, units).cast(arrow.timestamp("us", kind.tz))
+        return _within(column, LARGEST // units).cast(arrow.timestamp("us", kind.tz))
     if arrow.types.is_duration(kind) and units > 1:
-        return _within(column, units).cast(arrow.duration("us"))
+        return _within(column, LARGEST // units).cast(arrow.duration("us"))
+    if arrow.types.is_date64(kind):
+        return _within(column, LARGEST_DATE).cast(arrow.date32())
     return column
 
 
@@ -112,10 +116,10 @@ def _is_unicode(text: bytes) -> bool:
     return True
 
 
-def _within(column: Any, units: int) -> Any:
+def _within(column: Any, most: int) -> Any:
     compute = importlib.import_module("pyarrow.compute")
     arrow = importlib.import_module("pyarrow")
-    number, most = column.cast(arrow.int64()), LARGEST // units
+    number = column.cast(arrow.int64())
     inside = compute.and_(compute.greater_equal(number, -most), compute.less_equal(number, most))
     return compute.if_else(inside, column, arrow.scalar(None, column.type))
 

@@ -12,8 +12,8 @@ import duckdb
 from topsecret.errors import DataIndependentFailure
 from topsecret.sources.engines.table_names import TWO_NAMES, are_apart
 from topsecret.sources.sql.identifier_case import folded
-from topsecret.sources.sql.relations import COMPUTED, Name, Stored
-from topsecret.sources.sql.view_columns import EXACT, MOMENT, Sort
+from topsecret.sources.sql.stored_definitions import COMPUTED, Stored
+from topsecret.sources.sql.view_columns import EXACT, MOMENT, Name, Sort
 
 OWN = "duckdb"
 """The type of databases whose tables are DuckDB's own: of others a table may be a view."""
@@ -107,6 +107,10 @@ class DuckCatalogue:
             return next((o for p in ordered for o in found if o.name[:2] == p), None)
         same = [one for one in found if one.name[0] == place[0]]
         return same[0] if len(same) == 1 else None
+
+    def kin(self, name: Name) -> set[Name]:
+        """A row is in one table."""
+        return set()
 
 
 def own_functions(rows: Iterable[tuple[Any, ...]]) -> set[str]:

@@ -20,6 +20,7 @@ from topsecret.errors import DataIndependentFailure, InvalidParameter, SourceErr
 from topsecret.sources.domains.domain import Column
 from topsecret.sources.engines.duckdb import private_domain
 from topsecret.sources.engines.duckdb_catalogue import DuckCatalogue
+from topsecret.sources.engines.duckdb_output import UNUSABLE
 from topsecret.sources.engines.duckdb_session import DuckSession, translated
 from topsecret.sources.engines.duckdb_types import check_texts, kinds
 from topsecret.sources.engines.settings import DUCKDB
@@ -28,8 +29,9 @@ from topsecret.sources.session import Relation
 from topsecret.sources.source import CountQuery, Schema
 from topsecret.sources.sql import loaded_dialects  # noqa: F401
 from topsecret.sources.sql.base_tables import UNREAD, base_tables
-from topsecret.sources.sql.relations import Stored, check_relation
+from topsecret.sources.sql.relations import check_relation
 from topsecret.sources.sql.statements import table
+from topsecret.sources.sql.stored_definitions import Stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,10 +175,7 @@ def hardened(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
         except duckdb.Error:
             failed = True
         if failed:
-            raise DataIndependentFailure(
-                "the DuckDB connection cannot be used: it must be open, without an unfinished "
-                "result, and free to change its settings"
-            )
+            raise DataIndependentFailure(UNUSABLE)
         yield
     finally:
         with contextlib.suppress(duckdb.Error):

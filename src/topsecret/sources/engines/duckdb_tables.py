@@ -25,6 +25,7 @@ from topsecret.errors import (
 )
 from topsecret.sources import session as asking
 from topsecret.sources.engines.duckdb import domain_paths
+from topsecret.sources.engines.duckdb_output import unseen
 from topsecret.sources.engines.duckdb_relations import Tables, failure, hardened, trusted
 from topsecret.sources.engines.duckdb_session import DuckSession, closed_engine
 from topsecret.sources.engines.duckdb_types import kinds
@@ -174,7 +175,7 @@ class OpenConnection(_Asked):
     def session(self, query: CountQuery) -> Iterator[DuckSession]:
         """The caller's connection, in one transaction and with the settings that counting needs."""
         tables = Tables(self.name, table, self._trusted)
-        with hardened(self._connection):
+        with unseen(self._connection), hardened(self._connection):
             session = tables.session(self._connection, self._meant, query)
             try:
                 yield session

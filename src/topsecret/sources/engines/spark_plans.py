@@ -22,7 +22,8 @@ from topsecret.sources.engines.spark_leaves import (
     nodes_of,
     plan_of,
 )
-from topsecret.sources.sql.relations import Stored, refused
+from topsecret.sources.sql.relations import refused
+from topsecret.sources.sql.stored_definitions import Stored
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

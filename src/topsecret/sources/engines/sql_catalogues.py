@@ -12,8 +12,8 @@ from sqlalchemy.engine import Connection
 
 from topsecret.sources.engines.settings import POSTGRES_PATH
 from topsecret.sources.sql.identifier_case import folded
-from topsecret.sources.sql.relations import COMPUTED, Catalogue, Name, Stored
-from topsecret.sources.sql.view_columns import EXACT, MOMENT, Sort
+from topsecret.sources.sql.stored_definitions import COMPUTED, Catalogue, Stored
+from topsecret.sources.sql.view_columns import EXACT, MOMENT, Name, Sort
 
 _POSTGRES_ONE = """
 SELECT n.nspname, c.relname, c.relkind, c.relrowsecurity,
@@ -137,6 +137,10 @@ class PostgresCatalogue:
         held = tuple((str(name), _postgres_sort(*of)) for name, *of, _ in columns)
         return Stored(full, None, refused, held)
 
+    def kin(self, name: Name) -> set[Name]:
+        """Partitions and heirs."""
+        return partitions(self._connection, name)
+
     def _definition(self, view: int) -> str:
         """The SELECT of a view, where functions and operators of users have their schema's name.
 
@@ -226,6 +230,10 @@ class SqliteCatalogue:
                 return self._stored(schema, *row)
         return None
 
+    def kin(self, name: Name) -> set[Name]:
+        """A row is in one table."""
+        return set()
+
     def _stored(self, schema: str, kind: str, name: str, sql: str | None) -> Stored:
         made = folded(" ".join(str(sql or "").split()))
         full = (schema, str(name))
@@ -284,3 +292,7 @@ class ReflectedCatalogue:
         except (exc.SQLAlchemyError, NotImplementedError):
             return None
         return Stored(full, str(definition)) if definition else None
+
+    def kin(self, name: Name) -> set[Name]:
+        """None that SQLAlchemy tells of."""
+        return set()

@@ -41,9 +41,10 @@ from topsecret.sources.source import Schema
 from topsecret.sources.sql.base_tables import UNREAD, base_tables
 from topsecret.sources.sql.dialects import LETTERS
 from topsecret.sources.sql.identifier_case import folded
-from topsecret.sources.sql.relations import Stored, check_relation
+from topsecret.sources.sql.relations import check_relation
 from topsecret.sources.sql.rendering import rendered
 from topsecret.sources.sql.statements import named, table
+from topsecret.sources.sql.stored_definitions import Stored
 
 T = TypeVar("T")
 

@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from sqlglot import exp
 
 from topsecret.errors import DataIndependentFailure, InvalidParameter, MissingExtra
+from topsecret.logs.sqlalchemy import unlogged
 from topsecret.sources import session as asking
 from topsecret.sources.engines import sqlite
 from topsecret.sources.engines.duckdb_relations import trusted
@@ -172,6 +173,11 @@ class SqlSource:
 
     @contextmanager
     def _opened(self, query: CountQuery | None = None) -> Iterator[SqlSession]:
+        with unlogged(self._engine), self._in_transaction(query) as session:
+            yield session
+
+    @contextmanager
+    def _in_transaction(self, query: CountQuery | None) -> Iterator[SqlSession]:
         # Counts that several statements ask for are kept, and what a trusted view gave.
         keeps = query is not None and (query.kept or query.domain is not None or self._trusted)
         person = None if query is None or self._trusted else query.person
@@ -227,7 +233,7 @@ def _engine(database: str | Database) -> tuple[Database, bool]:
     if isinstance(database, Database):
         return database, False
     try:
-        return sqlalchemy.create_engine(database), True
+        return sqlalchemy.create_engine(database, hide_parameters=True), True
     except (exc.NoSuchModuleError, exc.ArgumentError, ValueError):  # ValueError: a port "x"
         pass  # raised below, outside: the text may hold a password
     except ModuleNotFoundError as error:

@@ -29,7 +29,7 @@ from topsecret.sources.relations.catalogue import TableEntry
 from topsecret.sources.relations.refusal import QueryRefused
 from topsecret.sources.sql import loaded_dialects  # noqa: F401
 from topsecret.sources.sql.identifier_case import folded
-from topsecret.sources.sql.relations import COMPUTED
+from topsecret.sources.sql.stored_definitions import COMPUTED
 
 Described = tuple[frozenset[str], str | None, str | None, bool]
 """Columns that are unique, a view's text, why it is refused, whether it shares rows."""

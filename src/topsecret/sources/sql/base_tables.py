@@ -7,14 +7,14 @@ from typing import Any
 from sqlglot import exp
 
 from topsecret.sources.sql.identifier_case import folded
-from topsecret.sources.sql.relations import (
+from topsecret.sources.sql.stored_definitions import (
     Catalogue,
-    Name,
     Stored,
     is_plain_name,
     name_of,
     parsed_view,
 )
+from topsecret.sources.sql.view_columns import Name
 
 UNREAD: Name = ("",)
 """Stands for what a definition reads and nobody can tell: a function's rows, say."""

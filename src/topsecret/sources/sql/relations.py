@@ -6,7 +6,8 @@ the engine and checked. Accepted is what keeps neighbours neighbours whatever th
 
 - projections and filters that look at one row and never change from run to run or fail, by the
   short list of ``view_expressions``;
-- the same below ``UNION [ALL]``, in sub-queries in FROM, in CTEs and in further views;
+- the same below ``UNION [ALL]``, in sub-queries in FROM, in CTEs and in further views; the sides of
+  a UNION that read one table must take the same of its columns for the person;
 - ``DISTINCT`` with the person among the columns, and ``GROUP BY`` with the person among the keys,
   with COUNT, MIN and MAX: a group then belongs to one person. Equal values of all these columns
   must be identical: which of 0.0 and -0.0 stands for both may depend on the rows of others.
@@ -19,16 +20,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
-import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 
 from topsecret.errors import DataIndependentFailure, InvalidParameter
-from topsecret.sources.sql import loaded_dialects  # noqa: F401
 from topsecret.sources.sql.expressions import shown
 from topsecret.sources.sql.identifier_case import folded
+from topsecret.sources.sql.stored_definitions import (
+    Catalogue,
+    Stored,
+    is_plain_name,
+    name_of,
+    parsed_view,
+)
 from topsecret.sources.sql.view_columns import (
     AGGREGATES,
     Column,
@@ -38,13 +43,13 @@ from topsecret.sources.sql.view_columns import (
     is_aggregate,
     is_identical,
     is_of_group,
+    is_of_several,
     is_same,
     is_sorted,
     merged,
+    origins_of,
 )
 from topsecret.sources.sql.view_expressions import Judge
-
-Name = tuple[str, ...]
 
 DEEPEST = 50
 """Views upon views."""
@@ -67,34 +72,12 @@ CLAUSES = {"expressions", "from_", "from", "where", "group", "having", "distinct
 UNITED = {"this", "expression", "distinct", "order"}
 WITH = {"with_", "with"}
 NOBODY = "DISTINCT without the person"
+SEVERAL = (
+    "takes several columns of one table for the person, so that a row counts for each of them (a "
+    "privacy file for topsecret.sql says whose it is)"
+)
 TABLE = {"this", "db", "catalog", "alias", "only"}
 """The parts of a query that are looked at; it may have no others."""
-
-
-COMPUTED = "a generated column"
-"""One that is computed when it is read, which a row may make fail: one that was there before the
-column (SQLite), that was changed (DuckDB), or any (PostgreSQL 18)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """What a database's catalogue says of a name."""
-
-    name: Name
-    definition: str | exp.Expression | None = None
-    """The SELECT of a view; None for a table."""
-    refused: str = ""
-    """Why it cannot be analysed, such as "a foreign table"; empty for tables and views."""
-    columns: tuple[tuple[str, Sort], ...] = ()
-    """The columns of a table in their order, and what they hold."""
-
-
-class Catalogue(Protocol):
-    """Where names are looked up: the schema of a database, and no row."""
-
-    def find(self, name: Name, inside: Stored | None) -> Stored | None:
-        """The table or view that this name means, perhaps within the definition of a view."""
-        ...
 
 
 def check_relation(start: Stored, person: str, catalogue: Catalogue, dialect: str) -> None:
@@ -104,6 +87,8 @@ def check_relation(start: Stored, person: str, catalogue: Catalogue, dialect: st
     clauses = [one.mixed for one in found if one.mixed]
     if clauses:
         raise _mixes(start, clauses[0])
+    if any(is_of_several(one.origins, catalogue.kin) for one in found):
+        raise refused(start, "UNION", SEVERAL)
     if start.definition is not None and len(found) != 1:
         raise refused(start, f"its column {person!r}", "is not found, or found twice")
 
@@ -118,7 +103,8 @@ class _Analysis:
         if one.refused:
             raise refused(scope.start, one.refused, "cannot be looked into")
         if one.definition is None:
-            return tuple(Column(folded(name), sort) for name, sort in one.columns)
+            named = [(folded(name), sort) for name, sort in one.columns]
+            return tuple(Column(n, sort, "", frozenset({(one.name, n)})) for n, sort in named)
         tree = parsed_view(one, self._dialect)
         if tree is None or scope.depth > DEEPEST:
             raise refused(scope.start, "its definition", "cannot be read")
@@ -167,7 +153,8 @@ class _Analysis:
             if sort is None:
                 why = f"casts {shown(one.name)}, which may fail on one person's row"
                 raise refused(scope.start, "UNION", why)
-            held.append(Column(one.name, sort, one.mixed or other.mixed))
+            origins = one.origins | other.origins
+            held.append(Column(one.name, sort, one.mixed or other.mixed, origins))
         for key in _order(node):
             if not isinstance(key, exp.Column | exp.Literal):
                 raise refused(scope.start, _clause(key), "is not known to be safe on every row")
@@ -205,7 +192,7 @@ class _Analysis:
         if having is not None:
             self._row_wise(having.this, scope, aggregates=True)
             rows.check(having.this, condition=True)
-        held = [Column(name, rows.check(one), rows.mixed(one)) for name, one in listed]
+        held = [rows.column(name, one) for name, one in listed]
         for key in _order(node):
             named = {one.name: one.sort for one in held}.get(_name(key))
             known = named if named is not None and isinstance(key, exp.Column) else rows.check(key)
@@ -294,7 +281,7 @@ class _Rows:
     def __init__(self, inner: Columns, alias: str, dialect: str, scope: _Scope) -> None:
         self._columns: dict[str, Column] = {}
         for one in inner:
-            twice = Column(one.name, "other", "a name of two columns")
+            twice = replace(one, sort="other", mixed="a name of two columns")
             self._columns[one.name] = twice if one.name in self._columns else one
         sorts = {name: one.sort for name, one in self._columns.items()}
         self._judge = Judge(sorts, dialect)
@@ -322,6 +309,10 @@ class _Rows:
                 why = "is no column of its table"
         raise refused(self._scope.start, _clause(node), why)
 
+    def column(self, name: str, node: Any) -> Column:
+        """What an expression is under a name."""
+        return Column(name, self.check(node), self.mixed(node), origins_of(node, self._columns))
+
     def mixed(self, node: Any) -> str:
         """Why an expression cannot be the person: for that of a column that it is made of."""
         used = [self._columns[folded(one.name)].mixed for one in node.find_all(exp.Column)]
@@ -339,30 +330,6 @@ class _Scope:
 
     def knowing(self, name: str, cte: tuple[Any, _Scope]) -> _Scope:
         return replace(self, known={**self.known, name: cte})
-
-
-def parsed_view(one: Stored, dialect: str) -> Any:
-    """The SELECT of a view, also out of a CREATE VIEW; None if it cannot be read."""
-    tree: Any = one.definition
-    if isinstance(tree, str):
-        try:
-            tree = sqlglot.parse_one(tree, read=dialect)
-        except (SqlglotError, RecursionError):
-            return None
-    if isinstance(tree, exp.Create):
-        # CREATE VIEW v (a, b) renames columns: then nobody knows which one is the person's.
-        tree = tree.expression if isinstance(tree.this, exp.Table) else None
-    return tree if isinstance(tree, exp.Query) else None
-
-
-def is_plain_name(node: exp.Table) -> bool:
-    """Whether a source is a name and no function."""
-    return all(isinstance(part, exp.Identifier) for part in node.parts) and bool(node.parts)
-
-
-def name_of(node: exp.Table) -> Name:
-    """The parts of a table's name."""
-    return tuple(part.name for part in node.parts)
 
 
 def _order(node: Any) -> list[Any]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 from sqlglot import exp
@@ -25,6 +27,11 @@ AGGREGATES = (exp.Count, exp.Min, exp.Max)
 """Of one person's rows, in any order: the same value, if equal values are identical."""
 
 
+Name = tuple[str, ...]
+Origins = frozenset[tuple[Name, str]]
+"""Tables, and what of their columns a value is: a column by its name, an expression by its hash."""
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """A column of a query."""
@@ -34,6 +41,8 @@ class Column:
     sort: Sort
     mixed: str = ""
     """The clause for which it cannot be the person; empty if it can."""
+    origins: Origins = frozenset()
+    """What it is of which tables: of all that its query reads."""
 
 
 Columns = tuple[Column, ...]
@@ -92,3 +101,42 @@ def is_of_group(part: exp.Expression, keys: Sequence[exp.Expression]) -> bool:
 def counts_rows(node: Any) -> bool:
     """DuckDB's own name for COUNT(*)."""
     return isinstance(node, exp.Anonymous) and node.name.upper() == "COUNT_STAR"
+
+
+def origins_of(node: exp.Expression, columns: Mapping[str, Column]) -> Origins:
+    """What an expression over these columns is of the tables that they are of."""
+    inner: Any = node.unnest()
+    if isinstance(inner, exp.Column):
+        return columns[folded(inner.name)].origins
+    made: set[tuple[Name, str]] = set()
+    for table in {table for one in columns.values() for table, _ in one.origins}:
+        copied, several = exp.Paren(this=inner.copy()), False
+        for column in list(copied.find_all(exp.Column)):
+            origins = columns[folded(column.name)].origins
+            held = sorted(what for of, what in origins if of == table)
+            several = several or len(held) > 1
+            column.replace(exp.column(" or ".join(held), quoted=True))
+        written = hashlib.sha256(copied.sql().encode()).hexdigest()
+        # One of several values stays one: two sides of a union that differ in it.
+        made |= {(table, f"({written}) {place}") for place in range(1 + several)}
+    return frozenset(made)
+
+
+def is_of_several(origins: Origins, kin: Callable[[Name], Collection[Name]]) -> bool:
+    """Whether one row of a table may be there for several values, by the sides of a union.
+
+    >>> is_of_several(frozenset({(("m",), "sender"), (("m",), "receiver")}), lambda _: ())
+    True
+    >>> is_of_several(frozenset({(("m",), "sender"), (("n",), "receiver")}), lambda _: ())
+    False
+    """
+    return any(
+        what != another and (_may_be_one(one, other) or other in kin(one))
+        for (one, what), (other, another) in combinations(origins, 2)
+    )
+
+
+def _may_be_one(one: Name, other: Name) -> bool:
+    """Whether both name one table, with or without its schema."""
+    parts = min(len(one), len(other))
+    return [*map(folded, one[-parts:])] == [*map(folded, other[-parts:])]

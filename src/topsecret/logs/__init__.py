@@ -1,0 +1,1 @@
+"""What other packages would write into Python's log while data are read."""
