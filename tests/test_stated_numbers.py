@@ -36,7 +36,7 @@ from topsecret.service.shapes import MOST_ANSWERS
 from topsecret.sources import measures
 from topsecret.sources.engines.duckdb_session import LARGEST_PIECE
 from topsecret.sources.engines.sql_session import MOST_LISTED
-from topsecret.sources.relations.query_size import MOST_PARTS
+from topsecret.sources.relations.query_size import MOST_JOINED, MOST_PARTS
 from topsecret.sources.relations.rebuild import LONGEST
 from topsecret.sources.sql.safe_expressions import LONGEST_JOINED
 
@@ -141,6 +141,7 @@ def test_limits_and_defaults() -> None:
         ],
         "docs/sql.md": [
             f"at most {LONGEST:,} characters and {MOST_PARTS:,} parts (names",
+            f"It may join {MOST_JOINED} private tables",
             f"the first {LONGEST_JOINED:,} characters of each count",
             "factors beyond ±10⁹ count as that",
         ],
