@@ -104,6 +104,10 @@ class Turns:
         """The tick from which a question that takes a place now is stuck with it."""
         return math.inf if math.isinf(self.limit) else self.start(time.time() + self.limit + STUCK)
 
+    def patience(self) -> float:
+        """Seconds in which a question that has an engine at once has ended, or hangs."""
+        return self.limit + STUCK + 2 * self.tick
+
     def start(self, reserved: float) -> float:
         """The first tick at which a question that is reserved by then may be counted."""
         return math.ceil(reserved / self.tick) * self.tick
@@ -134,6 +138,8 @@ class Turn(SettlementTime):
         """What it reads, once that is known."""
         self.recheck: Callable[[], None] = lambda: None
         """Raises a ``SourceError`` where that is not what it was when the question was reserved."""
+        self.put_back: Callable[[str, str | None], None] = lambda analyst, request: None
+        """Raises a ``Closing`` where the same question of another is to be waited for."""
         self.longer = 2 * turns.tick
         self.shown: float | None = None
         """The tick at which the ledger heard of the end, once it is known."""
@@ -155,6 +161,10 @@ class Turn(SettlementTime):
         self._leave()
         time.sleep(seconds)
         self._take(self._lane.preparing)
+
+    def outwaited(self, analyst: str, request_id: str | None) -> None:
+        """Wait for another that takes long without a thread: to be tried again later."""
+        self.put_back(analyst, request_id)
 
     @contextmanager
     def aside(self) -> Iterator[None]:
