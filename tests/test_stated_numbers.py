@@ -31,12 +31,13 @@ from topsecret.questions.schedule_terms import due_periods
 from topsecret.service import connections, grouped_by, opening, saved_questions, schedules
 from topsecret.service.api import list_answers
 from topsecret.service.auth.accounts import MOST_KEYS
+from topsecret.service.jobs.release_schedule import Turns
 from topsecret.service.settings import Settings
 from topsecret.service.shapes import MOST_ANSWERS
 from topsecret.sources import measures
 from topsecret.sources.engines.duckdb_session import LARGEST_PIECE
 from topsecret.sources.engines.sql_session import MOST_LISTED
-from topsecret.sources.relations.query_size import MOST_PARTS
+from topsecret.sources.relations.query_size import MOST_JOINED, MOST_PARTS
 from topsecret.sources.relations.rebuild import LONGEST
 from topsecret.sources.sql.safe_expressions import LONGEST_JOINED
 
@@ -56,6 +57,7 @@ def short(number: float) -> str:
 
 def test_limits_and_defaults() -> None:
     settings, constants = Settings(home=Path()), Constants()
+    turns = Turns(settings.engines, settings.tick, settings.limit)
     few, many = series_terms.MAX_COUNTS["cumulative"], series_terms.MAX_COUNTS["window"]
     shares = [int(100 * share) for share in constants.lists]
     assert shares == [100, 75, 50, 30]
@@ -133,6 +135,7 @@ def test_limits_and_defaults() -> None:
             f"What does not answer within {opening.LIMIT:.0f} s is refused",
             f"Lists of answers end after `limit` ({per_page}), and a larger one means as many",
             f"All ticks (`--tick`, {settings.tick:.0f} s) lie on one grid",
+            f"ten seconds and two ticks ({turns.patience():.0f} s)",
         ],
         "docs/sources.md": [
             f"`counts_part`: {counts.SHARE}, or {counts.SHARE_OF_FEW} for fewer than ten items",
@@ -141,6 +144,7 @@ def test_limits_and_defaults() -> None:
         ],
         "docs/sql.md": [
             f"at most {LONGEST:,} characters and {MOST_PARTS:,} parts (names",
+            f"It may join {MOST_JOINED} private tables",
             f"the first {LONGEST_JOINED:,} characters of each count",
             "factors beyond ±10⁹ count as that",
         ],

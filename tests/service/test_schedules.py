@@ -217,8 +217,8 @@ def test_a_service_that_stops_holds_what_was_paid_in_advance(
 ) -> None:
     """The question is given back where it waits for an engine, and nobody spends it meanwhile."""
     parts = quiet.parts
-    for _ in range(parts.settings.engines):
-        parts.jobs._turns.counting.take()  # somebody else's questions
+    for number in range(parts.settings.engines):
+        parts.jobs._turns.counting.take(f"somebody {number}")
     quiet.call("bob", "POST", f"{SAVED}/weekly/schedule", {"times": 1})
     before = parts.ledger.account("metered").held
     later(monkeypatch, 0)

@@ -203,16 +203,20 @@ class Ledger:
             if value is not None:
                 _name(role, value)
         question = digest(canonical(dict(request.question)))
-        deadline = time.monotonic() + wait + self.pace.longer
+        deadline, old = time.monotonic() + wait + self.pace.longer, set[str]()
         while True:
-            found = self._reserved(request, question, time.monotonic() < deadline)
-            if found is not None:
+            found = self._reserved(request, question, old)
+            if isinstance(found, Reservation | Stored):
                 return found
-            self.pace.polling(0.05)
+            if time.monotonic() < deadline and self._young(found):
+                self.pace.polling(0.05)
+            else:
+                self.pace.outwaited(found["analyst"], found["request"])
+                old.add(found["id"])
 
     def _reserved(
-        self, request: Request, question: str, may_wait: bool
-    ) -> Reservation | Stored | None:
+        self, request: Request, question: str, old: set[str]
+    ) -> Reservation | Stored | RowMapping:
         analyst = request.analyst or ""
         with self._store.writing() as connection:
             row = DatasetRow.locked(connection, request.dataset)
@@ -220,13 +224,13 @@ class Ledger:
             if request.request_id is not None:
                 mine = {**key, "the_request": request.request_id}
                 for earlier in connection.execute(statements.SAME_REQUEST, mine).mappings():
-                    return retried(request, question, earlier, may_wait and self._young(earlier))
+                    return retried(request, question, earlier, earlier["id"] not in old) or earlier
             for earlier in asked_before(connection, request, question):
                 if earlier["state"] == rows.SETTLED:
                     self._use_what_is_held(row)
                     return stored(earlier)
-                if may_wait and self._young(earlier):
-                    return None
+                if earlier["id"] not in old:
+                    return earlier
             self._use_what_is_held(row)
             worst, left = weighed(row, request, analyst)
             if not shortages(worst, left):

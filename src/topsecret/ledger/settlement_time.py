@@ -23,6 +23,14 @@ class SettlementTime:
         """Another client has the same question under way: look again after so many seconds."""
         time.sleep(seconds)
 
+    def outwaited(self, analyst: str, request_id: str | None) -> None:
+        """Another client's reservation for the same question, or request, is older than usual.
+
+        Without an exception from here it counts as in doubt, and the question is paid for again.
+
+        Parameters: ``analyst``: whose it is; ``request_id``: its name; None for none.
+        """
+
     def reading(self) -> None:
         """The reservation is durable and no row was read yet.
 

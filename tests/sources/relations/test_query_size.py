@@ -12,7 +12,7 @@ import pytest
 
 from topsecret.sources.relations.open_query import open_query
 from topsecret.sources.relations.privacy_file import PrivacyFile
-from topsecret.sources.relations.query_size import MOST_PARTS
+from topsecret.sources.relations.query_size import MOST_JOINED, MOST_PARTS
 from topsecret.sources.relations.refusal import QueryRefused
 
 COUNTED = "SELECT place, COUNT(DISTINCT user) AS n FROM "
@@ -65,7 +65,7 @@ COLUMNS = ", ".join(f"colour AS c{place}" for place in range(500))
 NUMBERS = ", ".join(f"ROW_NUMBER() OVER (PARTITION BY user ORDER BY place) r{n}" for n in range(99))
 LISTED = ", ".join(["'a'"] * 2500)
 ACCEPTED = {
-    "doubling": _doubling(5, 70),
+    "doubling": _doubling(3, 280),
     "many conditions": f"{COUNTED}t WHERE {_all(600)}{END}",
     "conditions beside EXISTS": f"{COUNTED}t a WHERE EXISTS (SELECT 1 FROM t b WHERE a.user = "
     f"b.user) AND {_all(250)}{END}",
@@ -119,3 +119,50 @@ def test_views_count_wherever_they_are_read(tmp_path: Path) -> None:
     assert open_query(query % 3, str(path), privacy=file)[1].k == 3
     with pytest.raises(QueryRefused, match=f"more than {MOST_PARTS} parts"):
         open_query(query % 15, str(path), privacy=file)
+
+
+def _joined(number: int) -> str:
+    more = "".join(f" JOIN t t{place} ON t0.user = t{place}.user" for place in range(1, number))
+    end = " GROUP BY t0.place ORDER BY n DESC LIMIT 3"
+    return f"SELECT t0.place, COUNT(DISTINCT t0.user) AS n FROM t t0{more}{end}"
+
+
+def _named(number: int) -> str:
+    return f"WITH one AS (SELECT * FROM t) {_joined(number).replace(' t t', ' one t')}"
+
+
+def _some(number: int) -> str:
+    each = "EXISTS (SELECT 1 FROM t b WHERE a.user = b.user AND b.colour = 'red')"
+    return f"{COUNTED}t a WHERE {' AND '.join([each] * (number - 1))}{END}"
+
+
+@pytest.mark.parametrize("joined", [_joined, _named, _some])
+def test_a_public_number_of_private_tables_is_joined(events: Path, joined: Any) -> None:
+    """Twelve self-joins by the person make m rows of theirs m to the twelfth."""
+    assert open_query(joined(MOST_JOINED), str(events), person="user")[1].k == 3
+    for number in (MOST_JOINED + 1, 12):
+        with pytest.raises(QueryRefused) as refused:
+            open_query(joined(number), str(events), person="user")
+        assert str(refused.value) == (
+            f"the query joins {number} private tables, where a self-join, a sub-query and each "
+            f"reading of a WITH or view count, and may join {MOST_JOINED}; join fewer of them"
+        )
+
+
+def test_what_stands_one_after_the_other_is_not_joined(events: Path) -> None:
+    """A view of twelve months multiplies nobody's rows."""
+    made = " UNION ALL ".join(["SELECT user, place FROM t"] * (MOST_JOINED + 4))
+    assert open_query(f"{COUNTED}({made}) a{END}", str(events), person="user")[1].k == 3
+
+
+def test_more_public_tables_may_be_joined(tmp_path: Path) -> None:
+    path = tmp_path / "shop.duckdb"
+    file = PrivacyFile.parse('[tables.t]\nperson = "person"\n[tables.p]\npublic = true')
+    with duckdb.connect(str(path)) as made:
+        made.execute("CREATE TABLE t (person TEXT, place TEXT)")
+        made.execute("CREATE TABLE p (place TEXT)")
+    times = range(MOST_JOINED + 4)
+    more = "".join(f" JOIN p p{place} ON t.place = p{place}.place" for place in times)
+    query = "SELECT t.place, COUNT(DISTINCT t.person) AS n FROM t"
+    query += f"{more} GROUP BY t.place ORDER BY n DESC LIMIT 3"
+    assert open_query(query, str(path), privacy=file)[1].k == 3

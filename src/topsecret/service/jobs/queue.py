@@ -60,6 +60,7 @@ from topsecret.service.jobs.job import (
     seen,
 )
 from topsecret.service.jobs.release_schedule import Turn, Turns
+from topsecret.service.jobs.same_question import SameQuestions
 from topsecret.service.jobs.second_look import second_look
 from topsecret.service.problems import Problem
 from topsecret.service.schema import JOBS, RUNS
@@ -80,7 +81,7 @@ class Jobs:
 
     def __init__(self, store: Store, ledger: Ledger, datasets: Datasets, turns: Turns) -> None:
         self._store, self._ledger, self._datasets = store, ledger, datasets
-        self._turns = turns
+        self._turns, self._same = turns, SameQuestions(store, ledger, turns)
         self._under_way: dict[str, Turn] = {}
         # Answers that were paid for and not stored: their dataset is not read again for them.
         self._unstored: dict[str, Mapping[str, object]] = {}
@@ -178,9 +179,11 @@ class Jobs:
             return str(row["state"])
         if unstored is not None:
             return self._store_end(row, unstored)
+        self._same.look_again(row)
         if row["cancelled"] is not None:
             return self._unread(row, source)
         turn = Turn(self._turns, row["user"], source)
+        turn.put_back = partial(self._same.wait_for, row)
         self._under_way[identity] = turn
         try:
             with turn, turn.stop.here():

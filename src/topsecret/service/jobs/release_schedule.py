@@ -3,10 +3,13 @@
 All ticks lie on one grid. A question is checked and reserved when it is asked, whatever the engines
 are doing: what it waits for until then is public computing. Counting begins at the first tick after
 that: an asker cannot choose how far from a tick it begins, neither by the time of asking nor by a
-question that is long to plan, as long as an engine is free. It waits for an engine, is counted and
-drawn, frees the engine and waits for the next tick before the ledger is told. So everything that
-counting moves in a ledger, in what is left and in who is admitted moves at ticks. (Engines change
-hands between ticks: docs/service.md says what that tells where all of them are busy.)
+question that is long to plan, as long as an engine is free for them. It waits for an engine, is
+counted and drawn, frees the engine and waits for the next tick before the ledger is told. So
+everything that counting moves in a ledger, in what is left and in who is admitted moves at ticks.
+(Engines change hands between ticks: docs/service.md says what that tells where all are busy.)
+
+One account has all engines of a source but one at most, where there are several: its long questions
+leave one for the others.
 
 A cancel is heard at the next tick, too: what is done by then is answered, what has an engine by
 then stays charged, and what has none is given back. Whoever cancels chooses a tick and nothing
@@ -49,7 +52,8 @@ class Lane:
 
     def __init__(self, engines: int, closing: Event) -> None:
         self.preparing = FairPlaces(engines, closing)
-        self.counting = FairPlaces(engines, closing)
+        # One is free for others however long somebody's questions are; a single one is for all.
+        self.counting = FairPlaces(engines, closing, engines - 1 or None)
 
 
 class Turns:
@@ -100,6 +104,10 @@ class Turns:
         """The tick from which a question that takes a place now is stuck with it."""
         return math.inf if math.isinf(self.limit) else self.start(time.time() + self.limit + STUCK)
 
+    def patience(self) -> float:
+        """Seconds in which a question that has an engine at once has ended, or hangs."""
+        return self.limit + STUCK + 2 * self.tick
+
     def start(self, reserved: float) -> float:
         """The first tick at which a question that is reserved by then may be counted."""
         return math.ceil(reserved / self.tick) * self.tick
@@ -130,6 +138,8 @@ class Turn(SettlementTime):
         """What it reads, once that is known."""
         self.recheck: Callable[[], None] = lambda: None
         """Raises a ``SourceError`` where that is not what it was when the question was reserved."""
+        self.put_back: Callable[[str, str | None], None] = lambda analyst, request: None
+        """Raises a ``Closing`` where the same question of another is to be waited for."""
         self.longer = 2 * turns.tick
         self.shown: float | None = None
         """The tick at which the ledger heard of the end, once it is known."""
@@ -151,6 +161,10 @@ class Turn(SettlementTime):
         self._leave()
         time.sleep(seconds)
         self._take(self._lane.preparing)
+
+    def outwaited(self, analyst: str, request_id: str | None) -> None:
+        """Wait for another that takes long without a thread: to be tried again later."""
+        self.put_back(analyst, request_id)
 
     @contextmanager
     def aside(self) -> Iterator[None]:
@@ -186,7 +200,7 @@ class Turn(SettlementTime):
         with self._lock:
             if self._holds is not None and not self._lent and time.time() >= self.stuck_from:
                 self._lent = True
-                self._holds.leave()
+                self._holds.leave(self._who)
 
     def cancel(self) -> None:
         """Somebody no longer wants the answer: heard at the next tick."""
@@ -218,7 +232,7 @@ class Turn(SettlementTime):
         try:
             self._check_that_it_answers()  # still: the place may be one that was lent
         except Closing:
-            places.leave()
+            places.leave(self._who)
             raise
         with self._lock:
             self._holds, self.stuck_from = places, self._turns.stuck_from()
@@ -250,7 +264,7 @@ class Turn(SettlementTime):
         """Let others have the place."""
         with self._lock:
             if self._holds is not None and not self._lent:
-                self._holds.leave()
+                self._holds.leave(self._who)
             self._holds, self._lent = None, False
 
     def _leave(self) -> None:

@@ -124,7 +124,7 @@ class Desk:
         try:
             self._ended(self._jobs.run(identity, source))
         except Closing:
-            if not self._closing.is_set():  # its dataset hangs
+            if not self._closing.is_set():  # its dataset hangs, or another asks the same
                 self._try_again((identity, user, source))
             # Otherwise whoever starts next takes it over: it is stored.
         except Exception as error:

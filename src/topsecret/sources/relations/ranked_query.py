@@ -104,7 +104,7 @@ def read(
         if is_deep(text, spoken):
             raise RecursionError
         tree = parsed(text, spoken)
-        check_size(tree, catalogue)
+        check_size(tree, catalogue, file)
         return _Reading(file, catalogue, bounded).query(tree, options)
     except RecursionError:
         raise QueryRefused("text", "the query is nested too deeply; flatten it") from None
