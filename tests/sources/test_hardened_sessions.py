@@ -24,6 +24,7 @@ from topsecret.sources.engines.duckdb import FileSource
 from topsecret.sources.engines.duckdb_tables import OpenConnection
 from topsecret.sources.engines.settings import DUCKDB, POSTGRES
 from topsecret.sources.engines.sqlalchemy import SqlSource
+from topsecret.sources.file_form import File
 
 QUERY = CountQuery("place", "user", rows=9)
 CAPPED = CountQuery("place", "user", rows=9, max_items=1, salt=bytes(16))
@@ -261,11 +262,11 @@ def test_a_quoted_field_across_pieces(tmp_path: Path) -> None:
     field = "x,y\n" * 375_000
     rows = "".join(f'u{n},"{field}"\n' for n in range(12))
     path.write_text(f"user,place\n{rows}", encoding="utf-8")
-    assert FileSource(path).leading_counts(QUERY) == [(field, 12)]
+    assert FileSource(File(path, multiline=True)).leading_counts(QUERY) == [(field, 12)]
     with path.open("a", encoding="utf-8") as file:
         file.write('zoe,"never closed\nann,park\n')
     with pytest.raises(SourceError, match="not well-formed"):
-        FileSource(path).leading_counts(QUERY)
+        FileSource(File(path, multiline=True)).leading_counts(QUERY)
 
 
 def test_a_long_field_of_a_packed_file(tmp_path: Path) -> None:

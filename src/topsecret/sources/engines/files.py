@@ -73,7 +73,7 @@ class EventFile:
 
     Parameters: ``path``: the file; ``format``: one of ``FORMATS``; ``compression``: the kind, by
     its ending; ``delimiter``: between values; ``encoding``: of text;
-    ``standard_input``: whether it is that.
+    ``standard_input``: whether it is that; ``multiline``: whether values may take several lines.
     """
 
     path: Path
