@@ -62,7 +62,7 @@ FIELDS = (
 )
 """What an entry repeats of a request. Passwords and tokens have other names."""
 CUT = "…"
-_LONGEST = 200
+LONGEST = 200
 """Letters of a value's JSON: nothing ever shortens the trail."""
 _LONGER = {"columns": 10_000}
 """Which columns were opened, which owners alone can send."""
@@ -147,7 +147,7 @@ def shown(entry: Entry) -> dict[str, Any]:
 def details(given: Mapping[str, Any]) -> dict[str, object]:
     """What an entry repeats of a request: public fields, each cut to a length."""
     found = {
-        name: _short(given[name], _LONGER.get(name, _LONGEST))
+        name: _short(given[name], _LONGER.get(name, LONGEST))
         for name in FIELDS
         if given.get(name) not in (None, "", [])
     }

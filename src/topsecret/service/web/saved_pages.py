@@ -20,7 +20,7 @@ from topsecret.service.auth.dependencies import changer, user
 from topsecret.service.auth.people import User
 from topsecret.service.preview import part_of_allowance
 from topsecret.service.problems import Problem
-from topsecret.service.schedules import MOST_RUNS
+from topsecret.service.schedule import MOST_RUNS
 from topsecret.service.state import blocking, parts
 from topsecret.service.web.rendering import render
 
@@ -34,7 +34,8 @@ async def saved(request: Request, person: Person) -> Response:
     """The visitor's saved questions."""
     service = parts(request)
     found = await blocking(partial(service.saved.all, person.name))
-    begun = await blocking(partial(service.schedules.of_user, person.name))
+    async with service.listing.turn(person.name):
+        begun = await blocking(partial(service.schedules.of_user, person.name))
     again = secrets.token_hex(12)
     return render(request, "saved.html", person, saved=found, schedules=begun, again=again)
 
