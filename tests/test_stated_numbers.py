@@ -28,7 +28,15 @@ from topsecret.questions.answer import planned
 from topsecret.questions.compare_over_time import compare_over_time
 from topsecret.questions.question import Question
 from topsecret.questions.schedule_terms import due_periods
-from topsecret.service import connections, grouped_by, opening, saved_questions, schedules
+from topsecret.service import (
+    audit,
+    connections,
+    grouped_by,
+    opening,
+    saved_questions,
+    schedule,
+    schedules,
+)
 from topsecret.service.api import list_answers
 from topsecret.service.auth.accounts import MOST_KEYS
 from topsecret.service.jobs.release_schedule import Turns
@@ -124,7 +132,11 @@ def test_limits_and_defaults() -> None:
             f"An account has at most {MOST_KEYS} keys.",
             f"counted for `--limit` seconds ({settings.limit:.0f})",
             f"Everybody has their own, at most {saved_questions.MOST}.",
-            f"at most so many times ({schedules.MOST_RUNS}), the first time",
+            f"at most so many times ({schedule.MOST_RUNS}), the first time",
+            f"for at most {schedules.MOST_RUNS_A_DAY:,} runs a day (counted in each worker), and "
+            f"has at most {schedules.MOST_WAITING} schedules with runs to come. "
+            f"Of all its schedules {schedules.MOST_KEPT} are kept",
+            f"Of each value an entry has {audit.LONGEST} letters at most",
             f"questions that are being counted may finish ({settings.grace:.0f} s)",
             f"no whole request within {connections.PATIENCE:.0f} s is cut off, and of more than "
             f"{connections.MOST_UNFINISHED} such connections",

@@ -52,6 +52,8 @@ def test_a_query_is_previewed_paid_for_and_answered(pasted: Here) -> None:
         (QUERY.replace("colour", "secret"), "there is no column secret"),
         (QUERY.replace("COUNT(DISTINCT user)", "COUNT(*)"), "COUNT(*) needs a bound"),
         (QUERY.replace("LIMIT 2", "LIMIT 1000"), "LIMIT must be at most 100"),
+        (QUERY.replace("LIMIT 2", "LIMIT " + "9" * 5000), "has more than 18 digits"),
+        (QUERY.replace("ORDER", f"HAVING n >= {'9' * 5000} ORDER"), "has more than 18 digits"),
         (QUERY + "; DROP TABLE t", "leave out DROP TABLE t"),
         (QUERY.replace("FROM anything", "FROM read_csv('/etc/passwd')"), "is not a table"),
     ],

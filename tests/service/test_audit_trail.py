@@ -16,7 +16,7 @@ from topsecret.cli import main
 from topsecret.errors import InvalidParameter, LedgerError
 from topsecret.ledger.store import Store
 from topsecret.service import schema
-from topsecret.service.audit import FIELDS, Trail, faults, shown
+from topsecret.service.audit import FIELDS, Trail, details, faults, shown
 from topsecret.service.witness import Witness
 
 QUIET = {
@@ -101,6 +101,44 @@ def test_what_was_sent_in_json_of_another_name_is_noted(service: Here) -> None:
         assert made.status_code == 201
         noted = service.call("olga", "GET", "/api/v1/audit?limit=2").json()[1]
         assert noted["details"]["label"] == "called otherwise", kind
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        "x" * 1000,
+        "\N{SNAKE}" * 1000,
+        '"' * 1000,
+        ["x" * 200] * 50,
+        [["x"] * 20] * 20,
+        {"x" * 200: 1},
+        int("9" * 4299),
+        -int("9" * 4299),
+        [int("9" * 4299)] * 3,
+        [[]] * 1000,
+    ],
+    ids=range(10),
+)
+def test_an_entry_is_short_whatever_is_sent(service: Here, sent: object) -> None:
+    before = service.parts.audit.reached()[0]
+    body = {"label": sent, "scope": sent, "days": sent}
+    assert service.call("ann", "POST", "/api/v1/keys", body).status_code == 422
+    _, entry = service.parts.audit.page(most=service.parts.audit.reached()[0] - before)
+    told = shown(entry)["details"]
+    assert told.keys() == {"label", "scope", "days", "by_key"}
+    assert max(len(json.dumps(value)) for value in told.values()) <= 200
+    assert told["label"].endswith("…")
+    # Which columns are opened is told at more length.
+    columns = [f"column {number}" for number in range(100)]
+    assert details({"columns": columns, "times": 12, "filters": {"age": "number"}}) == {
+        "columns": columns,
+        "times": 12,
+        "filters": "{'age': 'number'}",
+    }
+    deep: list[object] = []
+    for _ in range(10**5):  # deeper than any body can be read
+        deep = [deep]
+    assert details({"label": deep, "days": float("inf")}) == {"label": "…", "days": "inf"}
 
 
 def test_an_entry_names_what_it_is_about(service: Here) -> None:

@@ -14,6 +14,7 @@ from topsecret.errors import InvalidParameter, ServiceError
 from topsecret.ledger.store import Store
 from topsecret.service import saved_questions, schema
 from topsecret.service.auth.accounts import Accounts
+from topsecret.service.auth.people import User
 from topsecret.service.jobs.job import Asked
 from topsecret.service.saved_questions import SavedQuestions
 
@@ -68,8 +69,10 @@ def test_a_question_is_kept_asked_again_and_forgotten(
     with pytest.raises(InvalidParameter, match="delete one first"):
         ann.save("third", "events", item="place", k=1, epsilon=0.25)
     # A question in SQL that was kept when the dataset could be asked so.
-    service.parts.saved.delete("ann", "places.2026")
-    service.parts.saved.save("ann", "in-sql", "events", Asked("place", 1, 0.25, query="SELECT 1"))
+    service.parts.saved.delete(User("ann", "analyst"), "places.2026")
+    service.parts.saved.save(
+        User("ann", "analyst"), "in-sql", "events", Asked("place", 1, 0.25, query="SELECT 1")
+    )
     for step in ("plan", "ask"):
         refused = service.call("ann", "POST", f"{SAVED}/in-sql/{step}", {})
         assert (refused.status_code, "in SQL" in refused.text) == (400, True)
@@ -89,7 +92,9 @@ def test_of_two_who_save_at_once_the_last_stays(postgres_url: str) -> None:
     with ThreadPoolExecutor(1) as pool:
         with store.writing() as connection:
             schema.put(connection, schema.SAVED, row | {"created": 0.0})
-            last = pool.submit(saved.save, "ann", "weekly", "events", Asked("place", 3, 0.25))
+            last = pool.submit(
+                saved.save, User("ann", "analyst"), "weekly", "events", Asked("place", 3, 0.25)
+            )
             until(lambda: connection.execute(waiting).scalar_one())
         last.result()
     assert saved.get("ann", "weekly").asked.k == 3

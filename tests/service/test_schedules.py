@@ -26,7 +26,8 @@ from topsecret.service import notices, schedules
 from topsecret.service.jobs import worker
 from topsecret.service.jobs.job import Asked
 from topsecret.service.notices import Notices, words_of
-from topsecret.service.schedules import Schedule, Schedules, run_times
+from topsecret.service.schedule import Schedule, run_times
+from topsecret.service.schedules import Schedules
 from topsecret.service.schema import JOBS, RUNS
 from topsecret.service.state import Parts
 

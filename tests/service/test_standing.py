@@ -15,14 +15,14 @@ from typing import Any
 import pytest
 from serving import PASSWORD, PATIENCE, Here, populate, settings
 from sqlalchemy import select, text
-from test_coming_in import log_in
+from test_coming_in import form_token, log_in
 from test_teams import browser, post
 
 from topsecret.errors import InvalidParameter, LedgerError
 from topsecret.ledger.store import Store
 from topsecret.service import api, schema
 from topsecret.service.auth import accounts as accounts_module
-from topsecret.service.auth import credentials, standing
+from topsecret.service.auth import credentials, dependencies, standing
 from topsecret.service.auth.accounts import Accounts
 from topsecret.service.auth.people import User
 from topsecret.service.auth.recognised import Recognised
@@ -121,7 +121,9 @@ def test_a_log_in_with_the_old_password_opens_nothing(
 def test_nothing_is_kept_for_an_account_or_a_dataset_that_is_gone(accounts: Accounts) -> None:
     accounts.deactivate("ann")
     with pytest.raises(Problem, match="not_logged_in"):
-        SavedQuestions(accounts._store).save("ann", "mine", "events", Asked("place", 1, 0.1))
+        SavedQuestions(accounts._store).save(
+            User("ann", "analyst"), "mine", "events", Asked("place", 1, 0.1)
+        )
     with pytest.raises(InvalidParameter, match="there is no dataset 'gone'"):
         Roles(accounts._store, Recognised()).give("gone", "otto", "owner")
 
@@ -360,6 +362,64 @@ def test_no_schedule_is_begun_with_a_key_that_has_ended(
     refused = fresh.call("bob", "POST", "/api/v1/saved/weekly/schedule", {"times": 2})
     assert (refused.status_code, refused.json()["error"]) == (401, "not_logged_in")
     assert everything(fresh) == [*kept[:-1], []]
+
+
+PLAIN = {"column": "place", "k": 2, "epsilon": 0.2}
+QUERY = "SELECT place, COUNT(DISTINCT user) AS n FROM t GROUP BY place ORDER BY n DESC LIMIT 2"
+ASKING: list[tuple[str, str, Any]] = [
+    ("POST", "/api/v1/datasets/pasted/ask", PLAIN),
+    ("POST", "/api/v1/datasets/pasted/sql", {"query": QUERY, "epsilon": 0.2}),
+    ("POST", "/api/v1/saved/weekly/ask", {}),
+    ("PUT", "/api/v1/saved/late", {"dataset": "pasted", "question": PLAIN}),
+    ("DELETE", "/api/v1/saved/weekly", None),
+    ("POST", "/datasets/pasted", {"request_id": "form", "column": "place", "step": "1"}),
+    ("POST", "/datasets/pasted", {"request_id": "sql", "query": QUERY, "step": "1"}),
+    ("POST", "/saved", {"name": "late", "answer": "{answer}"}),
+    ("POST", "/saved/weekly/ask", {"request_id": "again"}),
+    ("POST", "/saved/weekly/delete", {}),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "body"), ASKING)
+def test_nothing_is_asked_or_kept_with_a_key_or_a_session_that_has_ended(
+    asking: Here, monkeypatch: pytest.MonkeyPatch, method: str, path: str, body: Any
+) -> None:
+    accounts, paged = asking.parts.accounts, not path.startswith("/api")
+    jobs = partial(asking.parts.jobs.without_answers, "ann", None, 100)
+    kept, answer = (everything(asking), len(jobs())), jobs()[-1].id
+    key = accounts.new_key("ann", "to be lost")
+
+    def lose() -> None:  # once who asks is known
+        if paged:
+            assert accounts.end_session("ann", accounts.sessions("ann")[0].id)
+        else:
+            assert accounts.revoke_key("ann", key.split("_")[1])
+
+    with browser(asking, "ann") as client:
+        csrf = form_token(client.get("/account").text, "csrf")
+        before(monkeypatch, dependencies, "limited", lose)
+        if paged:
+            given = {name: value.format(answer=answer) for name, value in body.items()}
+            refused = client.post(path, data={"csrf": csrf, **given})
+            to_login = refused.headers.get("location") == "/login"  # of what no trail has
+            assert to_login or (refused.status_code, "sign in again" in refused.text) == (401, True)
+        else:
+            asking.keys["lost"] = key
+            refused = asking.call("lost", method, path, body)
+            assert (refused.status_code, refused.json()["error"]) == (401, "not_logged_in")
+    assert (everything(asking), len(jobs())) == kept
+
+
+@pytest.fixture(scope="module")
+def asking(service: Here) -> Here:
+    """A service that may be asked in SQL, of which ann has asked and kept one question."""
+    body = REGISTER | {"name": "pasted", "columns": ["place"], "sql": True}
+    assert service.call("olga", "POST", "/api/v1/datasets", body).status_code == 201
+    service.parts.datasets.allow("pasted", "ann", {"epsilon": 1.0})
+    service.answered("ann", "/api/v1/datasets/pasted/ask", PLAIN)
+    body = {"dataset": "pasted", "question": PLAIN}
+    assert service.call("ann", "PUT", "/api/v1/saved/weekly", body).status_code == 200
+    return service
 
 
 @pytest.fixture

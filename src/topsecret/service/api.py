@@ -93,7 +93,7 @@ async def ask(
     request: Request, person: Asker, dataset: shapes.DatasetName, question: shapes.AskShape
 ) -> Response:
     """Ask, once for each request id: the job that answers, to be looked at under /answers."""
-    job, new = await asked(request, person.name, dataset, asked_of(question), question.request_id)
+    job, new = await asked(request, person, dataset, asked_of(question), question.request_id)
     return await blocking(lambda: _json(job.to_dict(), 202 if new else 200))
 
 
@@ -222,14 +222,14 @@ async def previewed(service: Parts, name: str, dataset: str, asked: Asked) -> Pr
 
 
 async def asked(
-    request: Request, name: str, dataset: str, question: Asked, request_id: str | None
+    request: Request, person: User, dataset: str, question: Asked, request_id: str | None
 ) -> tuple[Job, bool]:
     """The job for a question, started if it is new."""
     service = parts(request)
-    limited(request, "question", name)
-    await blocking(partial(checked, service, name, dataset, question))
+    limited(request, "question", person.name)
+    await blocking(partial(checked, service, person.name, dataset, question))
     job, new = await blocking(
-        partial(service.jobs.ask, name, dataset, question, request_id, service.desk.worker)
+        partial(service.jobs.ask, person, dataset, question, request_id, service.desk.worker)
     )
     # Asked again, a question in doubt is looked up anew: it may be settled or written off by now.
     if new or job.state == IN_DOUBT:

@@ -40,14 +40,14 @@ async def save(
         await blocking(partial(checked, parts(request), person.name, dataset, question))
     else:
         raise Problem(400, "invalid", "Name a dataset and a question, or an answer of yours.")
-    await blocking(partial(parts(request).saved.save, person.name, name, dataset, question))
+    await blocking(partial(parts(request).saved.save, person, name, dataset, question))
     return {"done": True}
 
 
 @saved_api.delete("/saved/{name}", response_model=shapes.DoneShape)
 async def forget(request: Request, person: Saver, name: shapes.SavedName) -> dict[str, bool]:
     """Forget a saved question; its answers stay."""
-    await blocking(partial(parts(request).saved.delete, person.name, name))
+    await blocking(partial(parts(request).saved.delete, person, name))
     return {"done": True}
 
 
@@ -70,7 +70,7 @@ async def ask_saved(
 ) -> Response:
     """Ask a saved question again, once for each request id; the same answer is free."""
     one = await kept(request, person, name)
-    job, new = await asked(request, person.name, one.dataset, one.asked, given.request_id)
+    job, new = await asked(request, person, one.dataset, one.asked, given.request_id)
     return Response(json.dumps(job.to_dict()), 202 if new else 200, media_type="application/json")
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, Field
 
 from topsecret.service import shapes
@@ -21,11 +22,15 @@ from topsecret.service.middleware import API
 from topsecret.service.preview import worst_case
 from topsecret.service.problems import RESPONSES
 from topsecret.service.saved_questions import Saved
-from topsecret.service.schedules import MOST_RUNS, Every, Schedule, no_such_schedule, run_times
+from topsecret.service.schedule import MOST_RUNS, Every, Schedule, run_times
+from topsecret.service.schedules import no_such_schedule
 from topsecret.service.state import Parts, blocking, parts
 
 schedules_api = APIRouter(prefix=API, responses=RESPONSES, tags=["saved questions"])
 Times = Annotated[int, Field(strict=True, ge=1, le=MOST_RUNS)]
+Before = Annotated[
+    str | None, Query(pattern=shapes.IDENTITY, description="Older than this schedule.")
+]
 
 
 class NewScheduleShape(shapes.AgainShape):
@@ -90,16 +95,30 @@ async def begin_schedule(
 
 @schedules_api.get("/schedules", response_model=list[ScheduleShape])
 async def list_schedules(
-    request: Request, person: Reader, dataset: shapes.OfDataset = None
-) -> list[dict[str, Any]]:
-    """The account's schedules; of a dataset that it decides about, everybody's."""
-    found = parts(request).schedules
-    if dataset is not None and person.manages(dataset):
-        listed = await blocking(partial(found.of_dataset, dataset))
-    else:
-        mine = await blocking(partial(found.of_user, person.name))
-        listed = [one for one in mine if dataset in (None, one.dataset)]
-    return [one.to_dict() for one in listed]
+    request: Request,
+    person: Reader,
+    dataset: shapes.OfDataset = None,
+    before: Before = None,
+    limit: shapes.AnswersLength = shapes.MOST_ANSWERS,
+) -> Response:
+    """The account's schedules, newest first; of a dataset that it decides about, everybody's.
+
+    A page ends after ``limit``, or after 100: the id of its last schedule, as ``before``, gives the
+    next one, whose address is in the header ``Link``.
+    """
+    service, most = parts(request), min(limit, shapes.MOST_ANSWERS)
+    whose = None if dataset is not None and person.manages(dataset) else person.name
+
+    def page() -> tuple[str, str]:
+        found = service.schedules.latest(whose, dataset, most, before)
+        last = found[-1].id if len(found) == most else ""
+        return f"[{', '.join(json.dumps(one.to_dict()) for one in found)}]", last
+
+    async with service.listing.turn(person.name):  # long, as the lists of answers are
+        body, last = await blocking(page)
+    of = "" if dataset is None else f"&dataset={dataset}"
+    link = {"link": f'<?limit={limit}{of}&before={last}>; rel="next"'} if last else None
+    return Response(body, headers=link, media_type="application/json")
 
 
 @schedules_api.delete("/schedules/{schedule}", response_model=shapes.DoneShape)
@@ -128,20 +147,26 @@ async def scheduled(
     limited(request, "question", person.name)
     service, now = parts(request), datetime.now(UTC)
     times = run_times(when.start or now, when.every, when.times, now)
-    begin = partial(_begun, service, person, one, when, times)
+    admit = partial(limited, request, "run", person.name, len(times))
+    begin = partial(_begun, service, person, one, when, times, admit)
     async with service.planning.turn(person.name):
         return await blocking(begin)
 
 
 def _begun(
-    service: Parts, person: User, one: Saved, when: When, times: list[datetime]
+    service: Parts,
+    person: User,
+    one: Saved,
+    when: When,
+    times: list[datetime],
+    admit: Callable[[], None],
 ) -> tuple[Schedule, bool]:
     dataset = checked(service, person.name, one.dataset, one.asked)
     budget = service.datasets.account(one.dataset).budget
     cost = worst_case(dataset, budget, one.asked)
     schedules = guarded(service.schedules, person)
     begin = partial(schedules.begin, person.name, one.name, one.dataset, one.asked)
-    return begin(cost=cost, times=times, every=when.every, request=when.request)
+    return begin(cost=cost, times=times, every=when.every, request=when.request, admit=admit)
 
 
 async def ended(request: Request, person: User, schedule: str) -> Schedule:

@@ -43,7 +43,7 @@ async def ask_sql(
     limited(request, "plan", person.name)
     service = parts(request)
     found = await from_query(service, person.name, dataset, question.query, question.epsilon)
-    job, new = await asked(request, person.name, dataset, found, question.request_id)
+    job, new = await asked(request, person, dataset, found, question.request_id)
     return Response(json.dumps(job.to_dict()), 202 if new else 200, media_type="application/json")
 
 

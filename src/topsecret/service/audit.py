@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import Connection, select, text
 
-from topsecret.ledger.chain import GENESIS, Entry, now
+from topsecret.ledger.chain import GENESIS, Entry, canonical, now
 from topsecret.ledger.store import Store
 from topsecret.service import texts
 from topsecret.service.schema import AUDIT
@@ -61,7 +61,11 @@ FIELDS = (
     "version_trusted",
 )
 """What an entry repeats of a request. Passwords and tokens have other names."""
-_LONGEST = 200
+CUT = "…"
+LONGEST = 200
+"""Letters of a value's JSON: nothing ever shortens the trail."""
+_LONGER = {"columns": 10_000}
+"""Which columns were opened, which owners alone can send."""
 _KEY = 16
 """A key's id is shorter; were the whole key sent in its place, its secret is cut off."""
 
@@ -141,19 +145,38 @@ def shown(entry: Entry) -> dict[str, Any]:
 
 
 def details(given: Mapping[str, Any]) -> dict[str, object]:
-    """What an entry repeats of a request: public fields, cut to a length."""
-    found = {name: _short(given[name]) for name in FIELDS if given.get(name) not in (None, "", [])}
+    """What an entry repeats of a request: public fields, each cut to a length."""
+    found = {
+        name: _short(given[name], _LONGER.get(name, LONGEST))
+        for name in FIELDS
+        if given.get(name) not in (None, "", [])
+    }
     if "key" in found:
         found["key"] = str(found["key"])[:_KEY]
     return found
 
 
-def _short(value: object) -> object:
+def _short(value: object, most: int) -> object:
+    """A value whose JSON has at most so many letters, or the beginning of its text."""
+    try:
+        plain = _plain(value)
+    except RecursionError:  # lists in lists
+        return CUT
+    if len(canonical(plain)) <= most:
+        return plain
+    text = ", ".join(plain) if isinstance(plain, list) else str(plain)
+    text = text[:most]
+    while len(canonical(text + CUT)) > most:  # what is not ASCII is written as six letters
+        text = text[:-1]
+    return text + CUT
+
+
+def _plain(value: object) -> object:
     if isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value)):
         return value
     if isinstance(value, list | tuple):
-        return [texts.shown(str(one)[:_LONGEST]) for one in value[:50]]
-    return texts.shown(str(value)[:_LONGEST])
+        return [texts.shown(str(one)) for one in value]
+    return texts.shown(str(value))
 
 
 def _last(connection: Connection) -> Entry | None:

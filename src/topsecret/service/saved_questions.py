@@ -13,7 +13,8 @@ from sqlalchemy import RowMapping, delete, func, select
 
 from topsecret.errors import InvalidParameter
 from topsecret.ledger.store import Store
-from topsecret.service.auth.standing import locked
+from topsecret.service.auth.people import User
+from topsecret.service.auth.standing import check_standing
 from topsecret.service.jobs.job import Asked
 from topsecret.service.problems import Problem
 from topsecret.service.schema import SAVED, put
@@ -46,13 +47,14 @@ class SavedQuestions:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def save(self, user: str, name: str, dataset: str, asked: Asked) -> None:
+    def save(self, person: User, name: str, dataset: str, asked: Asked) -> None:
         """Keep a question, in the place of another of the same name."""
+        user = person.name
         values = {"user": user, "name": name, "dataset": dataset, "question": asked.to_text()}
         others = (SAVED.c.user == user, SAVED.c.name != name)
         count = select(func.count()).select_from(SAVED).where(*others)
         with self._store.writing() as connection:
-            locked(connection, user)
+            check_standing(connection, person)
             if connection.execute(count).scalar_one() >= MOST:
                 raise InvalidParameter(f"{MOST} questions are saved; delete one first")
             put(connection, SAVED, values | {"created": time.time()})
@@ -72,10 +74,11 @@ class SavedQuestions:
             raise _none()
         return _saved(row)
 
-    def delete(self, user: str, name: str) -> None:
+    def delete(self, person: User, name: str) -> None:
         """Forget it; its answers stay."""
         with self._store.writing() as connection:
-            mine = (SAVED.c.user == user, SAVED.c.name == name)
+            check_standing(connection, person)
+            mine = (SAVED.c.user == person.name, SAVED.c.name == name)
             if connection.execute(delete(SAVED).where(*mine)).rowcount != 1:
                 raise _none()
 

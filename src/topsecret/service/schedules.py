@@ -24,12 +24,21 @@ import hashlib
 import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from itertools import groupby
-from typing import Literal, get_args
+from typing import Any
 
-from sqlalchemy import Connection, RowMapping, delete, func, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    RowMapping,
+    and_,
+    delete,
+    func,
+    or_,
+    select,
+    update,
+)
 
 from topsecret.errors import BudgetExceeded, InvalidParameter, Taken
 from topsecret.ledger import Ledger
@@ -40,72 +49,26 @@ from topsecret.service.auth.standing import locked
 from topsecret.service.jobs.job import IN_DOUBT, WORKING, Asked
 from topsecret.service.jobs.queue import Jobs
 from topsecret.service.problems import Problem
+from topsecret.service.schedule import (
+    ASKED,
+    ENDED,
+    GIVEN_UP,
+    REFUSED,
+    SKIPPED,
+    WAITING,
+    Schedule,
+    schedule_of,
+)
 from topsecret.service.schema import JOBS, RUNS, SCHEDULES
 
-Every = Literal["day", "week", "month"]
-MOST_RUNS = 100
 MOST_WAITING = 20
 """How many schedules with runs to come one account may have."""
-LATEST_START = timedelta(days=366)
-AS_GOOD_AS_NOW = timedelta(hours=1)
-"""So long a form may stay open."""
-LAST_DAY = 28
-"""Of a month, so that every month has it."""
+MOST_KEPT = 100
+"""How many of an account are kept, those that have ended included."""
+MOST_RUNS_A_DAY = 1000
+"""So many an account may pay for in advance: each is two entries of the ledger, for good."""
 
-WAITING, ASKED, ENDED = "waiting", "asked", "ended"
-SKIPPED, REFUSED, GIVEN_UP = "skipped", "refused", "given up"
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """One time of a schedule."""
-
-    number: int
-    at: datetime
-    state: str
-    answer: str | None
-    message: str | None
-
-    def to_dict(self) -> dict[str, object]:
-        """As plain values that JSON can hold."""
-        at = self.at.isoformat(timespec="seconds")
-        said = {"state": self.state, "answer": self.answer, "message": self.message}
-        return {"number": self.number, "at": at} | said
-
-
-@dataclass(frozen=True, slots=True)
-class Schedule:
-    """A question and the times at which it is asked."""
-
-    id: str
-    user: str
-    name: str
-    dataset: str
-    asked: Asked
-    every: str
-    runs: tuple[Run, ...]
-
-    @property
-    def to_come(self) -> tuple[Run, ...]:
-        """The runs whose time has not come, or that have no end yet."""
-        return tuple(run for run in self.runs if run.state in (WAITING, ASKED))
-
-    @property
-    def last_answer(self) -> str | None:
-        """The job of the latest run that became one."""
-        return next((run.answer for run in reversed(self.runs) if run.answer), None)
-
-    def to_dict(self) -> dict[str, object]:
-        """As plain values that JSON can hold."""
-        return {
-            "id": self.id,
-            "account": self.user,
-            "name": self.name,
-            "dataset": self.dataset,
-            "words": self.asked.words,
-            "every": self.every,
-            "runs": [run.to_dict() for run in self.runs],
-        }
+_TO_COME = select(RUNS.c.schedule).where(RUNS.c.state.in_((WAITING, ASKED)))
 
 
 class Schedules:
@@ -136,9 +99,11 @@ class Schedules:
         times: Sequence[datetime],
         every: str,
         request: str | None = None,
+        admit: Callable[[], None] = lambda: None,
     ) -> tuple[Schedule, bool]:
         """Pay for all runs at once and note when they are, in one transaction, or refuse.
 
+        ``admit`` is called last of what may refuse, for a new one alone.
         The same request again finds the same schedule; whether it is new.
         """
         request = request or secrets.token_hex(12)
@@ -157,6 +122,8 @@ class Schedules:
             )
             if connection.execute(waiting).scalar_one() >= MOST_WAITING:
                 raise InvalidParameter(f"{MOST_WAITING} schedules have runs to come; end one first")
+            _make_room(connection, user)
+            admit()
             connection.execute(SCHEDULES.insert().values(values | {"created": time.time()}))
             for number, (at, one) in enumerate(zip(times, held, strict=True), 1):
                 run = {"number": number, "at": at.timestamp(), "held": one, "state": WAITING}
@@ -187,12 +154,30 @@ class Schedules:
         raise no_such_schedule()
 
     def of_user(self, user: str) -> list[Schedule]:
-        """Those of an account, the newest first."""
-        return self._found(SCHEDULES.c.user == user)
+        """Those that are kept of an account, the newest first."""
+        return self.latest(user, None, MOST_KEPT)
 
-    def of_dataset(self, dataset: str) -> list[Schedule]:
-        """Those about a dataset, the newest first."""
-        return self._found(SCHEDULES.c.dataset == dataset)
+    def to_come(self, dataset: str) -> list[Schedule]:
+        """Those about a dataset that have runs to come, the newest first."""
+        return self._found(SCHEDULES.c.dataset == dataset, SCHEDULES.c.id.in_(_TO_COME))
+
+    def latest(
+        self, user: str | None, dataset: str | None, most: int, before: str | None = None
+    ) -> list[Schedule]:
+        """The newest of an account or about a dataset, or the newest before one of them."""
+        which = [] if user is None else [SCHEDULES.c.user == user]
+        which += [] if dataset is None else [SCHEDULES.c.dataset == dataset]
+        page = select(SCHEDULES.c.id).where(*which)
+        page = page.order_by(SCHEDULES.c.created.desc(), SCHEDULES.c.id).limit(most)
+        if before is not None:
+            known = select(SCHEDULES.c.created).where(*which, SCHEDULES.c.id == before)
+            with self._store.reading() as connection:
+                at = connection.execute(known).scalar_one_or_none()
+            if at is None:
+                raise no_such_schedule()
+            same = and_(SCHEDULES.c.created == at, SCHEDULES.c.id > before)
+            page = page.where(or_(SCHEDULES.c.created < at, same))
+        return self._found(SCHEDULES.c.id.in_(page))
 
     def end(self, identity: str) -> None:
         """Give up the runs to come and give back what is held for them.
@@ -216,14 +201,12 @@ class Schedules:
 
     def _delete(self, identity: str) -> None:
         with self._store.writing() as connection:
-            connection.execute(delete(RUNS).where(RUNS.c.schedule == identity))
-            connection.execute(delete(SCHEDULES).where(SCHEDULES.c.id == identity))
+            _forget(connection, [identity])
 
     def end_all(self, user: str) -> None:
         """Give up all runs of an account."""
-        for found in self.of_user(user):
-            if found.to_come:
-                self.end(found.id)
+        for found in self._found(SCHEDULES.c.user == user, SCHEDULES.c.id.in_(_TO_COME)):
+            self.end(found.id)
 
     def tend(self, worker: str) -> None:
         """Ask what is due, and see to what has ended; any number of processes may."""
@@ -317,41 +300,34 @@ class Schedules:
                 held.append(connection.execute(select(RUNS.c.held).where(*mine)).scalar_one())
         return held
 
-    def _found(self, which: object) -> list[Schedule]:
+    def _found(self, *which: ColumnElement[Any]) -> list[Schedule]:
         query = select(SCHEDULES, RUNS).join(RUNS, RUNS.c.schedule == SCHEDULES.c.id)
-        query = query.where(which)  # type: ignore[arg-type]  # a condition of SQLAlchemy
+        query = query.where(*which)
         query = query.order_by(SCHEDULES.c.created.desc(), SCHEDULES.c.id, RUNS.c.number)
         with self._store.reading() as connection:
             found = connection.execute(query).mappings().all()
-        return [_schedule(list(group)) for _, group in groupby(found, key=lambda row: row["id"])]
+        return [schedule_of(list(group)) for _, group in groupby(found, key=lambda row: row["id"])]
 
 
-def run_times(start: datetime, every: str, times: int, now: datetime) -> list[datetime]:
-    """When the question is asked, in UTC.
-
-    >>> monday = datetime(2026, 11, 16, 6, tzinfo=UTC)
-    >>> [str(at)[:10] for at in run_times(monday, "week", 3, monday)]
-    ['2026-11-16', '2026-11-23', '2026-11-30']
-    >>> [str(at)[:10] for at in run_times(monday, "month", 3, monday)]
-    ['2026-11-16', '2026-12-16', '2027-01-16']
-    """
-    if every not in get_args(Every):
-        raise InvalidParameter(f"a question is asked every {', '.join(get_args(Every))}")
-    if not 1 <= times <= MOST_RUNS:
-        raise InvalidParameter(f"a question is scheduled 1 to {MOST_RUNS} times")
-    start = start.replace(tzinfo=UTC) if start.tzinfo is None else start
-    if not now - AS_GOOD_AS_NOW <= start <= now + LATEST_START:
-        raise InvalidParameter("the first time is now or within a year from now, in UTC")
-    start = start.astimezone(UTC)
-    if every != "month":
-        step = timedelta(days=1 if every == "day" else 7)
-        return [start + number * step for number in range(times)]
-    if start.day > LAST_DAY:
+def _make_room(connection: Connection, user: str) -> None:
+    """Forget the oldest that have ended, as many as one more needs; their answers stay."""
+    mine = select(SCHEDULES.c.id).where(SCHEDULES.c.user == user)
+    number = len(connection.execute(mine).all()) + 1 - MOST_KEPT
+    if number <= 0:
+        return
+    oldest = mine.where(SCHEDULES.c.id.not_in(_TO_COME))
+    oldest = oldest.order_by(SCHEDULES.c.created, SCHEDULES.c.id).limit(number)
+    ended = list(connection.execute(oldest).scalars())
+    if len(ended) < number:
         raise InvalidParameter(
-            f"what is asked every month begins on one of the days 1 to {LAST_DAY}"
+            f"{MOST_KEPT} schedules have runs to come or under way; end one first"
         )
-    months = [start.month - 1 + number for number in range(times)]
-    return [start.replace(year=start.year + m // 12, month=m % 12 + 1) for m in months]
+    _forget(connection, ended)
+
+
+def _forget(connection: Connection, identities: Sequence[str]) -> None:
+    connection.execute(delete(RUNS).where(RUNS.c.schedule.in_(identities)))
+    connection.execute(delete(SCHEDULES).where(SCHEDULES.c.id.in_(identities)))
 
 
 def no_such_schedule() -> Problem:
@@ -380,20 +356,3 @@ def _notice(row: RowMapping, state: str, answer: str | None) -> dict[str, object
     named = {"schedule": row["schedule"], "name": row["name"], "run": row["number"]}
     whose = {"account": row["user"], "dataset": row["dataset"]}
     return named | whose | {"state": state, "answer": answer}
-
-
-def _schedule(rows: Sequence[RowMapping]) -> Schedule:
-    first = rows[0]
-    runs = tuple(
-        Run(
-            row["number"],
-            datetime.fromtimestamp(row["at"], UTC),
-            row["state"],
-            row["answer"],
-            row["message"],
-        )
-        for row in rows
-    )
-    asked = Asked.from_text(first["question"])
-    named = (first["id"], first["user"], first["name"], first["dataset"])
-    return Schedule(*named, asked, first["every"], runs)

@@ -41,7 +41,7 @@ from topsecret.service.notices import Notices
 from topsecret.service.opening import Opening
 from topsecret.service.question_rules import may_be_asked
 from topsecret.service.saved_questions import SavedQuestions
-from topsecret.service.schedules import Schedules
+from topsecret.service.schedules import MOST_RUNS_A_DAY, Schedules
 from topsecret.service.settings import Settings
 from topsecret.service.witness import Witness
 
@@ -127,7 +127,8 @@ class Parts:
                 "try": settings.tries_per_minute,
                 # More than one address may try: nobody alone keeps another's name from coming in.
                 "name": 5 * settings.tries_per_minute,
-            }
+            },
+            per_day={"run": MOST_RUNS_A_DAY},
         )
         self.desk = Desk(
             self.store,

@@ -124,6 +124,40 @@ def test_no_text_gets_a_raw_error(tmp_path: Path, query: str) -> None:
         topsecret.sql(query, source, privacy=VISITS, epsilon=None if "eps" in query else 1)
 
 
+MANY = "9" * 5000
+FIRST = "(SELECT place FROM places ORDER BY place LIMIT 2)"
+RANKED = (
+    "SELECT day, place, COUNT(DISTINCT who) AS n FROM visits WHERE day IN ('mon') "
+    "GROUP BY day, place QUALIFY ROW_NUMBER() OVER (PARTITION BY day ORDER BY n DESC) <= 2"
+)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        PLACES.replace("LIMIT 3", f"LIMIT {MANY}"),
+        PLACES.replace("LIMIT 3", f"FETCH FIRST {MANY} ROWS ONLY"),
+        "SELECT COUNT(DISTINCT who) AS n, place FROM visits GROUP BY place"
+        + END.replace("BY n", f"BY {MANY}"),
+        PLACES.replace("ORDER", f"HAVING n >= {MANY} ORDER"),
+        PLACES.replace("ORDER", f"HAVING n > {MANY} ORDER"),
+        PLACES.replace("GROUP", f"WHERE place IN {FIRST.replace('2', MANY)} GROUP"),
+        PLACES.replace("GROUP", f"WHERE place IN {FIRST.replace('BY place', f'BY {MANY}')} GROUP"),
+        RANKED.replace("<= 2", f"<= {MANY}"),
+    ],
+    ids=["limit", "fetch", "order", "at least", "more than", "public", "public order", "qualify"],
+)
+def test_a_number_of_5000_digits_is_refused_in_words(tmp_path: Path, query: str) -> None:
+    tables = (
+        "CREATE TABLE visits(who INTEGER, place TEXT, day TEXT); CREATE TABLE places(place TEXT)"
+    )
+    source = on_duckdb(tmp_path, tables)
+    file = PrivacyFile.parse('[tables.visits]\nperson = "who"\n[tables.places]\npublic = true')
+    assert open_query(query.replace(MANY, "1"), source, privacy=file)
+    with pytest.raises(QueryRefused, match=r"9… has more than 18 digits; write a smaller number"):
+        open_query(query, source, privacy=file)
+
+
 def test_a_partition_is_not_public(postgres_url: str) -> None:
     source = on_postgres(
         postgres_url,

@@ -215,9 +215,9 @@ def check_origin(request: Request) -> None:
         raise Problem(403, "foreign_page", "This was sent from another site's page.")
 
 
-def limited(request: Request, kind: str, who: str) -> None:
+def limited(request: Request, kind: str, who: str, number: int = 1) -> None:
     """Refuse when there were too many of a kind."""
-    seconds = parts(request).limits.wait(kind, who)
+    seconds = parts(request).limits.wait(kind, who, number)
     if seconds:
         raise too_many(seconds)
 

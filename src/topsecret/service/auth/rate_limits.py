@@ -8,36 +8,46 @@
 >>> limits.give_back("question", "ann")
 >>> limits.wait("question", "ann", now=30.0)
 0
+>>> limits = Limits({}, per_day={"run": 100})
+>>> [limits.wait("run", "ann", 60, now=0.0) for _ in range(2)]
+[0, 17280]
 """
 
 from __future__ import annotations
 
 import math
+import threading
 import time
 from collections.abc import Mapping
 
 MOST_BUCKETS = 50_000
+MINUTE, DAY = 60, 86400
 
 
 class Limits:
-    """So many a minute; each worker process counts for itself."""
+    """So many a minute, or a day; each worker process counts for itself."""
 
-    def __init__(self, per_minute: Mapping[str, int]) -> None:
-        self._per_minute = dict(per_minute)
+    def __init__(self, per_minute: Mapping[str, int], per_day: Mapping[str, int] = {}) -> None:
+        self._most = {**per_minute, **per_day}
+        self._seconds = dict.fromkeys(per_minute, MINUTE) | dict.fromkeys(per_day, DAY)
         self._buckets: dict[tuple[str, str], tuple[float, float]] = {}
+        self._lock = threading.Lock()
 
-    def wait(self, kind: str, who: str, *, now: float | None = None) -> int:
-        """0 when there is a token, which is taken; otherwise the seconds until there is one."""
-        moment = time.monotonic() if now is None else now
-        most = self._per_minute[kind]
+    def wait(self, kind: str, who: str, number: int = 1, *, now: float | None = None) -> int:
+        """0 when there are so many tokens, which are taken; otherwise the seconds until then."""
+        with self._lock:
+            return self._wait(kind, who, number, time.monotonic() if now is None else now)
+
+    def _wait(self, kind: str, who: str, number: int, moment: float) -> int:
+        most, seconds = self._most[kind], self._seconds[kind]
         if len(self._buckets) > MOST_BUCKETS:
             self._forget_the_fullest(moment)
         tokens, last = self._buckets.get((kind, who), (float(most), moment))
-        tokens = min(most, tokens + (moment - last) * most / 60)
-        if tokens < 1:
+        tokens = min(most, tokens + (moment - last) * most / seconds)
+        if tokens < number:
             self._buckets[kind, who] = tokens, moment
-            return max(1, math.ceil((1 - tokens) * 60 / most))
-        self._buckets[kind, who] = tokens - 1, moment
+            return max(1, math.ceil((number - tokens) * seconds / most))
+        self._buckets[kind, who] = tokens - number, moment
         return 0
 
     def _forget_the_fullest(self, moment: float) -> None:
@@ -45,14 +55,14 @@ class Limits:
 
         def tokens(key: tuple[str, str]) -> float:
             left, last = self._buckets[key]
-            most = self._per_minute[key[0]]
-            return min(1.0, left / most + (moment - last) / 60)
+            return min(1.0, left / self._most[key[0]] + (moment - last) / self._seconds[key[0]])
 
         kept = sorted(self._buckets, key=tokens)[: MOST_BUCKETS // 2]
         self._buckets = {key: self._buckets[key] for key in kept}
 
     def give_back(self, kind: str, who: str) -> None:
         """The token that was taken before it was known that it need not be."""
-        if (kind, who) in self._buckets:
-            tokens, last = self._buckets[kind, who]
-            self._buckets[kind, who] = min(self._per_minute[kind], tokens + 1), last
+        with self._lock:
+            if (kind, who) in self._buckets:
+                tokens, last = self._buckets[kind, who]
+                self._buckets[kind, who] = min(self._most[kind], tokens + 1), last

@@ -60,6 +60,13 @@ def check_standing(connection: Connection, person: User) -> RowMapping:
     return row
 
 
+def check_asker(connection: Connection, asker: User | str) -> RowMapping:
+    """The account of somebody who asks, or, by its name alone, whose schedule does."""
+    if isinstance(asker, User):
+        return check_standing(connection, asker)
+    return locked(connection, asker)
+
+
 def check_rights(connection: Connection, person: User) -> None:
     """The same, for somebody who has lost no role since they were recognised."""
     row = check_standing(connection, person)

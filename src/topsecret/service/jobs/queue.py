@@ -34,7 +34,8 @@ from topsecret.errors import (
 )
 from topsecret.ledger import Ledger
 from topsecret.ledger.store import Store
-from topsecret.service.auth.standing import locked
+from topsecret.service.auth.people import User
+from topsecret.service.auth.standing import check_asker
 from topsecret.service.datasets import Dataset, Datasets
 from topsecret.service.jobs.answering import (
     IN_THE_DARK,
@@ -94,7 +95,7 @@ class Jobs:
 
     def ask(
         self,
-        user: str,
+        asker: User | str,
         dataset: str,
         asked: Asked,
         request: str | None,
@@ -104,7 +105,7 @@ class Jobs:
         """The job for a question, perhaps paid from what is held, and whether it is new."""
         self.trust()
         request = request or secrets.token_hex(12)
-        question = asked.to_text()
+        question, user = asked.to_text(), asker.name if isinstance(asker, User) else asker
         values = {
             "id": secrets.token_urlsafe(12),
             "user": user,
@@ -119,7 +120,7 @@ class Jobs:
         mine = (JOBS.c.user == user, JOBS.c.dataset == dataset, JOBS.c.request == request)
         try:
             with self._store.writing() as connection:
-                locked(connection, user)  # whoever deletes it ends this question as well
+                check_asker(connection, asker)  # whoever deletes it ends this question as well
                 # As it is shown: the true state would tell when an engine was done.
                 unseen = or_(JOBS.c.shown.is_(None), JOBS.c.shown > values["asked"])
                 busy = select(JOBS.c.id).where(JOBS.c.user == user, unseen)

@@ -88,7 +88,7 @@ async def ask(
         limited(request, "plan", person.name)
         query = query.replace("\r\n", "\n")  # as a program would have sent it
         question = await from_query(parts(request), person.name, dataset, query, epsilon)
-    job, _ = await asked(request, person.name, dataset, question, request_id)
+    job, _ = await asked(request, person, dataset, question, request_id)
     return RedirectResponse(f"/answers/{job.id}", 303)
 
 

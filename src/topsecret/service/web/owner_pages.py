@@ -267,7 +267,7 @@ async def _one(
     jobs = await blocking(partial(service.jobs.without_answers, None, name, 30))
     warning = await warned(service, person, name)
     members = await blocking(partial(service.roles.members, name))
-    begun = await blocking(partial(service.schedules.of_dataset, name))
+    begun = await blocking(partial(service.schedules.to_come, name))
     shares = [
         {
             "analyst": share.analyst,
@@ -290,7 +290,7 @@ async def _one(
         users=users,
         members=members,
         jobs=jobs,
-        schedules=[one for one in begun if one.to_come],
+        schedules=begun,
         warning=warning,
         wrong=wrong,
     )

@@ -20,7 +20,7 @@ from topsecret.service.auth.dependencies import changer, user
 from topsecret.service.auth.people import User
 from topsecret.service.preview import part_of_allowance
 from topsecret.service.problems import Problem
-from topsecret.service.schedules import MOST_RUNS
+from topsecret.service.schedule import MOST_RUNS
 from topsecret.service.state import blocking, parts
 from topsecret.service.web.rendering import render
 
@@ -34,7 +34,8 @@ async def saved(request: Request, person: Person) -> Response:
     """The visitor's saved questions."""
     service = parts(request)
     found = await blocking(partial(service.saved.all, person.name))
-    begun = await blocking(partial(service.schedules.of_user, person.name))
+    async with service.listing.turn(person.name):
+        begun = await blocking(partial(service.schedules.of_user, person.name))
     again = secrets.token_hex(12)
     return render(request, "saved.html", person, saved=found, schedules=begun, again=again)
 
@@ -49,7 +50,7 @@ async def save(
     """Keep the question of an answer under a name."""
     dataset, question = await of_answer(request, person, answer)
     try:
-        await blocking(partial(parts(request).saved.save, person.name, name, dataset, question))
+        await blocking(partial(parts(request).saved.save, person, name, dataset, question))
     except InvalidParameter as error:
         raise Problem(400, "invalid", f"{str(error)[:1].upper()}{str(error)[1:]}.") from None
     return RedirectResponse("/saved", 303)
@@ -64,7 +65,7 @@ async def ask(
 ) -> Response:
     """Ask it again; the answer's page shows the progress."""
     one = await kept(request, person, name)
-    job, _ = await asked(request, person.name, one.dataset, one.asked, request_id)
+    job, _ = await asked(request, person, one.dataset, one.asked, request_id)
     return RedirectResponse(f"/answers/{job.id}", 303)
 
 
@@ -132,5 +133,5 @@ async def end_schedule(request: Request, person: Changer, schedule: shapes.Ident
 @saved_pages.post("/{name}/delete")
 async def forget(request: Request, person: Changer, name: shapes.SavedName) -> Response:
     """Forget it."""
-    await blocking(partial(parts(request).saved.delete, person.name, name))
+    await blocking(partial(parts(request).saved.delete, person, name))
     return RedirectResponse("/saved", 303)

@@ -17,6 +17,17 @@ MOST_DIGITS = 18
 AGGREGATES = (exp.AggFunc, exp.Filter)
 
 
+def whole_number(node: Any, reason: str) -> int | None:
+    """The whole number that a query has here, or None; one that is too long is refused."""
+    if not isinstance(node, exp.Literal) or node.is_string or not node.this.isdecimal():
+        return None
+    if len(node.this) > MOST_DIGITS:
+        raise QueryRefused(
+            reason, f"{quoted(node)} has more than {MOST_DIGITS} digits; write a smaller number"
+        )
+    return int(node.this)
+
+
 class CallerList:
     """The expressions of a SELECT, over the sources of its scope."""
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from topsecret.sources.relations.caller_list import CallerList
+from topsecret.sources.relations.caller_list import CallerList, whole_number
 from topsecret.sources.relations.measure import Measure, measure_of, measures_in
 from topsecret.sources.relations.public_rows import limit_of
 from topsecret.sources.relations.rebuild import CTES, Rebuilder
@@ -227,8 +227,8 @@ def ordering(node: exp.Select, listed: CallerList, measure: Measure) -> Ordering
 
 def _aliased(node: Any, listed: CallerList) -> Any:
     plain = node.unnest()
-    if isinstance(plain, exp.Literal) and not plain.is_string and plain.this.isdigit():
-        place = int(plain.this)
+    place = whole_number(plain, "order")
+    if place is not None:
         if not 1 <= place <= len(listed.shown):
             raise QueryRefused(
                 "order", f"ORDER BY {place} names no column of the list; write its name"
@@ -249,9 +249,9 @@ def _ranked(window: Any, part: Any, measure: Measure, listed: CallerList) -> Ord
         f"{quoted(part)} is not ROW_NUMBER() OVER (PARTITION BY group ORDER BY count DESC) <= k; "
         "write it so",
     )
-    if not isinstance(number, exp.Literal) or number.is_string or not number.this.isdigit():
+    k = whole_number(number, "window")
+    if k is None:
         raise wrong
-    k = int(number.this)
     if isinstance(part, exp.LT):
         k -= 1
     elif (isinstance(part, exp.EQ) and k != 1) or not isinstance(part, exp.LTE | exp.EQ | exp.LT):
@@ -294,7 +294,5 @@ def at_least(having: Any, measure: Measure, listed: CallerList) -> int | None:
 def _bound(part: Any) -> int | None:
     if not isinstance(part, exp.GTE | exp.GT):
         return None
-    number = part.expression.unnest()
-    if not isinstance(number, exp.Literal) or number.is_string or not number.this.isdigit():
-        return None
-    return int(number.this) + isinstance(part, exp.GT)
+    number = whole_number(part.expression.unnest(), "having")
+    return None if number is None else number + isinstance(part, exp.GT)

@@ -6,6 +6,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from topsecret.sources.relations.caller_list import whole_number
 from topsecret.sources.relations.refusal import QueryRefused, quoted
 from topsecret.sources.relations.relation import Names, Relation, RelationColumn, as_source
 from topsecret.sources.sql.identifier_case import folded
@@ -30,11 +31,10 @@ def limit_of(node: exp.Select) -> int | None:
         if limit.args.get("limit_options") or limit.args.get("offset") or limit.expressions:
             raise wrong
         number = limit.expression
-    if not isinstance(number, exp.Literal) or number.is_string or not number.this.isdigit():
+    k = whole_number(number, "limit")
+    if k is None or k < 1:
         raise wrong
-    if int(number.this) < 1:
-        raise wrong
-    return int(number.this)
+    return k
 
 
 def first_rows(node: exp.Select, relation: Relation, names: Names, dialect: str) -> Relation:
@@ -76,10 +76,9 @@ def _shown(key: Any, node: exp.Select, relation: Relation) -> RelationColumn:
         if places and len(listed) == len(relation.columns):
             return relation.columns[places[0]]
         raise QueryRefused("limit", f"ORDER BY {quoted(key)} beside LIMIT: put it into the list")
-    if isinstance(plain, exp.Literal) and not plain.is_string and plain.this.isdigit():
-        place = int(plain.this)
-        if 1 <= place <= len(relation.columns):
-            return relation.columns[place - 1]
+    place = whole_number(plain, "limit")
+    if place is not None and 1 <= place <= len(relation.columns):
+        return relation.columns[place - 1]
     if isinstance(plain, exp.Column) and not isinstance(plain.this, exp.Star):
         named = [c for c in relation.columns if folded(c.name) == folded(plain.name)]
         if len(named) == 1:
