@@ -28,7 +28,7 @@ from topsecret.questions.answer import planned
 from topsecret.questions.compare_over_time import compare_over_time
 from topsecret.questions.question import Question
 from topsecret.questions.schedule_terms import due_periods
-from topsecret.service import connections, grouped_by, opening, saved_questions, schedules
+from topsecret.service import connections, filters, grouped_by, opening, saved_questions, schedules
 from topsecret.service.api import list_answers
 from topsecret.service.auth.accounts import MOST_KEYS
 from topsecret.service.settings import Settings
@@ -120,6 +120,7 @@ def test_limits_and_defaults() -> None:
         "docs/service.md": [
             f"one list for each of up to {grouped_by.MOST_GROUPS} values of a column",
             f"An account has at most {MOST_KEYS} keys.",
+            f"values of more than {filters.LONGEST_VALUE} characters, are refused",
             f"counted for `--limit` seconds ({settings.limit:.0f})",
             f"Everybody has their own, at most {saved_questions.MOST}.",
             f"at most so many times ({schedules.MOST_RUNS}), the first time",

@@ -23,6 +23,10 @@ VERBS: dict[str, tuple[Verb, ...]] = {
 }
 """What can be asked of a column of each kind."""
 
+MOST_CONDITIONS, LONGEST_VALUE = 5, 500
+TOO_MANY = f"A question has at most {MOST_CONDITIONS} conditions: leave some of them out."
+TOO_LONG = f"The value of a condition has at most {LONGEST_VALUE} characters: write a shorter one."
+
 _OPERATORS = {"is": "=", "is not": "!=", "at least": ">=", "at most": "<=", "one of": "in"}
 
 Filter = tuple[str, str, str]
@@ -50,6 +54,14 @@ def typed(kind: str, verb: str, value: str) -> tuple[str, Typed]:
         example = "12.5" if kind == "number" else "2026-01-31"
         raise _wrong(f"The value of a {kind} column is written like {example}.")
     return _OPERATORS[verb], found
+
+
+def check_size(asked: Sequence[Filter]) -> None:
+    """Refuse more, or longer, conditions than a question has: none is cut."""
+    if len(asked) > MOST_CONDITIONS:
+        raise Problem(422, "invalid_request", TOO_MANY)
+    if any(len(value) > LONGEST_VALUE for _, _, value in asked):
+        raise Problem(422, "invalid_request", TOO_LONG)
 
 
 def conditions(asked: Sequence[Filter], allowed: Mapping[str, str]) -> list[tuple[str, str, Typed]]:

@@ -16,7 +16,7 @@ from topsecret.service.api import asked, cancelled, found, metered
 from topsecret.service.api_sql import from_query
 from topsecret.service.auth.dependencies import limited, user, visitor
 from topsecret.service.auth.people import User
-from topsecret.service.filters import VERBS, Filter
+from topsecret.service.filters import VERBS, Filter, check_size
 from topsecret.service.grouped_by import MOST_GROUPS, GroupedBy
 from topsecret.service.jobs.job import Asked
 from topsecret.service.preview import EPSILONS, LARGEST_K, Length
@@ -74,7 +74,7 @@ async def ask(
     """Ask, in SQL where there is a query; the answer's page shows the progress."""
     many: Length = k if length == "k" else length
     epsilon = None if step is None else EPSILONS[step]
-    where = _filters(await request.form())
+    where = () if query.strip() else _filters(await request.form())
     question = Asked(
         column,
         many,
@@ -209,10 +209,12 @@ def _grouped_by(column: str, listed: str, disjoint: bool) -> GroupedBy | None:
 
 def _filters(form: FormData) -> tuple[Filter, ...]:
     """The conditions that were filled in: a verb and a value for each column."""
-    given = {str(name): str(value)[:500] for name, value in form.items()}
+    given = {str(name): str(value) for name, value in form.items()}
     named = [name.removeprefix("value:") for name in given if name.startswith("value:")]
     filled = [(one, given.get(f"verb:{one}", ""), given[f"value:{one}"]) for one in named]
-    return tuple(one for one in filled if one[2].strip())[:5]
+    found = tuple(one for one in filled if one[2].strip())
+    check_size(found)
+    return found
 
 
 async def _question(request: Request, person: User, name: str) -> Response:

@@ -39,7 +39,7 @@
       const value = field(`value:${column}`).value;
       if (value.trim()) where.push({ column, verb: field(`verb:${column}`).value, value });
     }
-    if (where.length) asked.where = where.slice(0, 5);
+    if (where.length) asked.where = where;
     return asked;
   };
 
