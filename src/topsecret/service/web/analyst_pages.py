@@ -18,8 +18,9 @@ from topsecret.service.auth.dependencies import limited, user, visitor
 from topsecret.service.auth.people import User
 from topsecret.service.filters import VERBS, Filter, check_size
 from topsecret.service.grouped_by import MOST_GROUPS, GroupedBy
+from topsecret.service.jobs.answering import not_now
 from topsecret.service.jobs.job import Asked
-from topsecret.service.preview import EPSILONS, LARGEST_K, Length
+from topsecret.service.preview import CLOSED, EPSILONS, LARGEST_K, Length
 from topsecret.service.problems import Problem
 from topsecret.service.ranked_by import RankedBy
 from topsecret.service.shapes import LONGEST_QUERY
@@ -222,13 +223,16 @@ async def _question(request: Request, person: User, name: str) -> Response:
     dataset = await blocking(partial(service.datasets.asked_by, name, person.name))
     account = await blocking(partial(service.datasets.account, name))
     share = await blocking(partial(service.datasets.allowance, name, person.name))
+    closed = "" if account.state == "open" else CLOSED
+    if dataset.state is not None:
+        closed = not_now(dataset.state)
     return render(
         request,
         "ask.html",
         person,
         dataset=dataset,
         fixed=await blocking(partial(metered, service, name)),
-        open=account.state == "open" and dataset.state is None,
+        closed=closed,
         left=percent_left(account, share),
         epsilons=EPSILONS,
         largest=LARGEST_K,
