@@ -37,17 +37,19 @@ Typed = str | int | float | date | tuple[str, ...]
 
 def typed(kind: str, verb: str, value: str) -> tuple[str, Typed]:
     """The operator and the value of a condition; a ``Problem`` where they do not suit the kind."""
-    text = value.strip()
-    if verb not in VERBS[kind] or not text:
+    if verb not in VERBS[kind] or not value:
         raise _wrong(f"A {kind} column can be asked by: {', '.join(VERBS[kind])}, and a value.")
-    if verb == "one of":
-        return "in", tuple(part.strip() for part in text.split(",") if part.strip()) or (text,)
-    found: Typed | None = text
+    if verb == "one of":  # blanks beside a comma belong to it
+        listed = tuple(part.strip() for part in value.split(","))
+        if not all(listed):
+            raise _wrong("One of the values is empty: there is a comma too many.")
+        return "in", listed
+    found: Typed | None = value  # a text as it is: one with a blank is another
     if kind == "number":
-        found = _number(text)
+        found = _number(value)
     elif kind == "date":
         try:
-            found = date.fromisoformat(text)
+            found = date.fromisoformat(value.strip())
         except ValueError:
             found = None
     if found is None:

@@ -76,7 +76,11 @@ class FilterShape(Strict):
     """How its value is compared."""
     value: Annotated[
         str,
-        Field(min_length=1, max_length=LONGEST_VALUE, description="Text; several by commas."),
+        Field(
+            min_length=1,
+            max_length=LONGEST_VALUE,
+            description="A text as it is; several by commas.",
+        ),
         BeforeValidator(_short),
     ]
 

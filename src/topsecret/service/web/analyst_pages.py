@@ -212,8 +212,8 @@ def _filters(form: FormData) -> tuple[Filter, ...]:
     """The conditions that were filled in: a verb and a value for each column."""
     given = {str(name): str(value) for name, value in form.items()}
     named = [name.removeprefix("value:") for name in given if name.startswith("value:")]
-    filled = [(one, given.get(f"verb:{one}", ""), given[f"value:{one}"]) for one in named]
-    found = tuple(one for one in filled if one[2].strip())
+    filled = [(one, given.get(f"verb:{one}", ""), given[f"value:{one}"].strip()) for one in named]
+    found = tuple(one for one in filled if one[2])
     check_size(found)
     return found
 
