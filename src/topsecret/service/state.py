@@ -127,7 +127,9 @@ class Parts:
                 "try": settings.tries_per_minute,
                 # More than one address may try: nobody alone keeps another's name from coming in.
                 "name": 5 * settings.tries_per_minute,
-            }
+                "accepted": 3 * settings.tries_per_minute,
+            },
+            {"accepted": 600.0},
         )
         self.desk = Desk(
             self.store,
@@ -152,6 +154,8 @@ class Parts:
         self.old_keys = Locks()
         # Plans are made one at a time: they are pure computing and must not starve the rest.
         self.planning = AccountPlaces(1)
+        # A password is hashed for long on purpose: who waits for that holds no thread.
+        self.hashing = AccountPlaces(2)
         told = partial(log, "source does not open")
         self.opening = Opening(turns.hanging, lambda dataset: told(dataset=dataset))
         # Long lists of answers are made one at a time, too.

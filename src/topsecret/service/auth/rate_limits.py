@@ -20,10 +20,13 @@ MOST_BUCKETS = 50_000
 
 
 class Limits:
-    """So many a minute; each worker process counts for itself."""
+    """So many a minute, or in other ``seconds``; each worker process counts for itself."""
 
-    def __init__(self, per_minute: Mapping[str, int]) -> None:
+    def __init__(
+        self, per_minute: Mapping[str, int], seconds: Mapping[str, float] | None = None
+    ) -> None:
         self._per_minute = dict(per_minute)
+        self._seconds = dict.fromkeys(per_minute, 60.0) | dict(seconds or {})
         self._buckets: dict[tuple[str, str], tuple[float, float]] = {}
 
     def wait(self, kind: str, who: str, *, now: float | None = None) -> int:
@@ -33,10 +36,10 @@ class Limits:
         if len(self._buckets) > MOST_BUCKETS:
             self._forget_the_fullest(moment)
         tokens, last = self._buckets.get((kind, who), (float(most), moment))
-        tokens = min(most, tokens + (moment - last) * most / 60)
+        tokens = min(most, tokens + (moment - last) * most / self._seconds[kind])
         if tokens < 1:
             self._buckets[kind, who] = tokens, moment
-            return max(1, math.ceil((1 - tokens) * 60 / most))
+            return max(1, math.ceil((1 - tokens) * self._seconds[kind] / most))
         self._buckets[kind, who] = tokens - 1, moment
         return 0
 
@@ -46,7 +49,7 @@ class Limits:
         def tokens(key: tuple[str, str]) -> float:
             left, last = self._buckets[key]
             most = self._per_minute[key[0]]
-            return min(1.0, left / most + (moment - last) / 60)
+            return min(1.0, left / most + (moment - last) / self._seconds[key[0]])
 
         kept = sorted(self._buckets, key=tokens)[: MOST_BUCKETS // 2]
         self._buckets = {key: self._buckets[key] for key in kept}
