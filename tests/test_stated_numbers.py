@@ -31,6 +31,7 @@ from topsecret.questions.schedule_terms import due_periods
 from topsecret.service import (
     audit,
     connections,
+    filters,
     grouped_by,
     opening,
     saved_questions,
@@ -130,6 +131,7 @@ def test_limits_and_defaults() -> None:
         "docs/service.md": [
             f"one list for each of up to {grouped_by.MOST_GROUPS} values of a column",
             f"An account has at most {MOST_KEYS} keys.",
+            f"values of more than {filters.LONGEST_VALUE} characters, are refused",
             f"counted for `--limit` seconds ({settings.limit:.0f})",
             f"Everybody has their own, at most {saved_questions.MOST}.",
             f"at most so many times ({schedule.MOST_RUNS}), the first time",

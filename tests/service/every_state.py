@@ -26,6 +26,23 @@ ITEMS = [
 RIGHT_TO_LEFT = "المدينة"
 
 
+CHOSEN_BY = ("a", "b", "c", "d", "e", "f")
+
+
+def with_six_filters(server: Server) -> None:
+    """A dataset of ann's whose rows may be chosen by six columns."""
+    files = server.folder / "files"
+    rows = [f"u{person},p,1,1,1,1,1,0" for person in range(1000)]
+    text = "\n".join([f"user,place,{','.join(CHOSEN_BY)}", *rows]) + "\n"
+    (files / "six.csv").write_text(text, encoding="utf-8")
+    parts = Parts(Settings(home=server.folder, files=(files,), tick=0.01))
+    filters = dict.fromkeys(CHOSEN_BY, "text")
+    new = NewDataset("six", "Six", "six.csv", "user", ("place",), None, 4.0, 1e-5, filters=filters)
+    parts.datasets.register(new)
+    parts.datasets.allow("six", "ann", {"epsilon": 4.0})
+    parts.close()
+
+
 def in_every_state(server: Server) -> dict[str, str]:
     """Questions of ann's about the longest names, one in each state."""
     files = server.folder / "files"

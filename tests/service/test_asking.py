@@ -127,3 +127,26 @@ def test_an_allowance_of_nothing_buys_nothing(fresh: Here) -> None:
     assert (job["state"], job["error"]) == ("refused", "budget_exceeded")
     summary = fresh.call("ann", "GET", "/api/datasets/metered/budget").json()["summary"]
     assert summary == "0 of 0 items left, 0 of 0 queries left"
+
+
+def test_the_preview_of_a_closed_budget_says_that_it_is_closed(fresh: Here) -> None:
+    for name, question in (
+        ("events", {"column": "place", "k": 2, "epsilon": 0.5}),
+        ("metered", {"column": "place", "k": 2}),
+    ):
+        path = f"/api/v1/datasets/{name}"
+        before = fresh.call("bob", "POST", f"{path}/plan", question).json()
+        assert before["fits"]
+        assert fresh.call("olga", "POST", f"{path}/close").status_code == 200
+        plan = fresh.call("bob", "POST", f"{path}/plan", question).json()
+        assert (plan["fits"], plan["again"], plan["left"]) == (False, 0, before["left"])
+        assert plan["takes"] == (
+            "The budget of this dataset is closed: nothing more is paid from it, and nobody can "
+            "open it again. Ask its owner for another dataset."
+        )
+        assert plan["takes"] in fresh.call("bob", "GET", f"/datasets/{name}").text
+    state = {"state": "paused"}
+    assert fresh.call("olga", "POST", "/api/v1/datasets/visits/state", state).status_code == 200
+    page = fresh.call("bob", "GET", "/datasets/visits").text
+    assert "The owner has paused this dataset." in page
+    assert "budget of this dataset is closed" not in page

@@ -1,8 +1,10 @@
 """A service asked from Python: calls like the library's, errors in the service's words."""
 
+import re
 import warnings
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
 
 import pytest
 from serving import PATIENCE, Here, write_events
@@ -40,6 +42,83 @@ def test_a_question_is_asked_as_of_the_library(ann: Service) -> None:
     again = ann.top_k("mine", **asked, request_id="monday", counts=True)  # type: ignore[arg-type]
     assert again == answer
     assert ann.budget("mine").state == "open"
+
+
+@pytest.fixture(scope="module")
+def odd(service: Here, ann: Service) -> str:
+    """A dataset with texts that have blanks and commas, and columns of every kind."""
+    lines = ["user,place,country,price,day"]
+    for number, country in enumerate(["FR", " FR", "", '"F,R"', " "]):
+        rest = f"p{number},{country},{number},2026-03-0{number + 1}"
+        lines += [f"u{number}-{person},{rest}" for person in range(3000)]
+    text = "\n".join(lines) + "\n"
+    (service.parts.settings.files[0] / "odd.csv").write_text(text, encoding="utf-8")
+    body = {"name": "odd", "title": "O", "file": "odd.csv", "person": "user", "epsilon": 9}
+    filters = {"country": "text", "price": "number", "day": "date"}
+    body |= {"columns": ["place"], "filters": filters}
+    assert service.call("olga", "POST", "/api/datasets", body).status_code == 201
+    service.parts.datasets.allow("odd", "ann", {"epsilon": 9.0})
+    return "odd"
+
+
+@pytest.mark.parametrize(
+    ("where", "items"),
+    [
+        (("country", "=", " FR"), "p1"),
+        (("country", "=", " "), "p4"),
+        (("country", "!=", "FR "), "p0 p1 p3 p4"),  # nothing is no value
+        (("country", "=", "F,R"), "p3"),
+        (("country", "in", ["FR", "DE"]), "p0"),
+        (("price", ">=", 3), "p3 p4"),
+        (("price", "<=", 0.5), "p0"),
+        (("day", ">=", date(2026, 3, 4)), "p3 p4"),
+        (("day", "=", "2026-03-02"), "p1"),
+    ],
+    ids=str,
+)
+def test_a_condition_is_that_of_the_library(
+    service: Here, ann: Service, odd: str, where: tuple[str, str, Any], items: str
+) -> None:
+    answer = ann.top_k(odd, item="place", k=5, epsilon=0.5, where=[where])
+    assert sorted(answer.items) == items.split()
+    file = service.parts.settings.files[0] / "odd.csv"
+    asked: dict[str, Any] = {"item": "place", "person": "user", "k": 5, "where": [where]}
+    found = topsecret.top_k(file, epsilon=5.0, delta=1e-3, **asked)
+    assert sorted(found.items) == items.split()
+
+
+@pytest.mark.parametrize(
+    ("where", "words"),
+    [
+        (("country", "in", ["", "FR"]), "'' cannot be in a list here"),
+        (("country", "in", [" FR"]), "' FR' cannot be in a list here"),
+        (("country", "in", ["F,R"]), "'F,R' cannot be in a list here"),
+        (("country", "in", []), "needs a list of one text or more"),
+        (("country", "in", [1]), "needs a list of one text or more"),
+        (("country", "=", ""), "with an empty text"),
+        (("country", "=", 5), "compares 'country' as a text, and 5 is a number"),
+        (("country", "=", date(2026, 3, 1)), "as a text, and 2026-03-01 is a date"),
+        (("price", "=", True), "a text, a number or a day; found a bool"),
+        (("day", ">=", datetime(2026, 3, 1, 12)), "a text, a number or a day; found a datetime"),
+    ],
+    ids=str,
+)
+def test_what_the_service_cannot_express_is_refused(
+    ann: Service, odd: str, where: tuple[str, str, Any], words: str
+) -> None:
+    before = ann.budget(odd)
+    for ask in (ann.plan, ann.top_k):
+        with pytest.raises(InvalidParameter, match=re.escape(words)):
+            ask(odd, item="place", k=1, epsilon=0.01, where=[where])
+    assert ann.budget(odd) == before
+
+
+def test_a_group_is_that_of_the_library(ann: Service, odd: str) -> None:
+    asked: dict[str, Any] = {"item": "place", "k": 1, "epsilon": 1.0}
+    found = ann.top_k_by(odd, by="country", groups=["FR", " FR"], **asked)
+    assert [one.items for one in found.values()] == [("p0",), ("p1",)]
+    with pytest.raises(InvalidParameter, match="as a text, and 5 is a number"):
+        ann.plan(odd, by="country", groups=[5], **asked)
 
 
 def test_a_weak_budget_is_warned_of(service: Here, ann: Service) -> None:

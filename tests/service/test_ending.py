@@ -424,6 +424,17 @@ def test_a_failure_leaves_a_trace_for_the_owner(
     assert "cause" not in service.call("ann", "GET", f"/api{path}").json()
     assert cause in service.call("olga", "GET", f"/api{path}").json()["cause"]
     assert cause in service.call("olga", "GET", "/owner/datasets/gone").text
+    # Who may view the dataset sees that it failed, on every page, and not why.
+    every = "/answers?dataset=gone"
+    service.parts.roles.give("gone", "bob", "viewer")
+    for page in (every, path):
+        seen = service.call("bob", "GET", page)
+        assert seen.status_code == 200
+        assert cause not in seen.text
+    assert "cause" not in service.call("bob", "GET", f"/api{path}").json()
+    service.parts.roles.give("gone", "bob", "owner")
+    for who in ("olga", "bob"):
+        assert cause in service.call(who, "GET", every).text
     assert not any(service.parts.ledger.account("gone").spent.values())
     lines = [json.loads(one) for one in capsys.readouterr().err.splitlines() if one[:1] == "{"]
     # A line of a test before this one may come as late as now.

@@ -219,7 +219,7 @@ def test_a_stored_answer_looks_the_same_without_the_framework(
         assert service.call("bob", "GET", path).status_code == 404
         assert service.call("ann", "DELETE", path).status_code == 405
         assert service.call(None, "GET", path).status_code == 401
-    monkeypatch.setitem(limits._per_minute, "request", 1)
+    monkeypatch.setitem(limits._most, "request", 1)
     monkeypatch.setattr(limits, "_buckets", {})
     assert [status(service, keys["read"], path) for _ in range(3)] == [200, 429, 429]
     monkeypatch.undo()

@@ -3,6 +3,9 @@
 import re
 import subprocess
 import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,7 +14,7 @@ import pytest
 from serving import PASSWORD, PATIENCE, Here, here, settings
 from test_coming_in import form_token, log_in
 
-from topsecret.service.auth import rate_limits
+from topsecret.service.auth import credentials, rate_limits
 from topsecret.service.auth.accounts import Accounts
 from topsecret.service.state import Parts
 
@@ -54,6 +57,65 @@ def test_wrong_log_ins_lock_nobody_out(tmp_path: Path) -> None:
         assert not service.parts.devices.knows(away.cookies["topsecret_device"], "ann")
         home.close()
         away.close()
+
+
+@pytest.mark.usefixtures("_stopped")
+def test_right_log_ins_are_limited_for_one_address_alone(tmp_path: Path) -> None:
+    with here(tmp_path, tries_per_minute=2) as service:
+        with from_address("192.0.2.1", service) as home:
+            codes = []
+            for _ in range(7):
+                home.cookies.delete("topsecret_session")
+                codes.append(log_in(home, "ann", PASSWORD).status_code)
+            assert codes == [303] * 6 + [429]
+            assert log_in(home, "bob", PASSWORD).status_code == 303
+        with from_address("192.0.2.2", service) as away:
+            # Wrong passwords use nothing of it up.
+            assert [log_in(away, "ann", "wrong").status_code for _ in range(3)] == [401, 401, 429]
+            assert service.parts.limits._buckets["accepted", "ann from 192.0.2.2"] == (
+                6.0,
+                0.0,
+            )
+        with from_address("192.0.2.3", service) as elsewhere:
+            assert log_in(elsewhere, "ann", PASSWORD).status_code == 303
+
+
+def test_who_waits_for_a_password_holds_no_thread(
+    fresh: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on, arrived, crowd = threading.Event(), list[str](), 40  # as many as there are threads
+    hasher, wait = credentials._PASSWORDS, fresh.parts.limits.wait
+
+    def verify(*given: str) -> bool:
+        assert go_on.wait(PATIENCE)
+        return hasher.verify(*given)
+
+    def counted(kind: str, who: str) -> int:
+        arrived.extend([who] if who.startswith("log-in from") else [])
+        return wait(kind, who)
+
+    visit = form_token(fresh.client.get("/login").text, "visit")
+    form = {"name": "ann", "password": PASSWORD, "visit": visit}
+    headers = {"cookie": f"topsecret_visit={visit}"}
+
+    def come(_: int) -> int:
+        url = f"{fresh.client.base_url}/login"
+        return httpx.post(url, data=form, headers=headers, timeout=PATIENCE).status_code
+
+    monkeypatch.setattr(credentials, "_PASSWORDS", SimpleNamespace(verify=verify))
+    monkeypatch.setattr(fresh.parts.limits, "wait", counted)
+    with ThreadPoolExecutor(crowd) as pool:
+        coming = [pool.submit(come, number) for number in range(crowd)]
+        try:
+            deadline = time.monotonic() + PATIENCE
+            while len(arrived) < crowd:
+                assert time.monotonic() < deadline, "they did not come"
+                time.sleep(0.02)
+            assert fresh.call(None, "GET", "/api/v1/health").status_code == 200
+            assert fresh.call("bob", "GET", "/api/v1/datasets").status_code == 200
+        finally:
+            go_on.set()
+        assert {one.result() for one in coming} == {303}
 
 
 def test_two_owners_and_one_always_stays(service: Here) -> None:

@@ -11,7 +11,7 @@ from serving import Here
 from sqlalchemy import insert
 from test_teams import browser
 
-from topsecret.service.auth.rate_limits import Limits
+from topsecret.service.auth.rate_limits import DAY, Limits
 from topsecret.service.jobs.job import Asked
 from topsecret.service.schedule import Schedule
 from topsecret.service.schema import RUNS, SCHEDULES
@@ -142,7 +142,9 @@ def test_the_owners_page_lists_what_is_to_come_alone(weekly: Here) -> None:
 
 
 def test_an_account_begins_so_many_runs_a_day(weekly: Here) -> None:
-    weekly.parts.limits = Limits({"request": 1000, "question": 1000, "plan": 1000}, {"run": 5})
+    weekly.parts.limits = Limits(
+        {"request": 1000, "question": 1000, "plan": 1000, "run": 5}, {"run": DAY}
+    )
     first = begin(weekly, 3, "first")
     assert first.status_code == 201
     assert begin(weekly, 3, "first").status_code == 200  # the same again is no new one

@@ -80,7 +80,9 @@ def test_kinds_have_their_verbs_and_values() -> None:
         ("number", "is", "1e999"),
         ("number", "one of", "1"),
         ("date", "at least", "31.1.2026"),
-        ("text", "is", "  "),
+        ("text", "is", ""),
+        ("text", "one of", "red,"),
+        ("text", "one of", ","),
     ):
         with pytest.raises(Problem):
             typed(kind, verb, value)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date, datetime
 from typing import Any, Protocol
 
 from topsecret.errors import InvalidParameter
 
 _VERBS = {"=": "is", "!=": "is not", ">=": "at least", "<=": "at most", "in": "one of"}
 
-Scalar = str | int | float
+Scalar = str | int | float | date
+Kinds = Callable[[], Mapping[str, str]]
+"""Looks up which columns rows may be chosen by: whether each has text, numbers or dates."""
 Where = Sequence[tuple[str, str, Scalar | Sequence[str]]]
 """Conditions ``(column, operator, value)``; operators are =, !=, >=, <= and in."""
 
@@ -38,29 +41,27 @@ def question(
     where: Where,
     counts: bool,
     at_least: int | None,
+    kinds: Kinds,
 ) -> dict[str, object]:
     """What is asked, without what it ranks by and its groups.
 
     Parameters: ``item``: the column to rank; ``k``: how many items; "auto" for as many as stand
     out, "all" for all that are safe; ``epsilon``: how much of the share to spend; left out where
     the owner fixed the price; ``where``: conditions ``(column, operator, value)`` that keep rows;
-    ``counts``: whether noisy counts are added; ``at_least``: name what surely has so many persons.
+    ``counts``: whether noisy counts are added; ``at_least``: name what surely has so many persons;
+    ``kinds``: called to look up the columns' kinds.
     """
     conditions = []
     for column, operator, value in where:
         if operator not in _VERBS:
             raise InvalidParameter(f"operator {operator!r} must be one of: {', '.join(_VERBS)}")
-        several = not isinstance(value, str | int | float)
+        several = not isinstance(value, str | int | float | date)
         if several != (operator == "in"):
             raise InvalidParameter(
                 f"{column!r} {operator} needs {'a list' if not several else 'one value'}"
             )
-        listed = [str(part) for part in value] if several else [str(value)]  # type: ignore[union-attr]
-        if several and any("," in part for part in listed):
-            raise InvalidParameter(
-                "a value of a list cannot hold a comma here; ask for it with '='"
-            )
-        conditions.append({"column": column, "verb": _VERBS[operator], "value": ", ".join(listed)})
+        text = _list(column, value) if several else _text(column, value, kinds)
+        conditions.append({"column": column, "verb": _VERBS[operator], "value": text})
     asked: dict[str, object] = {"column": item, "k": k}
     if epsilon is not None:
         warn_weak(epsilon, 0)
@@ -113,11 +114,14 @@ def measured(
     return {"measure": asked}
 
 
-def grouped(by: str | None, groups: Sequence[str | int], disjoint: bool) -> dict[str, object]:
+def grouped(
+    by: str | None, groups: Sequence[str | int], disjoint: bool, kinds: Kinds
+) -> dict[str, object]:
     """Its groups, if it has any.
 
     Parameters: ``by``: the column that defines the groups; ``groups``: the groups to answer for, by
-    their values; ``disjoint``: whether each person is kept in one group alone.
+    their values; ``disjoint``: whether each person is kept in one group alone; ``kinds``: called
+    to look up the columns' kinds.
     """
     if by is None and not groups:
         return {}
@@ -125,7 +129,46 @@ def grouped(by: str | None, groups: Sequence[str | int], disjoint: bool) -> dict
         raise InvalidParameter(
             f"by={by!r} needs groups=[…], the public values to answer for, each once"
         )
-    return {"groups": {"by": by, "values": [str(one) for one in groups], "disjoint": disjoint}}
+    values = [_text(by, one, kinds) for one in groups]
+    return {"groups": {"by": by, "values": values, "disjoint": disjoint}}
+
+
+def _text(column: str, value: object, kinds: Kinds) -> str:
+    """A value as the service takes it; refused where it would be another question than asked."""
+    if isinstance(value, str):
+        if not value:
+            raise InvalidParameter(f"the service does not compare {column!r} with an empty text")
+        return str(value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        kind, text = "number", int.__repr__(value) if isinstance(value, int) else repr(float(value))
+    elif isinstance(value, date) and not isinstance(value, datetime):
+        kind, text = "date", value.isoformat()
+    else:
+        raise InvalidParameter(
+            f"the service compares {column!r} with a text, a number or a day; "
+            f"found a {type(value).__name__}"
+        )
+    known = kinds().get(column, kind)  # the service says in its words that there is none
+    if known != kind:
+        raise InvalidParameter(
+            f"the service compares {column!r} as a {known}, and {text} is a {kind}; "
+            f"give a {known} to ask for that"
+        )
+    return text
+
+
+def _list(column: str, values: Any) -> str:
+    """Texts with commas between them, as the service takes several."""
+    listed = list(values)
+    if not listed or not all(isinstance(one, str) for one in listed):
+        raise InvalidParameter(f"{column!r} in needs a list of one text or more")
+    for one in listed:
+        if not one or "," in one or one != one.strip():
+            raise InvalidParameter(
+                f"{one!r} cannot be in a list here, where commas and the blanks beside them "
+                f"separate values; ask for it with '='"
+            )
+    return ", ".join(listed)
 
 
 def _decimal(number: object) -> str:

@@ -31,6 +31,7 @@ from topsecret.client.answers import (
 )
 from topsecret.client.questions import (
     Bound,
+    Kinds,
     Summed,
     Where,
     grouped,
@@ -98,8 +99,9 @@ class Service:
         disjoint: bool = False,
     ) -> Preview:
         """What a question would buy and cost. It is free."""
-        asked = question(item, k, epsilon, where, counts, at_least)
-        asked |= measured(measure, max_per_item, max_total) | grouped(by, groups, disjoint)
+        kinds = self._kinds(dataset)
+        asked = question(item, k, epsilon, where, counts, at_least, kinds)
+        asked |= measured(measure, max_per_item, max_total) | grouped(by, groups, disjoint, kinds)
         found = self._call("POST", f"/datasets/{_name(dataset)}/plan", asked)
         return Preview(**{name: found[name] for name in Preview.__slots__})
 
@@ -128,7 +130,7 @@ class Service:
         same answer, so that a call whose end was not seen can be repeated. After ``wait`` seconds
         a ``ServiceError`` is raised; the question goes on at the service.
         """
-        asked = question(item, k, epsilon, where, counts, at_least)
+        asked = question(item, k, epsilon, where, counts, at_least, self._kinds(dataset))
         asked |= measured(measure, max_per_item, max_total)
         asked["request_id"] = request_id or secrets.token_hex(12)
         job = self._ended(self._call("POST", f"/datasets/{_name(dataset)}/ask", asked), wait)
@@ -163,8 +165,9 @@ class Service:
         Parameters: ``k``: how many items each list names; ``epsilon``: what all lists may cost
         together.
         """
-        asked = question(item, k, epsilon, where, counts, None)
-        asked |= measured(measure, max_per_item, max_total) | grouped(by, groups, disjoint)
+        kinds = self._kinds(dataset)
+        asked = question(item, k, epsilon, where, counts, None, kinds)
+        asked |= measured(measure, max_per_item, max_total) | grouped(by, groups, disjoint, kinds)
         asked["request_id"] = request_id or secrets.token_hex(12)
         job = self._ended(self._call("POST", f"/datasets/{_name(dataset)}/ask", asked), wait)
         answers = answers_of(job)
@@ -199,8 +202,9 @@ class Service:
         disjoint: bool = False,
     ) -> None:
         """Keep a question under a name, in place of another of that name. Nothing is asked."""
-        asked = question(item, k, epsilon, where, counts, at_least)
-        asked |= measured(measure, max_per_item, max_total) | grouped(by, groups, disjoint)
+        kinds = self._kinds(dataset)
+        asked = question(item, k, epsilon, where, counts, at_least, kinds)
+        asked |= measured(measure, max_per_item, max_total) | grouped(by, groups, disjoint, kinds)
         self._call("PUT", f"/saved/{_saved(name)}", {"dataset": dataset, "question": asked})
 
     def ask_saved(
@@ -246,6 +250,15 @@ class Service:
         """
         identity = schedule if isinstance(schedule, str) else schedule.id
         self._call("DELETE", f"/schedules/{_saved(identity)}")
+
+    def _kinds(self, dataset: str) -> Kinds:
+        """Looks up the kinds of a dataset's columns."""
+
+        def found() -> dict[str, str]:
+            listed = self._call("GET", "/datasets")
+            return next((one["filters"] for one in listed if one["name"] == dataset), {})
+
+        return found
 
     def _ended(self, job: Any, wait: float) -> Any:
         """The question, once it has an answer."""

@@ -23,6 +23,10 @@ VERBS: dict[str, tuple[Verb, ...]] = {
 }
 """What can be asked of a column of each kind."""
 
+MOST_CONDITIONS, LONGEST_VALUE = 5, 500
+TOO_MANY = f"A question has at most {MOST_CONDITIONS} conditions: leave some of them out."
+TOO_LONG = f"The value of a condition has at most {LONGEST_VALUE} characters: write a shorter one."
+
 _OPERATORS = {"is": "=", "is not": "!=", "at least": ">=", "at most": "<=", "one of": "in"}
 
 Filter = tuple[str, str, str]
@@ -33,23 +37,33 @@ Typed = str | int | float | date | tuple[str, ...]
 
 def typed(kind: str, verb: str, value: str) -> tuple[str, Typed]:
     """The operator and the value of a condition; a ``Problem`` where they do not suit the kind."""
-    text = value.strip()
-    if verb not in VERBS[kind] or not text:
+    if verb not in VERBS[kind] or not value:
         raise _wrong(f"A {kind} column can be asked by: {', '.join(VERBS[kind])}, and a value.")
-    if verb == "one of":
-        return "in", tuple(part.strip() for part in text.split(",") if part.strip()) or (text,)
-    found: Typed | None = text
+    if verb == "one of":  # blanks beside a comma belong to it
+        listed = tuple(part.strip() for part in value.split(","))
+        if not all(listed):
+            raise _wrong("One of the values is empty: there is a comma too many.")
+        return "in", listed
+    found: Typed | None = value  # a text as it is: one with a blank is another
     if kind == "number":
-        found = _number(text)
+        found = _number(value)
     elif kind == "date":
         try:
-            found = date.fromisoformat(text)
+            found = date.fromisoformat(value.strip())
         except ValueError:
             found = None
     if found is None:
         example = "12.5" if kind == "number" else "2026-01-31"
         raise _wrong(f"The value of a {kind} column is written like {example}.")
     return _OPERATORS[verb], found
+
+
+def check_size(asked: Sequence[Filter]) -> None:
+    """Refuse more, or longer, conditions than a question has: none is cut."""
+    if len(asked) > MOST_CONDITIONS:
+        raise Problem(422, "invalid_request", TOO_MANY)
+    if any(len(value) > LONGEST_VALUE for _, _, value in asked):
+        raise Problem(422, "invalid_request", TOO_LONG)
 
 
 def conditions(asked: Sequence[Filter], allowed: Mapping[str, str]) -> list[tuple[str, str, Typed]]:

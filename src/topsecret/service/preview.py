@@ -25,6 +25,11 @@ LARGEST_K = 100
 EPSILONS = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0)
 """The steps of the slider."""
 
+CLOSED = (
+    "The budget of this dataset is closed: nothing more is paid from it, and nobody can open it "
+    "again. Ask its owner for another dataset."
+)
+
 Length = int | Literal["auto", "all"]
 
 
@@ -71,7 +76,9 @@ def preview(
     again = min((int(left[name] / value) for name, value in worst.items() if value), default=0)
     cost = max(_part(worst[name], whole[name]) for name in worst)
     remaining = min(_part(left[name], whole[name]) for name in left if whole[name] or worst[name])
-    fits = again >= 1 and account.state == "open"
+    if account.state != "open":
+        again = 0
+    fits = again >= 1
     each = "" if groups is None else f", for each of {len(groups.values)} groups,"
     return Preview(
         asked.k,
@@ -86,7 +93,7 @@ def preview(
         _buys(seen) if groups is None else _in_each(_buys(seen)),
         f"You get{each} {seen.answer}{', each with a noisy count' if asked.counts else ''}.",
         _protects(seen.epsilon),
-        _takes(fits, float(cost), again),
+        CLOSED if account.state != "open" else _takes(fits, float(cost), again),
     )
 
 

@@ -14,6 +14,9 @@ from pydantic import BaseModel, Field
 
 from topsecret.errors import BudgetExceeded, InvalidParameter, LedgerError, TopSecretError
 
+IN_WORDS = "in_words"
+"""The type of a rule's own error, whose message is for people and repeats nothing."""
+
 
 class ProblemShape(BaseModel):
     """The one shape of all errors."""
@@ -67,6 +70,8 @@ def of_validation(errors: Sequence[Any]) -> Problem:
     """The problem for a request that does not keep to the schema: fields and rules, no values."""
     faults: dict[str, None] = {}
     for error in errors:
+        if error.get("type") == IN_WORDS:
+            return Problem(422, "invalid_request", str(error["msg"]))
         where = [str(part) for part in error.get("loc", ()) if isinstance(part, str)]
         # An unknown field's name is the client's text: it is not repeated.
         known = (

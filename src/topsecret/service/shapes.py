@@ -9,9 +9,10 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
 from topsecret.service.auth.people import Role, Scope
-from topsecret.service.filters import Verb
+from topsecret.service.filters import LONGEST_VALUE, MOST_CONDITIONS, TOO_LONG, TOO_MANY, Verb
 from topsecret.service.grouped_by import MOST_GROUPS
 from topsecret.service.preview import LARGEST_K
+from topsecret.service.problems import IN_WORDS
 from topsecret.sources.measures import MOST_BOUNDS
 
 DATASET = r"^[a-z0-9][a-z0-9_-]{0,39}$"
@@ -48,6 +49,18 @@ Count = Annotated[int, Field(strict=True, ge=1, le=1_000_000)]
 Bound = Annotated[str, Field(pattern=r"^(private|[0-9]{1,10}(\.[0-9]{1,6})?)$")]
 
 
+def _few(value: object) -> object:
+    if isinstance(value, list) and len(value) > MOST_CONDITIONS:
+        raise PydanticCustomError(IN_WORDS, TOO_MANY)
+    return value
+
+
+def _short(value: object) -> object:
+    if isinstance(value, str) and len(value) > LONGEST_VALUE:
+        raise PydanticCustomError(IN_WORDS, TOO_LONG)
+    return value
+
+
 class Strict(BaseModel):
     """Unknown fields are mistakes."""
 
@@ -61,7 +74,15 @@ class FilterShape(Strict):
     """One of the columns that rows may be chosen by."""
     verb: Verb = "is"
     """How its value is compared."""
-    value: str = Field(min_length=1, max_length=500, description="Text; several by commas.")
+    value: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=LONGEST_VALUE,
+            description="A text as it is; several by commas.",
+        ),
+        BeforeValidator(_short),
+    ]
 
 
 class MeasureShape(Strict):
@@ -111,9 +132,11 @@ class QuestionShape(Strict):
     epsilon: Epsilon | None = Field(
         default=None, description="What to spend; left out where the owner fixed the price."
     )
-    where: list[FilterShape] = Field(
-        default=[], max_length=5, description="Only rows that fulfil all of these."
-    )
+    where: Annotated[
+        list[FilterShape],
+        Field(max_length=MOST_CONDITIONS, description="Only rows that fulfil all of these."),
+        BeforeValidator(_few),
+    ] = []
     counts: bool = Field(default=False, description="Noisy counts with their intervals, too.")
     at_least: Annotated[int, Field(strict=True, ge=1, le=10**9)] | None = Field(
         default=None, description="Only values shown to have so many people, 95% sure."

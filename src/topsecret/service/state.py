@@ -23,7 +23,7 @@ from topsecret.service.auth.accounts import Accounts
 from topsecret.service.auth.devices import Devices
 from topsecret.service.auth.identities import Identities
 from topsecret.service.auth.openid import OpenId
-from topsecret.service.auth.rate_limits import Limits
+from topsecret.service.auth.rate_limits import DAY, MINUTE, Limits
 from topsecret.service.auth.recognised import Recognised
 from topsecret.service.auth.roles import Roles
 from topsecret.service.auth.standing import active
@@ -127,8 +127,10 @@ class Parts:
                 "try": settings.tries_per_minute,
                 # More than one address may try: nobody alone keeps another's name from coming in.
                 "name": 5 * settings.tries_per_minute,
+                "accepted": 3 * settings.tries_per_minute,
+                "run": MOST_RUNS_A_DAY,
             },
-            per_day={"run": MOST_RUNS_A_DAY},
+            {"accepted": 10 * MINUTE, "run": DAY},
         )
         self.desk = Desk(
             self.store,
@@ -153,6 +155,8 @@ class Parts:
         self.old_keys = Locks()
         # Plans are made one at a time: they are pure computing and must not starve the rest.
         self.planning = AccountPlaces(1)
+        # A password is hashed for long on purpose: who waits for that holds no thread.
+        self.hashing = AccountPlaces(2)
         told = partial(log, "source does not open")
         self.opening = Opening(turns.hanging, lambda dataset: told(dataset=dataset))
         # Long lists of answers are made one at a time, too.

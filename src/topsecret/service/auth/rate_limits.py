@@ -8,7 +8,7 @@
 >>> limits.give_back("question", "ann")
 >>> limits.wait("question", "ann", now=30.0)
 0
->>> limits = Limits({}, per_day={"run": 100})
+>>> limits = Limits({"run": 100}, {"run": DAY})
 >>> [limits.wait("run", "ann", 60, now=0.0) for _ in range(2)]
 [0, 17280]
 """
@@ -25,11 +25,11 @@ MINUTE, DAY = 60, 86400
 
 
 class Limits:
-    """So many a minute, or a day; each worker process counts for itself."""
+    """So many a minute, or in other ``seconds``; each worker process counts for itself."""
 
-    def __init__(self, per_minute: Mapping[str, int], per_day: Mapping[str, int] = {}) -> None:
-        self._most = {**per_minute, **per_day}
-        self._seconds = dict.fromkeys(per_minute, MINUTE) | dict.fromkeys(per_day, DAY)
+    def __init__(self, most: Mapping[str, int], seconds: Mapping[str, int] = {}) -> None:
+        self._most = dict(most)
+        self._seconds = dict.fromkeys(most, MINUTE) | dict(seconds)
         self._buckets: dict[tuple[str, str], tuple[float, float]] = {}
         self._lock = threading.Lock()
 

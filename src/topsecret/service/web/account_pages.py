@@ -63,13 +63,16 @@ async def log_in(
         tries = [("try", f"log-in on {device[:20]}")]
     else:
         tries = [("try", f"log-in from {address(request)}"), ("name", f"log-in of {name}")]
-    take_all(service.limits, tries)
-    token = await blocking(partial(service.accounts.log_in, name, password, agent(request)))
+    # Log-ins with the right password are limited, too; a wrong one counts for nothing there.
+    accepted = ("accepted", f"{name} from {address(request)}")
+    take_all(service.limits, [*tries, accepted])
+    log_in = partial(service.accounts.log_in, name, password, agent(request))
+    async with service.hashing.turn(accepted[1]):
+        token = await blocking(log_in)
     service.metrics.log_in("accepted" if token else "refused")
-    if token is not None:
-        for who in tries:
-            service.limits.give_back(*who)
-    else:
+    for who in tries if token is not None else [accepted]:
+        service.limits.give_back(*who)
+    if token is None:
         wrong = "Name and password do not match. Please try again."
         return _door(request, "login.html", 401, wrong=wrong, name=name, to=local(to))
     await blocking(partial(service.audit.note, name, "log in"))
@@ -145,7 +148,8 @@ async def change_password(request: Request, person: Newcomer, old: Text, new: Te
     service = parts(request)
     limited(request, "try", f"password of {person.name}")
     wrong = kept = ""
-    checked = await blocking(partial(service.accounts.checked, person.name, old))
+    async with service.hashing.turn(person.name):
+        checked = await blocking(partial(service.accounts.checked, person.name, old))
     if checked is None:
         wrong = "The old password is not right."
     elif old == new:
@@ -153,7 +157,8 @@ async def change_password(request: Request, person: Newcomer, old: Text, new: Te
     else:
         try:
             change = partial(service.accounts.set_password, person.name, new, checked=checked)
-            kept = await blocking(change)
+            async with service.hashing.turn(person.name):
+                kept = await blocking(change)
         except InvalidParameter as error:
             wrong = f"{str(error)[:1].upper()}{str(error)[1:]}."
     if wrong and person.first:

@@ -16,10 +16,11 @@ from topsecret.service.api import asked, cancelled, found, metered
 from topsecret.service.api_sql import from_query
 from topsecret.service.auth.dependencies import limited, user, visitor
 from topsecret.service.auth.people import User
-from topsecret.service.filters import VERBS, Filter
+from topsecret.service.filters import VERBS, Filter, check_size
 from topsecret.service.grouped_by import MOST_GROUPS, GroupedBy
+from topsecret.service.jobs.answering import not_now
 from topsecret.service.jobs.job import Asked
-from topsecret.service.preview import EPSILONS, LARGEST_K, Length
+from topsecret.service.preview import CLOSED, EPSILONS, LARGEST_K, Length
 from topsecret.service.problems import Problem
 from topsecret.service.ranked_by import RankedBy
 from topsecret.service.shapes import LONGEST_QUERY
@@ -74,7 +75,7 @@ async def ask(
     """Ask, in SQL where there is a query; the answer's page shows the progress."""
     many: Length = k if length == "k" else length
     epsilon = None if step is None else EPSILONS[step]
-    where = _filters(await request.form())
+    where = () if query.strip() else _filters(await request.form())
     question = Asked(
         column,
         many,
@@ -209,10 +210,12 @@ def _grouped_by(column: str, listed: str, disjoint: bool) -> GroupedBy | None:
 
 def _filters(form: FormData) -> tuple[Filter, ...]:
     """The conditions that were filled in: a verb and a value for each column."""
-    given = {str(name): str(value)[:500] for name, value in form.items()}
+    given = {str(name): str(value) for name, value in form.items()}
     named = [name.removeprefix("value:") for name in given if name.startswith("value:")]
-    filled = [(one, given.get(f"verb:{one}", ""), given[f"value:{one}"]) for one in named]
-    return tuple(one for one in filled if one[2].strip())[:5]
+    filled = [(one, given.get(f"verb:{one}", ""), given[f"value:{one}"].strip()) for one in named]
+    found = tuple(one for one in filled if one[2])
+    check_size(found)
+    return found
 
 
 async def _question(request: Request, person: User, name: str) -> Response:
@@ -220,13 +223,16 @@ async def _question(request: Request, person: User, name: str) -> Response:
     dataset = await blocking(partial(service.datasets.asked_by, name, person.name))
     account = await blocking(partial(service.datasets.account, name))
     share = await blocking(partial(service.datasets.allowance, name, person.name))
+    closed = "" if account.state == "open" else CLOSED
+    if dataset.state is not None:
+        closed = not_now(dataset.state)
     return render(
         request,
         "ask.html",
         person,
         dataset=dataset,
         fixed=await blocking(partial(metered, service, name)),
-        open=account.state == "open" and dataset.state is None,
+        closed=closed,
         left=percent_left(account, share),
         epsilons=EPSILONS,
         largest=LARGEST_K,

@@ -36,10 +36,10 @@
     const where = [];
     for (const line of form.querySelectorAll("[data-filter]")) {
       const column = line.dataset.filter;
-      const value = field(`value:${column}`).value;
-      if (value.trim()) where.push({ column, verb: field(`verb:${column}`).value, value });
+      const value = field(`value:${column}`).value.trim();
+      if (value) where.push({ column, verb: field(`verb:${column}`).value, value });
     }
-    if (where.length) asked.where = where.slice(0, 5);
+    if (where.length) asked.where = where;
     return asked;
   };
 

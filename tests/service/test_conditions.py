@@ -1,0 +1,67 @@
+"""Conditions reach the ledger as they were asked, or are refused: none is cut or changed."""
+
+from typing import Any
+
+import httpx
+import pytest
+from serving import Here
+
+COLUMNS = ("a", "b", "c", "d", "e", "f")
+QUESTION = {"column": "place", "k": 1, "epsilon": 0.5}
+PLAN, ASK = "/api/v1/datasets/six/plan", "/api/v1/datasets/six/ask"
+FORM = {"k": "1", "length": "k", "step": "6", "column": "place"}
+
+
+@pytest.fixture(scope="module")
+def six(service: Here) -> Here:
+    """A dataset whose rows may be chosen by six columns; no row has f = 1."""
+    rows = [f"u{person},p,1,1,1,1,1,0" for person in range(1000)]
+    text = "\n".join([f"user,place,{','.join(COLUMNS)}", *rows]) + "\n"
+    (service.parts.settings.files[0] / "six.csv").write_text(text, encoding="utf-8")
+    body: dict[str, Any] = {"name": "six", "title": "Six", "file": "six.csv", "person": "user"}
+    body |= {"columns": ["place"], "filters": dict.fromkeys(COLUMNS, "text"), "epsilon": 8}
+    assert service.call("olga", "POST", "/api/datasets", body).status_code == 201
+    service.parts.datasets.allow("six", "ann", {"epsilon": 8.0})
+    return service
+
+
+def sent(service: Here, name: str, values: dict[str, str]) -> httpx.Response:
+    """The page's form with these conditions."""
+    form = FORM | {"request_id": name}
+    for column, value in values.items():
+        form |= {f"verb:{column}": "is", f"value:{column}": value}
+    headers = {"authorization": f"Bearer {service.keys['ann']}", "accept": "text/html"}
+    return service.client.post("/datasets/six", data=form, headers=headers, follow_redirects=False)
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        (dict.fromkeys(COLUMNS, "1"), "A question has at most 5 conditions"),
+        ({"a": "1" * 501}, "The value of a condition has at most 500 characters"),
+    ],
+    ids=["too many", "too long"],
+)
+def test_no_condition_is_cut_off_a_question(six: Here, values: dict[str, str], words: str) -> None:
+    refused = sent(six, f"cut-{len(values)}", values)
+    assert refused.status_code == 422
+    assert words in refused.text
+    where = [{"column": column, "verb": "is", "value": value} for column, value in values.items()]
+    for path in (PLAN, ASK):
+        refused = six.call("ann", "POST", path, QUESTION | {"where": where})
+        assert (refused.status_code, refused.json()["error"]) == (422, "invalid_request")
+        assert words in refused.json()["message"]
+    assert six.call("ann", "GET", "/api/v1/answers?dataset=six").json() == []
+
+
+def test_five_conditions_of_the_page_are_asked(six: Here) -> None:
+    # Blanks around what a hand writes are nothing; a program's are a part of the text.
+    asked = sent(six, "five", dict.fromkeys(COLUMNS[:5], " 1 ") | {"f": " "})
+    assert asked.status_code == 303
+    job = six.ended("ann", asked.headers["location"].rsplit("/", 1)[1])
+    assert [(one["column"], one["value"]) for one in job["where"]] == [
+        (column, "1") for column in COLUMNS[:5]
+    ]
+    assert job["answer"]["items"] == ["p"]
+    where = [{"column": "a", "verb": "is", "value": " 1"}]
+    assert six.answered("ann", ASK, QUESTION | {"where": where})["answer"]["items"] == []
