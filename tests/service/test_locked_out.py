@@ -90,9 +90,9 @@ def test_who_waits_for_a_password_holds_no_thread(
         assert go_on.wait(PATIENCE)
         return hasher.verify(*given)
 
-    def counted(kind: str, who: str) -> int:
+    def counted(kind: str, who: str, number: int = 1) -> int:
         arrived.extend([who] if who.startswith("log-in from") else [])
-        return wait(kind, who)
+        return wait(kind, who, number)
 
     visit = form_token(fresh.client.get("/login").text, "visit")
     form = {"name": "ann", "password": PASSWORD, "visit": visit}

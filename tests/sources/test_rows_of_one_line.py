@@ -5,8 +5,10 @@ from pathlib import Path
 import pytest
 
 from command import run
+from topsecret import top_k
 from topsecret.errors import InvalidParameter, SourceError
 from topsecret.sources import CountQuery
+from topsecret.sources.engines import duckdb
 from topsecret.sources.engines.duckdb import FileSource
 from topsecret.sources.file_form import File
 
@@ -64,7 +66,57 @@ def test_only_csv_files_have_such_values(tmp_path: Path) -> None:
         FileSource(File(path, multiline=True))
 
 
-@pytest.mark.parametrize("encoding", ["utf-7", "unicode_escape", "punycode", "iso2022_jp", "hz"])
+@pytest.mark.parametrize(
+    "encoding", ["utf-7", "unicode_escape", "punycode", "iso2022_jp", "hz", "mac-arabic"]
+)
 def test_one_row_is_not_several_in_another_encoding(encoding: str) -> None:
     with pytest.raises(InvalidParameter, match=r"one row could become several; convert the file"):
         File("visits.csv", encoding=encoding)
+
+
+BROKEN = ["p,shop", "p,shop,1,x", " ", 'p,"shop', "p,shop,\r1"]
+PIECE = 8_000_000
+"""Bytes after which DuckDB would begin another piece of a file."""
+
+
+@pytest.mark.parametrize("multiline", [False, True])
+@pytest.mark.parametrize("row", BROKEN)
+def test_no_row_that_begins_a_piece_makes_others_vanish(
+    tmp_path: Path, row: str, multiline: bool
+) -> None:
+    before = "u000000,home,1\n" * ((PIECE - len(HEADER)) // 15)
+    rest = PIECE + 1 - len(HEADER) - len(before)
+    first = f"u,home,{'1' * (rest - 8)}\n" if rest > 8 else f"u,home,{'1' * (rest + 7)}\n"
+    before = before if rest > 8 else before[15:]
+    path = tmp_path / "visits.csv"
+    others = "".join(f"v{n:06},work,1\n" for n in range(20_000))
+    path.write_text(HEADER + first + before + row + "\n" + others, newline="")
+    assert path.read_bytes()[PIECE + 1 :].startswith(row.encode())
+    with pytest.raises(SourceError, match=r"^visits.csv is not well-formed CSV"):
+        FileSource(File(path, multiline=multiline)).leading_counts(QUERY)
+
+
+def test_a_file_is_read_in_one_piece_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "visits.csv"
+    path.write_text(HEADER + OTHERS)
+    monkeypatch.setattr(duckdb, "LARGEST_PIECE", len(HEADER + OTHERS) - 1)
+    with pytest.raises(SourceError, match=r"^visits.csv holds more than 1 GiB of text: split it"):
+        FileSource(path).leading_counts(QUERY)
+
+
+def test_a_quote_of_the_header_takes_in_no_row(tmp_path: Path) -> None:
+    path = tmp_path / "visits.csv"
+    for last in ("q,home,24", 'q,home,24"'):
+        path.write_text('user,place,"size\n' + OTHERS + f"{last}\n")
+        with pytest.raises(SourceError, match=r"^visits.csv has no header line"):
+            FileSource(path).leading_counts(QUERY)
+
+
+def test_a_public_list_may_have_values_of_several_lines(tmp_path: Path) -> None:
+    path, items = tmp_path / "visits.csv", tmp_path / "items.csv"
+    path.write_text(HEADER + OTHERS)
+    items.write_text('place\nhome\n"by the\npier"\n')
+    release = top_k(path, item="place", person="user", k=1, epsilon=5.0, domain=str(items))
+    assert release.items == ("home",)

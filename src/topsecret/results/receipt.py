@@ -242,7 +242,7 @@ def _for_two(epsilon: float, delta: float) -> str:
     if delta == 0:
         return "twice the epsilon"
     # Above the error of the float.
-    together = delta * (1 + math.exp(epsilon)) * (1 + 1e-12) if epsilon < 20 else 1.0
+    together = delta * (1 + math.exp(epsilon)) * (1 + 1e-12) if epsilon < 700 else 1.0
     if together >= 1:
         return "twice the epsilon, and a delta that promises nothing"
     return f"twice the epsilon, and a delta of {rounded_up(together, 3)}"

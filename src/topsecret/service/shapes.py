@@ -83,6 +83,7 @@ class FilterShape(Strict):
         ),
         BeforeValidator(_short),
     ]
+    """A text as it is; several by commas."""
 
 
 class MeasureShape(Strict):
@@ -137,6 +138,7 @@ class QuestionShape(Strict):
         Field(max_length=MOST_CONDITIONS, description="Only rows that fulfil all of these."),
         BeforeValidator(_few),
     ] = []
+    """Only rows that fulfil all of these."""
     counts: bool = Field(default=False, description="Noisy counts with their intervals, too.")
     at_least: Annotated[int, Field(strict=True, ge=1, le=10**9)] | None = Field(
         default=None, description="Only values shown to have so many people, 95% sure."

@@ -22,8 +22,9 @@ from topsecret.errors import InvalidParameter
 
 FORMATS = {"csv": "CSV", "tsv": "TSV", "json-lines": "JSON lines", "parquet": "Parquet"}
 STANDARD_INPUT = "-"
-_ESCAPES = ("hz", "idna", "punycode", "raw_unicode_escape", "unicode_escape", "utf_7")
-"""Encodings in which plain characters spell others, a line end among them."""
+_ESCAPES = {"hz", "idna", "punycode", "raw_unicode_escape", "unicode_escape", "utf_7"}
+_ESCAPES |= {"mac_arabic", "mac_farsi"}
+"""Encodings in which a line end or a quote is written in several ways."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,8 @@ def _encoding(given: str) -> str:
         raise InvalidParameter(
             f"encoding={given!r} is not known; write, say, latin-1, cp1252 or utf-16"
         ) from None
-    if found.name.replace("-", "_") in _ESCAPES or found.name.startswith("iso2022"):
+    written = found.name.replace("-", "_")
+    if written in _ESCAPES or written.startswith("iso2022"):
         raise InvalidParameter(
             f"encoding={given!r} writes line ends and quotes in several ways, so that one row "
             "could become several; convert the file to UTF-8"

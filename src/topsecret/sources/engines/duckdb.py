@@ -16,9 +16,9 @@ from topsecret.sources.domains.domain import FileColumn
 from topsecret.sources.domains.items_file import is_plain
 from topsecret.sources.engines.duckdb_scans import file_relation, scan
 from topsecret.sources.engines.duckdb_session import (
-    LARGEST_PIECE,
     DuckSession,
     closed_engine,
+    in_one_piece,
     translated,
 )
 from topsecret.sources.engines.files import (
@@ -36,6 +36,8 @@ from topsecret.sources.source import CountQuery, LeadingCounts, Schema
 from topsecret.sources.sql.rendering import rendered
 from topsecret.sources.sql.statements import leading_counts
 
+LARGEST_PIECE = 1 << 30
+"""Bytes of a text file with columns, which is read in one piece."""
 MARGIN = 1 << 20
 """What the buffer for a file in one piece has beside its bytes."""
 
@@ -121,11 +123,12 @@ class FileSource:
         with self.session(query) as session:
             # The salt of a cap is secret: a statement that holds one is not kept.
             write = _text_statement if query.max_items is None else _text_statement.__wrapped__
-            found = session.attempt(write(self._copied, self._header or (), query))
+            statement = write(self._copied, self._header or (), query, self._piece())
+            found = session.attempt(statement)
             if found is not None:
                 return query.items(found)
         with asking.charged(after_rows=True):
-            return asking.leading_counts(self, query)  # in one piece, where several failed
+            return asking.leading_counts(self, query)  # fails in our words
 
     def sql(self, query: CountQuery) -> str:
         """The query that DuckDB is asked, for reading."""
@@ -154,9 +157,28 @@ class FileSource:
         read = self._readable
         with closed_engine(*(file.path for file in read), *domain_paths(query)) as engine:
             session = DuckSession(engine, events, self._failed, schema=schema)
-            session.prepare = lambda: self._copied
-            session.piece = lambda: max(file.size(LARGEST_PIECE) for file in read) + MARGIN
+
+            def prepare() -> None:
+                if self._copied[0].format in ("CSV", "TSV"):
+                    session.piece = self._piece()
+
+            session.prepare = prepare
             yield session
+
+    def _piece(self) -> int:
+        """Bytes that hold the largest of the files; more than DuckDB should hold are refused."""
+        sizes = [
+            # Of a file that is not packed the system knows it.
+            os.stat(file.path).st_size if file.compression == "none" else file.size(LARGEST_PIECE)
+            for file in self._copied
+        ]
+        if max(sizes) > LARGEST_PIECE:
+            raise SourceError(
+                f"{self.name} holds more than 1 GiB of text: split it into several files, each "
+                "with the header, and name them by a pattern (visits/*.csv), or convert it to "
+                "Parquet"
+            )
+        return max(sizes) + MARGIN
 
     def _failed(self, kind: type[duckdb.Error]) -> SourceError:
         common = translated(kind, self.name)
@@ -182,14 +204,14 @@ def private_domain(name: str) -> str:
 
 @lru_cache(maxsize=64)
 def _text_statement(
-    files: tuple[EventFile, ...], header: tuple[str, ...], query: CountQuery
+    files: tuple[EventFile, ...], header: tuple[str, ...], query: CountQuery, piece: int
 ) -> str:
     """The leading counts of text files, in a statement without a salt if nothing is capped."""
     texts: Schema = dict.fromkeys(query.columns, "text")
 
     def statement() -> str:
         check_columns(files[0], query.columns, header)
-        events = scan(files[0], query.columns, header, files[1:])
+        events = in_one_piece(scan(files[0], query.columns, header, files[1:]), lambda: piece)
         return rendered(leading_counts(events, query, texts, "duckdb"), "duckdb")
 
     return asking.built_for_schema(statement)

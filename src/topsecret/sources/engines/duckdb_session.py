@@ -14,6 +14,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -35,8 +36,6 @@ from topsecret.sources.sql.statements import table
 
 T = TypeVar("T")
 
-LARGEST_PIECE = 1 << 30
-"""Bytes of a text file that is read in one piece, where pieces of it fail."""
 
 Failed = Callable[[type[duckdb.Error]], SourceError]
 """Our error for a kind of DuckDB's."""
@@ -147,8 +146,8 @@ class DuckSession:
         self._schema = schema
         self._kept = 0
         self._types: dict[str, dict[str, str]] = {}
-        self.piece: Callable[[], int] = lambda: 0
-        """Bytes that hold the largest of the session's text files; 0 where there is none."""
+        self.piece = 0
+        """Bytes that hold the largest of the session's text files, once they are prepared."""
         self.prepare: Callable[[], object] = lambda: None
         """Makes the copies that statements read, where files need them: rows are read."""
         self.steady = False
@@ -170,7 +169,8 @@ class DuckSession:
             if is_plain(domain.path):
                 rows = [(item,) for item in plain_items(domain.path)]
                 return self.upload(rows, columns), dict.fromkeys(columns, "text")
-            files = files_at(domain.path)
+            # Public rows: one of them may take in others.
+            files = tuple(replace(file, multiline=True) for file in files_at(domain.path))
             return file_relation(self, files, common_columns(files), columns)
         if self._others is None:
             raise InvalidParameter(
@@ -200,7 +200,7 @@ class DuckSession:
 
     def run(self, select: exp.Expression) -> Rows:
         """The rows; a progress bar appears on a terminal when it takes long."""
-        return self._ask_in_one_piece_too(select, [])
+        return self._ask_in_one_piece(select, [])
 
     def types(self, relation: exp.Expression) -> dict[str, str] | None:
         """The columns of a table and DuckDB's names of their types, read once in a session.
@@ -259,24 +259,36 @@ class DuckSession:
         name = f"topsecret kept {self._kept}"
         temporary = exp.Properties(expressions=[exp.TemporaryProperty()])
         create = exp.Create(this=table(name), kind="TABLE", expression=select, properties=temporary)
-        self._ask_in_one_piece_too(create, values)
+        self._ask_in_one_piece(create, values)
         return table("temp", "main", name)
 
-    def _ask_in_one_piece_too(self, statement: exp.Expression, values: list[Any]) -> Rows:
-        """Run a statement; where a CSV file fails that is read in pieces, read it as one.
+    def _piece(self) -> int:
+        if not self.piece:
+            self.prepare()
+        return self.piece
 
-        A piece that starts within a quoted field of many lines may take them for rows. (The
-        option ``parallel = false`` is no help: it drops a row whose quotes are never closed.)
-        """
-        found = self._attempt(rendered(statement, "duckdb"), values)
-        if isinstance(found, type):
-            whole = statement.copy()
-            scans = [node for node in whole.find_all(exp.Anonymous) if node.this == "READ_CSV"]
-            if scans and 0 < (piece := self.piece()) <= LARGEST_PIECE:
-                size = exp.EQ(this=exp.var("buffer_size"), expression=exp.convert(piece))
-                for scan in scans:
-                    scan.append("expressions", size.copy())
-                found = self._attempt(rendered(whole, "duckdb"), values)
+    def _ask_in_one_piece(self, statement: exp.Expression, values: list[Any]) -> Rows:
+        """Run a statement that reads every CSV file in one piece."""
+        found = self._attempt(rendered(in_one_piece(statement, self._piece), "duckdb"), values)
         if isinstance(found, type):
             raise self._failed(found)
         return found
+
+
+def in_one_piece(statement: exp.Expression, piece: Callable[[], int]) -> exp.Expression:
+    """The statement, in which every CSV file is read with a buffer that holds all of it.
+
+    Where DuckDB reads several pieces and a row that breaks the format begins the last of them, it
+    drops the rows behind it and says nothing; a piece that starts within a quoted field of many
+    lines may take them for rows. (The option ``parallel = false`` is no help: it drops a row whose
+    quotes are never closed.)
+    """
+    reads = any(node.this == "READ_CSV" for node in statement.find_all(exp.Anonymous))
+    if not reads or not (bytes_ := piece()):  # without events in such a file, it is a public list
+        return statement
+    whole = statement.copy()
+    size = exp.EQ(this=exp.var("buffer_size"), expression=exp.convert(bytes_))
+    for node in list(whole.find_all(exp.Anonymous)):
+        if node.this == "READ_CSV":
+            node.append("expressions", size.copy())
+    return whole

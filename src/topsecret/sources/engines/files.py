@@ -231,9 +231,11 @@ class EventFile:
         decoder = codecs.getincrementaldecoder("latin-1" if utf8 else self.encoding)("replace")
         header, decoded = None, False
         with suppress(csv.Error, UnicodeError):  # UTF-16 without its first mark
-            text = io.StringIO(decoder.decode(start).removeprefix("\ufeff"), newline="")
+            text = decoder.decode(start).removeprefix("\ufeff")
             decoded = True
-            header = next(csv.reader(text, delimiter=self.delimiter, strict=True), None)
+            first = re.split("[\r\n]", text, maxsplit=1)[:1]  # an open quote takes in no row
+            lines = io.StringIO(text, newline="") if self.multiline else first
+            header = next(csv.reader(lines, delimiter=self.delimiter, strict=True), None)
         if not decoded:
             raise self.malformed()
         if not header:
