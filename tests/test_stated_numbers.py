@@ -44,7 +44,7 @@ from topsecret.service.jobs.release_schedule import Turns
 from topsecret.service.settings import Settings
 from topsecret.service.shapes import MOST_ANSWERS
 from topsecret.sources import measures
-from topsecret.sources.engines.duckdb_session import LARGEST_PIECE
+from topsecret.sources.engines.duckdb import LARGEST_PIECE
 from topsecret.sources.engines.sql_session import MOST_LISTED
 from topsecret.sources.relations.query_size import MOST_JOINED, MOST_PARTS
 from topsecret.sources.relations.rebuild import LONGEST
@@ -152,6 +152,7 @@ def test_limits_and_defaults() -> None:
             f"ten seconds and two ticks ({turns.patience():.0f} s)",
         ],
         "docs/sources.md": [
+            f"is read in one piece, of at most {LARGEST_PIECE >> 30} GiB of text:",
             f"`counts_part`: {counts.SHARE}, or {counts.SHARE_OF_FEW} for fewer than ten items",
             f"A list of at least {counts.ENDS_EARLY} items that ends early gives",
             f"other databases take up to {MOST_LISTED:,} listed items",
@@ -162,7 +163,7 @@ def test_limits_and_defaults() -> None:
             f"the first {LONGEST_JOINED:,} characters of each count",
             "factors beyond ±10⁹ count as that",
         ],
-        "docs/threats.md": ["a field of 2 MB in a text file beyond 1 GiB"],
+        "docs/threats.md": [f"a text file of more than {LARGEST_PIECE >> 30} GiB;"],
     }
     assert [
         (name, text) for name, texts in said.items() for text in texts if text not in PAGES[name]
