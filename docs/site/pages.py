@@ -74,6 +74,8 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     if module:
         link = f"../reference/experiments.md#experiments.{module}"
         markdown += f"\n\nThe code: [`experiments/{module}.py`]({link}).\n"
+    for source, target in BY_NAME.items():  # of pages at the top: elsewhere nothing leads there
+        markdown = markdown.replace(f"](../{source}", f"]({target}")
     if folder == "reference":  # first sentences of docstrings
         markdown = coded(with_links(markdown, "../", ".md"))
     return spaced(typeset(markdown.replace(".ipynb)", ".md)")))
