@@ -143,7 +143,7 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
         ("questions.top_k", "In whose name it is asked, where the budget has allowances.</td>"),
         (
             "service.shapes",
-            "Text; several by commas.</td>",
+            "A text as it is; several by commas.</td>",
         ),  # what goes over the wire
         ("sources.engines.spark", '<code class="whole">trust_view</code></td>'),  # an __init__
         ("service.api", "<code>POST /api/v1/datasets/{dataset}/ask</code>"),

@@ -163,7 +163,10 @@ class FileSource:
                     session.piece = self._piece()
 
             session.prepare = prepare
-            yield session
+            try:
+                yield session
+            finally:  # it holds this source, whose copies end with it
+                session.prepare = tuple
 
     def _piece(self) -> int:
         """Bytes that hold the largest of the files; more than DuckDB should hold are refused."""

@@ -13,6 +13,7 @@ import duckdb
 from sqlglot import exp
 
 from topsecret.errors import DataIndependentFailure
+from topsecret.sources.sql import loaded_dialects  # noqa: F401
 
 UNUSABLE = (
     "the DuckDB connection cannot be used: it must be open, without an unfinished result, and "
