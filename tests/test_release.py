@@ -37,59 +37,61 @@ Top 3 of 'place' in events.csv, by number of distinct people
     –  (no other item could be named safely)
 
 Receipt
-  Protected      each person, identified by the exact value of 'user', with all
-                 their rows at once. Someone with two such values counts as two
-                 people.
-  Compared with  the same data with one person more or one person less. Had any
-                 one person been left out or added, every outcome would have had
-                 a similar probability; 'Guarantee' says how similar.
-  Guarantee      epsilon = 0.9999 and delta = 1e-06. These limit what the answer
-                 can reveal about any one person: the smaller, the better
-                 protected. What is shown is proven; what was asked for may be a
-                 little more. No one person changes the probability of any
-                 outcome by more than a factor of 2.72 (e^epsilon), up or down,
-                 plus 1 in 1,000,000 (delta). Outcomes that give a person away
-                 for certain, because they could not occur otherwise, have at
-                 most that probability together, for each person. This holds for
-                 each person, whatever else is known about them, for this one
-                 answer; other answers add to it. A guess whether a person is in
-                 the data, right 50% of the time without the answer, is right at
-                 most 73.2% of the time with it. A guess which of two things a
-                 person did is right at most 88.1% of the time: to change a
-                 person's rows is to remove them and to add others, so epsilon
-                 counts twice. Both start from 50%: someone who was surer before
-                 may be surer after. This is about privacy; it does not say how
-                 accurate the list is.
-  Not covered    facts about many people at once (such as that an item is
-                 common), from which something may follow about one of them;
-                 groups, who are protected less (two people, or one with two
-                 values: twice the epsilon, and a delta of 3.72e-06); the stored
-                 data themselves; what other answers about the same people add.
-  Sharing        the guarantee holds whoever sees the list and this receipt, and
-                 whatever they do with them. Whether epsilon, of all answers
-                 about the same data together, is small enough to publish them
-                 is the data owner's decision.
-  The list       ended early, with 2 of 3 items: the next ones were too close
-                 together to be named safely, or noise made them look so. Random
-                 noise was added, which limits what shows of any one person:
-                 where items are nearly level, the wrong one may come first, or
-                 be listed in place of the right one.
-  Missing items  an item that is not listed may rank lower; it may have too few
-                 people to be named safely; or it belongs on the list, and the
-                 noise put others first. It does not follow that nobody has it.
-  Named when     its noisy count beats a noisy threshold.
-  Mechanism      (for specialists) named 'limited-domain' (k_bar=60,
-                 epsilon_per_pick=0.25, threshold_delta=5e-07), with a line 1 +
-                 ln(k_bar / threshold_delta) / epsilon_per_pick above the first
-                 item that cannot be named; its steps are added up by the
-                 optimal bound, so that epsilon may be less than their sum.
-  Budget         without a ledger: nothing was recorded. Every answer about the
-                 same people adds its epsilon and its delta, even this question
-                 asked again. A ledger adds them up and refuses what exceeds a
-                 total: topsecret budget open NAME --person COLUMN --epsilon
-                 TOTAL, then --dataset NAME with every question. A question
-                 without it is not counted.
-  Made           2024-05-01 12:00:00 UTC by topsecret 0.1.
+  Protected       each person, identified by the exact value of 'user', with all
+                  their rows at once. Someone with two such values counts as two
+                  people.
+  Compared with   the same data with one person more or one person less. Had any
+                  one person been left out or added, every outcome would have
+                  had a similar probability; 'Guarantee' says how similar.
+  Guarantee       epsilon = 0.9999 and delta = 1e-06. The guarantee holds with
+                  these figures; what was asked for may be a little more. The
+                  smaller they are, the better each person is protected. No one
+                  person changes the probability of any outcome by more than a
+                  factor of 2.72 (e^epsilon), up or down, and a further 1 in
+                  1,000,000 (delta). For each person, the outcomes that would
+                  give them away for certain have at most that last probability,
+                  all together. A guess whether a person is in the data, right
+                  50% of the time without the answer, is right at most 73.2% of
+                  the time with it. A guess which of two things a person did is
+                  right at most 88.1% of the time: between these are two steps,
+                  the person removed and then added with other rows, so epsilon
+                  counts twice. Both start from 50%: someone who was surer
+                  before may be surer after. This holds whatever else is known
+                  about a person, for this one answer. Each further answer about
+                  the same people weakens it. This is about privacy; it does not
+                  say how accurate the list is.
+  Protected less  two people together, or one with two values: twice the
+                  epsilon, and a delta of 3.72e-06.
+  Not covered     facts about many people at once (such as that an item is
+                  common), from which something may follow about one of them;
+                  the stored data themselves; what other answers about the same
+                  people add.
+  Sharing         the guarantee holds whoever sees the list and this receipt,
+                  and whatever they do with them. Whether to publish is the data
+                  owner's decision, by the epsilon of all answers about the same
+                  people, with those that only helped to choose what is
+                  published.
+  The list        ended early, with 2 of 3 items: the next ones were too close
+                  together to be named safely, or noise made them look so.
+                  Random noise was added to protect each person: items that are
+                  nearly level may change places, and one from below the list
+                  may stand in it.
+  Missing items   an item that is not listed may rank lower; it may have too few
+                  people to be named safely; or it belongs on the list, and the
+                  noise put others first. It does not follow that nobody has it.
+  Named when      its noisy count beats a noisy threshold.
+  Mechanism       (for specialists) named 'limited-domain' (k_bar=60,
+                  epsilon_per_pick=0.25, threshold_delta=5e-07), with a line 1 +
+                  ln(k_bar / threshold_delta) / epsilon_per_pick above the first
+                  item that cannot be named; its steps are added up by the
+                  optimal bound, so that epsilon may be less than their sum.
+  Budget          without a ledger: nothing was recorded. Every answer about the
+                  same people adds its epsilon and its delta, even this question
+                  asked again. A ledger adds them up and refuses what exceeds a
+                  total: topsecret budget open NAME --person COLUMN --epsilon
+                  TOTAL, then --dataset NAME with every question. A question
+                  without it is not counted.
+  Made            2024-05-01 12:00:00 UTC by topsecret 0.1.
 """
 
 

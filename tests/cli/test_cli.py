@@ -173,11 +173,14 @@ def test_demo_writes_answers_and_says_what_next(tmp_path: Path) -> None:
     assert "by a noisy look at the data, already counted in epsilon." in done.stdout
     assert "each person adds at most 200 of 'minutes' to each item" in done.stdout
     assert " + 0.9" in done.stdout, "the epsilons of the three, as a sum"
-    assert "its figures under 'Named when' are for the first list alone." in done.stdout
+    assert "its figures are of the first list alone." in done.stdout
     first = done.stdout.splitlines()[2]
     assert first.endswith("checkins.csv' --item place --person user -k 10 --epsilon 1")
-    assert "topsecret top FILE --item COLUMN" in done.stdout.splitlines()[-1]
-    command = done.stdout.splitlines()[-3]
+    opened, asked = done.stdout.splitlines()[-2:]
+    assert "topsecret budget open NAME --person COLUMN --epsilon 2" in opened
+    assert "topsecret top FILE --item COLUMN" in asked
+    assert asked.endswith(" --dataset NAME")
+    command = done.stdout.splitlines()[-4]
     assert f"topsecret top '{folder}/checkins.csv' --item place --person user" in command
     assert subprocess.run(command, shell=True, stdout=subprocess.PIPE, check=True).stdout
 

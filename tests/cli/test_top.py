@@ -32,7 +32,7 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_counts_of_a_public_domain(database: str) -> None:
     done = run("top", database, "--table", "visits", *QUESTION, "--domain", "venues.id", "--counts")
     assert done.returncode == 0, done.stderr
-    assert "Public domain  column id of the table venues; no other item" in done.stdout
+    assert "Public domain   column id of the table venues; no other item" in done.stdout
     assert "persons" in done.stdout
     assert " ± " in done.stdout
 

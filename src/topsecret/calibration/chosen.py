@@ -32,13 +32,12 @@ def tested_or_weighted(question: Question) -> Prepared:
     noun, nobody = ("people", "0 people") if scores is None else (scores.noun, "0")
     rules = {
         TESTED: "the item is among the largest by noisy counts, and the list passes a noisy test "
-        f"as a whole. A list of {k} passes it half of the time if its last item has "
-        f"{lead(question, even_lead(longest))} {noun} more than the item ranked {depth + 1}, the "
-        f"first that cannot be named ({nobody} where there are fewer items), and 98% of the time "
-        f"with {lead(question, likely_lead(longest))} more. With fewer than "
-        f"{lead(question, even_lead(longest))} more, a shorter list is likely, which needs a "
-        "smaller lead. An empty one is likely where not even the largest item has "
-        f"{lead(question, even_lead(shortest))} more than the item ranked {depth + 1}",
+        f"as a whole. Only the {depth} largest items can be named; leads are measured from the "
+        f"next one, ranked {depth + 1} ({nobody} where there are fewer items). A list of {k} "
+        f"passes half of the time if its last item leads by {lead(question, even_lead(longest))} "
+        f"{noun}, and 98% of the time by {lead(question, likely_lead(longest))}. With a smaller "
+        "lead a shorter list is likely; an empty one, where not even the largest item leads by "
+        f"{lead(question, even_lead(shortest))}",
         WEIGHTED: _weighted_rule(question, branches),
     }
     per_unit = 1 if scores is None else scores.per_unit

@@ -187,8 +187,12 @@ def list_tested(question: Question, selection: Selection) -> str:
     """For the longest of several nested lists that passes one test."""
     k, tried, named = question.length, selection.chosen, len(selection.items)
     if named == k:
-        passed = "passed a test" if k == 1 else "passed one test together"
-        return f"has {_all(k)} asked for, which {passed}."
+        what = (
+            "it may be named, not whether it is"
+            if k == 1
+            else "they may be named, not whether they are"
+        )
+        return f"has {_all(k)} asked for. A noisy test decided that {what} right."
     chosen = f"a length of {tried} was chosen with noise as what the counts can support"
     if named == 0:
         return (

@@ -53,19 +53,22 @@ def demo(
         _brief(release)
     _together(releases)
     typer.echo(
-        "\nTry next: ask for 80 places with a fifth of the epsilon. Less epsilon is more noise, so "
-        "that fewer than 80 are likely to be named; it adds its epsilon, too."
+        "\nTry next. Each of these draws its noise anew, so that its list may differ from the ones "
+        "above, and adds its epsilon.\nThe list with the number of people of each place, noisy too:"
     )
-    typer.echo(f"  {shlex.join([*words, '-k', '80', '--epsilon', '0.2'])}")
-    typer.echo(
-        "To see the list by minutes with its whole receipt (10 places unless -k says otherwise). "
-        "Its noise is drawn anew: it may differ from the list above, and it adds its epsilon again."
-    )
+    typer.echo(f"  {shlex.join([*words, '-k', '10', '--epsilon', '1', '--counts'])}")
+    typer.echo("The list by minutes, with its whole receipt (10 places unless -k says otherwise):")
     more = ["--sum", "minutes", "--max-per-item", "200", "--epsilon", "1"]
     typer.echo(f"  {shlex.join([*words, *more])}")
-    own = ["top", "FILE", "--item", "COLUMN", "--person", "COLUMN", "-k", "10", "--epsilon", "1"]
-    typer.echo("Your own file, with a column to rank and a column that identifies each person:")
-    typer.echo(f"  {shlex.join([*_program(), *own])}")
+    typer.echo(
+        "Your own file, with a column to rank and a column that identifies each person; the first "
+        "command opens a ledger with a total, from which all questions are paid:"
+    )
+    column = ["--person", "COLUMN"]
+    opened = ["budget", "open", "NAME", *column, "--epsilon", "2"]
+    own = ["top", "FILE", "--item", "COLUMN", *column, "--epsilon", "0.5", "--dataset", "NAME"]
+    for command in (opened, own):
+        typer.echo(f"  {shlex.join([*_program(), *command])}")
 
 
 def _brief(release: Release) -> None:
@@ -93,8 +96,9 @@ def _together(releases: list[Release]) -> None:
         "whether a person is in the data, right 50% of the time without the answers, is right at "
         f"most {right}% of the time with them; a guess which of two things a person did, at most "
         f"{twice}%. That is little protection: smaller epsilons, or a ledger with a total, keep "
-        "more. What the receipt says of sharing, noise and missing items holds for all three; "
-        "its figures under 'Named when' are for the first list alone."
+        "more. What the receipt says of who is protected, of sharing, noise and missing items "
+        "holds for all three; its figures are of the first list alone. The limit 200 was part of "
+        "the question, chosen before looking at the data."
     )
 
 

@@ -138,8 +138,8 @@ def promised_lines(epsilon: float, delta: float, changed: str) -> tuple[tuple[st
         (
             "Guarantee",
             f"{without_or_with(epsilon, delta)}: had {changed}, no set of rankings would be more "
-            f"than e^epsilon times as likely{plus}. This holds for this one ranking; other answers "
-            "add to it.",
+            f"than e^epsilon times as likely{plus}. This holds for this one ranking; further "
+            "answers about the same comparisons weaken it.",
         ),
         *weak_lines(epsilon, delta),
         (

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Literal
 
-from topsecret.results.receipt import without_or_with
+from topsecret.results.receipt import FURTHER, without_or_with
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +45,10 @@ class PaidInAdvance:
         if self.publication == "series":  # its noise is of all lists at once: none has a part
             return (
                 f"for all lists of {known} together, {self.lists:,} at most, under what 'Assumes' "
-                "says; answers outside of the series add to it."
+                "says; answers outside of the series weaken it."
             )
         if self.lists == 1:
-            return f"for the one list of {known}; other answers add to it."
+            return f"for the one list of {known}. {FURTHER}"
         return (
             f"for this one list. All {self.lists} lists of {known} together have "
             f"{without_or_with(self.epsilon, self.delta)}; answers outside of the schedule add to "

@@ -40,12 +40,12 @@ def receipt_lines(release: Release) -> Lines:
         ("Compared with", f"{unit.neighbours}. {promise(unit.adjacency)}"),
         ("Guarantee", _guarantee(release)),
         *weak_lines(epsilon, delta),
+        ("Protected less", two_people(epsilon, delta)),
         (
             "Not covered",
             "facts about many people at once (such as that an item is common), from which "
-            "something may follow about one of them; groups, who are protected less (two people, "
-            f"or one with two values: {_for_two(epsilon, delta)}); the stored data themselves; "
-            "what other answers about the same people add.",
+            "something may follow about one of them; the stored data themselves; what other "
+            "answers about the same people add.",
         ),
         ("Sharing", sharing("list")),
         ("The list", _list(release)),
@@ -70,6 +70,8 @@ WHY_EMPTY = (
     "the columns of item and person exchanged; a column in which nearly every row has a value of "
     "its own; a filter that keeps few rows."
 )
+
+FURTHER = "Each further answer about the same people weakens it."
 
 UNRECORDED = (
     "without a ledger: nothing was recorded. Every answer about the same people adds its epsilon "
@@ -132,8 +134,8 @@ def sharing(what: str) -> str:
     """Who may see an answer: a guarantee holds for all; what to publish is somebody's decision."""
     return (
         f"the guarantee holds whoever sees the {what} and this receipt, and whatever they do with "
-        "them. Whether epsilon, of all answers about the same data together, is small enough to "
-        "publish them is the data owner's decision."
+        "them. Whether to publish is the data owner's decision, by the epsilon of all answers "
+        "about the same people, with those that only helped to choose what is published."
     )
 
 
@@ -175,7 +177,7 @@ def guarantee(
     delta: float,
     adjacency: Adjacency,
     *,
-    holds: str = "for this one answer; other answers add to it.",
+    holds: str = f"for this one answer. {FURTHER}",
     without: str = "the answer",
     seen: str = "it",
 ) -> str:
@@ -185,21 +187,19 @@ def guarantee(
     )
     # P ≤ e^ε·0 + δ for the set of all outcomes that the neighbour cannot have.
     added = (
-        f", plus 1 in {_one_in(delta):,} (delta). Outcomes that give a person away for certain, "
-        "because they could not occur otherwise, have at most that probability together, for each "
-        "person"
+        f", and a further 1 in {_one_in(delta):,} (delta). For each person, the outcomes that "
+        "would give them away for certain have at most that last probability, all together"
         if delta
         else ""
     )
-    limits = "These limit" if delta else "This limits"
+    figures, are = ("these figures", "they are") if delta else ("this figure", "it is")
     return (
-        f"{without_or_with(epsilon, delta)}. {limits} what {without} can reveal about any one "
-        "person: the smaller, the better protected. What is shown is proven; what was asked for "
-        "may be a little more. No one person changes the probability of any outcome by more than a "
-        f"factor of {factor} (e^epsilon), up or down{added}. This holds for each person, whatever "
-        f"else is known about them, {holds}"
-        f"{_guess(epsilon, delta, adjacency, without, seen)} This is about privacy; it does not "
-        "say how accurate the list is."
+        f"{without_or_with(epsilon, delta)}. The guarantee holds with {figures}; what was asked "
+        f"for may be a little more. The smaller {are}, the better each person is protected. No one "
+        f"person changes the probability of any outcome by more than a factor of {factor} "
+        f"(e^epsilon), up or down{added}."
+        f"{_guess(epsilon, delta, adjacency, without, seen)} This holds whatever else is known "
+        f"about a person, {holds} This is about privacy; it does not say how accurate the list is."
     )
 
 
@@ -213,8 +213,9 @@ def _guess(epsilon: float, delta: float, adjacency: Adjacency, without: str, see
     # Two versions of one person's rows are two steps apart: one person less, one person more.
     twice = best_guess(2 * epsilon, delta * (1 + math.exp(epsilon)))
     did = (
-        f". A guess which of two things a person did is right at most {twice}% of the time: to "
-        "change a person's rows is to remove them and to add others, so epsilon counts twice"
+        f". A guess which of two things a person did is right at most {twice}% of the time: "
+        "between these are two steps, the person removed and then added with other rows, so "
+        "epsilon counts twice"
         if adjacency == "add-remove" and twice
         else ""
     )
@@ -237,15 +238,16 @@ def best_guess(epsilon: float, delta: float) -> str | None:
     return None if right > 99.8 else rounded_up(right * (1 + 1e-12), 3)  # above the float's error
 
 
-def _for_two(epsilon: float, delta: float) -> str:
+def two_people(epsilon: float, delta: float) -> str:
     """What holds for two people together: (2ε, (1 + e^ε)·δ), rounded up."""
+    said = "two people together, or one with two values: twice the epsilon"
     if delta == 0:
-        return "twice the epsilon"
+        return f"{said}."
     # Above the error of the float.
     together = delta * (1 + math.exp(epsilon)) * (1 + 1e-12) if epsilon < 700 else 1.0
     if together >= 1:
-        return "twice the epsilon, and a delta that promises nothing"
-    return f"twice the epsilon, and a delta of {rounded_up(together, 3)}"
+        return f"{said}, and a delta that promises nothing."
+    return f"{said}, and a delta of {rounded_up(together, 3)}."
 
 
 def _one_in(delta: float) -> int:
@@ -285,8 +287,8 @@ def order_in_words(ordered: bool, any_items: bool) -> str:
     if not any_items:
         return ""
     return (
-        " Random noise was added, which limits what shows of any one person: where items are "
-        "nearly level, the wrong one may come first, or be listed in place of the right one."
+        " Random noise was added to protect each person: items that are nearly level may change "
+        "places, and one from below the list may stand in it."
     )
 
 

@@ -15,7 +15,7 @@ from topsecret import __version__
 from topsecret.ledger import Account, Allowance
 from topsecret.ledger.amounts import Amounts
 from topsecret.results.group_releases import Releases
-from topsecret.results.receipt import guarantee
+from topsecret.results.receipt import guarantee, two_people
 from topsecret.results.release import Release
 from topsecret.service.auth import credentials
 from topsecret.service.auth.dependencies import SESSION, visitor
@@ -130,6 +130,7 @@ def _receipt(job: Job) -> list[tuple[str, str]]:
     first = next(iter(answer.values()))
     of_all = {
         "Guarantee": guarantee(answer.epsilon, answer.delta, first.unit.adjacency),
+        "Protected less": two_people(answer.epsilon, answer.delta),
         "All groups": f"{answer.together[:1].upper()}{answer.together[1:]}",
     }
     same = ("Protected", "Compared with", "Not covered", "Sharing", "Budget", "Made")
