@@ -9,6 +9,7 @@ from topsecret.ledger import Flexible, Price
 from topsecret.ledger.amounts import as_text
 from topsecret.planning.summary import outlook
 from topsecret.questions.top_k import top_k, top_k_by
+from topsecret.results.receipt import two_people
 from topsecret.service.filters import conditions, typed
 from topsecret.service.grouped_by import GroupedBy
 from topsecret.service.jobs.job import Asked
@@ -359,6 +360,8 @@ def test_the_page_shows_a_list_for_each_group(chosen: Here) -> None:
     assert page.count("<h2><bdi>colour = ") == 3
     assert "All groups" in page
     assert page.count("for all 3 groups together") == 4  # beside each list, and once for all
+    answer = chosen.call("ann", "GET", f"/api/v1/answers/{job['id']}").json()["answer"]
+    assert two_people(answer["epsilon"], answer["delta"]) in page, "of all groups, not the first"
     assert GroupedBy("n", ("1", "2")).groups({"n": "number"}).values == (1, 2)
     for value in ("1.5", "x"):
         with pytest.raises(Problem):
