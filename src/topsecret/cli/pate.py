@@ -25,7 +25,12 @@ def pate(
         float, typer.Option(help="Delta, a probability added to what epsilon allows.")
     ] = 1e-6,
     soft: Annotated[
-        bool, typer.Option("--soft", help="Shares of ballots as --max-votes and the like say.")
+        bool,
+        typer.Option(
+            "--soft",
+            help="Shares of whole ballots, or as --max-votes or --weight-limit limits them; without "
+            "--soft a public rule does.",
+        ),
     ] = False,
     output: Annotated[
         str | None, typer.Option(help="For shares: a .npz or .csv file for them.")
