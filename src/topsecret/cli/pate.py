@@ -28,8 +28,8 @@ def pate(
         bool,
         typer.Option(
             "--soft",
-            help="Shares of whole ballots, or as --max-votes or --weight-limit limits them; without "
-            "--soft a public rule does.",
+            help="Shares of whole ballots where neither --max-votes nor --weight-limit is given; "
+            "without --soft a public rule limits them.",
         ),
     ] = False,
     output: Annotated[

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from topsecret.ledger.store import Store
     from topsecret.service.settings import Settings
 
-service = typer.Typer(no_args_is_help=True, help="Read a service's audit trail, or let a locked-out owner in.")
+service = typer.Typer(
+    no_args_is_help=True, help="Read a service's audit trail, or let a locked-out owner in."
+)
 app.add_typer(service, name="service")
 
 HomeOption = Annotated[
