@@ -31,8 +31,8 @@ MultilineOption = Annotated[
     typer.Option(
         "--multiline",
         help="Values of a CSV file may go on in the next line. Only if its writer doubles quotes "
-        "inside values (Spark and MySQL write backslashes unless told otherwise): an open quote "
-        "would take in other people's rows.",
+        "inside values (Spark writes backslashes unless told otherwise): an open quote would take "
+        "in other people's rows.",
     ),
 ]
 
