@@ -83,8 +83,8 @@ def test_three_leads_that_are_not_the_same() -> None:
     assert f"**{tested}** is the same for `tested` alone" in CHOOSING
     longest = longest_list(10, 1.0)
     half, likely = math.ceil(even_lead(longest)), math.ceil(likely_lead(longest))
-    words = f"**{half}** and **{likely}** (the receipt) are about the last step alone: the test"
-    assert f"{words} of the list is passed half of the time and 98% of the time." in CHOOSING
+    words = f"**{half}** and **{likely}** (the receipt) are about the last step alone: the list"
+    assert f"{words} passes its test half of the time and 98% of the time." in CHOOSING
 
 
 def longest_list(k: int, epsilon: float) -> Length:

@@ -41,6 +41,7 @@ from topsecret.service import (
 from topsecret.service.api import list_answers
 from topsecret.service.auth.accounts import MOST_KEYS
 from topsecret.service.jobs.release_schedule import Turns
+from topsecret.service.preview import LARGEST_K
 from topsecret.service.settings import Settings
 from topsecret.service.shapes import MOST_ANSWERS
 from topsecret.sources import measures
@@ -108,7 +109,7 @@ def test_limits_and_defaults() -> None:
         ],
         "docs/glossary.md": ["the default is 10⁻⁶"],
         "docs/guarantee.md": [
-            "Above ε = 10 or δ = 10⁻³ topsecret says so",
+            "Above ε = 10 or δ = 10⁻³ topsecret warns",
             f"From δ = {weak_privacy.VOID_DELTA} on it refuses",
         ],
         "docs/interoperability.md": [f"at most {weights.MOST_ITEMS} items of a person"],
@@ -129,6 +130,7 @@ def test_limits_and_defaults() -> None:
             "with gaussian(μ²) + failure(δ/10)",
         ],
         "docs/service.md": [
+            f"the `k` most common values of a column, up to {LARGEST_K};",
             f"one list for each of up to {grouped_by.MOST_GROUPS} values of a column",
             f"An account has at most {MOST_KEYS} keys.",
             f"values of more than {filters.LONGEST_VALUE} characters, are refused",
@@ -152,7 +154,7 @@ def test_limits_and_defaults() -> None:
             f"ten seconds and two ticks ({turns.patience():.0f} s)",
         ],
         "docs/sources.md": [
-            f"is read in one piece, of at most {LARGEST_PIECE >> 30} GiB of text:",
+            f"is read in one piece, of at most {LARGEST_PIECE >> 30} GiB of text;",
             f"`counts_part`: {counts.SHARE}, or {counts.SHARE_OF_FEW} for fewer than ten items",
             f"A list of at least {counts.ENDS_EARLY} items that ends early gives",
             f"other databases take up to {MOST_LISTED:,} listed items",
@@ -163,7 +165,7 @@ def test_limits_and_defaults() -> None:
             f"the first {LONGEST_JOINED:,} characters of each count",
             "factors beyond ±10⁹ count as that",
         ],
-        "docs/threats.md": [f"a text file of more than {LARGEST_PIECE >> 30} GiB;"],
+        "docs/threats.md": [f"a CSV or TSV file of more than {LARGEST_PIECE >> 30} GiB of text"],
     }
     assert [
         (name, text) for name, texts in said.items() for text in texts if text not in PAGES[name]
@@ -199,7 +201,8 @@ def test_what_the_tables_of_results_say() -> None:
     both = ("tested", "bounded sums")
     best = fmean(max(float(row[name]) for name in both) for row in measured)
     words = f"finds {short(found['auto'])} of the top items on average, picks alone "
-    words += f"{short(found['tested'])}, and the better of the two in hindsight {short(best)}"
+    words += f"{short(found['tested'])}, the other method alone {short(found['bounded sums'])}, "
+    words += f"and the better of the two in hindsight {short(best)}"
     assert words in page("measures")
 
     grown = {row["rows"]: row for row in rows("growth")}

@@ -308,7 +308,7 @@ def test_a_flexible_budget_pays_for_every_mechanism(
     first = ask(ledger, **asked)  # type: ignore[arg-type]
     again = ask(ledger, **asked)  # type: ignore[arg-type]
     assert re.match(
-        r"[\d.]+% of the budget of dataset 'f' \(entry 2\), which is no part", str(first.charge)
+        r"([\d.]+%) of the budget of dataset 'f' \(entry 2\), not \1 of epsilon", str(first.charge)
     )
     assert str(again.charge).startswith("nothing: this is the stored answer")
     changed = {"receipt": None, "charge": None}

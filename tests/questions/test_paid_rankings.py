@@ -43,8 +43,8 @@ def test_a_ranking_is_paid_for_once(tmp_path: Path, games: Path, method: str) ->
     again = ask()
     assert replace(again, charge=first.charge) == first
     assert dict(first.receipt)["Budget"] == (
-        "24% of the budget of dataset 'league' (entry 2), which is no part of epsilon: many "
-        "answers cost less than the sum of theirs; all answers from it together, this one "
+        "24% of the budget of dataset 'league' (entry 2), not 24% of epsilon: many answers "
+        "together cost less than the sum of their epsilons; all answers from it together, this one "
         "included: epsilon at most 2, delta at most 1e-06."
     )
     assert dict(again.receipt)["Budget"].startswith("nothing: this is the stored answer")

@@ -12,9 +12,9 @@ nothing: this is the stored answer to the same question from dataset 'checkins' 
 >>> print(Charge("checkins", 7, {"picks": Fraction(6)}, groups=2))
 6 items of dataset 'checkins' (entry 7), for all 2 groups together
 >>> print(Charge("checkins", 7, {"rho": Fraction(1, 150)}, part=Fraction(1, 15), total=(1.0, 1e-6)))
-6.67% of the budget of dataset 'checkins' (entry 7), which is no part of epsilon: many answers \
-cost less than the sum of theirs; all answers from it together, this one included: epsilon at \
-most 1, delta at most 1e-06
+6.67% of the budget of dataset 'checkins' (entry 7), not 6.67% of epsilon: many answers together \
+cost less than the sum of their epsilons; all answers from it together, this one included: epsilon \
+at most 1, delta at most 1e-06
 """
 
 from __future__ import annotations
@@ -58,9 +58,10 @@ class Charge:
             return f"nothing: this is the stored answer to the same question from {budget}"
         taken = f"{in_words(self.cost)} of {budget}"
         if self.part is not None and not self.cost.keys() & NOUNS.keys():
+            percent = f"{rounded_up(100 * self.part, 3)}%"
             taken = (
-                f"{rounded_up(100 * self.part, 3)}% of the budget of {budget}, which is no part of "
-                "epsilon: many answers cost less than the sum of theirs"
+                f"{percent} of the budget of {budget}, not {percent} of epsilon: many answers "
+                "together cost less than the sum of their epsilons"
             )
         together = f", for all {self.groups} groups together" if self.groups > 1 else ""
         return f"{taken}{together}{self._total}"

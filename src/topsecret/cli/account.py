@@ -9,7 +9,7 @@ import typer
 from topsecret.cli.app import app
 
 account = typer.Typer(
-    help="Show what releases cost, by every bound that is valid.", no_args_is_help=True
+    help="Add up what several answers cost, by every known bound.", no_args_is_help=True
 )
 app.add_typer(account, name="account")
 

@@ -15,7 +15,7 @@ from topsecret.exact.rounding import rounded_up
 if TYPE_CHECKING:
     from topsecret.ledger import Flexible, Metered
 
-budget = typer.Typer(no_args_is_help=True, help="Budgets that hold: open, show, share, close.")
+budget = typer.Typer(no_args_is_help=True, help="A privacy budget for each dataset.")
 app.add_typer(budget, name="budget")
 
 Dataset = Annotated[str, typer.Argument(help="The dataset's name.", metavar="DATASET")]

@@ -30,8 +30,9 @@ MultilineOption = Annotated[
     bool,
     typer.Option(
         "--multiline",
-        help="Values of a CSV file may go on in the next line. Only if whoever wrote it doubled "
-        "the quotes inside values: an open one would take in other people's rows.",
+        help="Values of a CSV file may go on in the next line. Only if its writer doubles quotes "
+        "inside values (Spark writes backslashes unless told otherwise): an open quote would take "
+        "in other people's rows.",
     ),
 ]
 

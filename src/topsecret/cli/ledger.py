@@ -12,13 +12,13 @@ from topsecret.cli.app import app
 from topsecret.cli.place import LedgerOption, open_ledger
 from topsecret.errors import InvalidParameter
 
-ledger = typer.Typer(no_args_is_help=True, help="Look after the ledger itself.")
+ledger = typer.Typer(no_args_is_help=True, help="Check the database that keeps the budgets.")
 app.add_typer(ledger, name="ledger")
 
 
 @ledger.callback()
 def _ledger() -> None:
-    """Look after the ledger itself."""
+    """Check the database that keeps the budgets."""
 
 
 @ledger.command()

@@ -27,7 +27,9 @@ MaxPerItemOption = Annotated[
 
 MaxTotalOption = Annotated[
     str | None,
-    typer.Option(help="The root of the sum of squares of all that one person adds, at most."),
+    typer.Option(
+        help="The most that one person adds to all items together (root of the sum of squares)."
+    ),
 ]
 
 

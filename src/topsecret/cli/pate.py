@@ -25,7 +25,12 @@ def pate(
         float, typer.Option(help="Delta, a probability added to what epsilon allows.")
     ] = 1e-6,
     soft: Annotated[
-        bool, typer.Option("--soft", help="Shares of ballots as --max-votes and the like say.")
+        bool,
+        typer.Option(
+            "--soft",
+            help="Shares of whole ballots where neither --max-votes nor --weight-limit is given; "
+            "without --soft a public rule limits them.",
+        ),
     ] = False,
     output: Annotated[
         str | None, typer.Option(help="For shares: a .npz or .csv file for them.")

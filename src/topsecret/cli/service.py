@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from topsecret.ledger.store import Store
     from topsecret.service.settings import Settings
 
-service = typer.Typer(no_args_is_help=True, help="Look after a service.")
+service = typer.Typer(
+    no_args_is_help=True, help="Read a service's audit trail, or let a locked-out owner in."
+)
 app.add_typer(service, name="service")
 
 HomeOption = Annotated[
@@ -41,7 +43,7 @@ DatabaseOption = Annotated[
 
 @service.callback()
 def _service() -> None:
-    """Look after a service."""
+    """Read a service's audit trail, or let a locked-out owner in."""
 
 
 def _settings(home: Path | None, database: str) -> Settings:

@@ -54,7 +54,7 @@ def top(
         float | None,
         typer.Option(
             help="Delta, a probability added to what epsilon allows; 0 needs a --domain.",
-            show_default="1e-06, or less where a budget has less for it",
+            show_default="1e-06; from a flexible budget its part of that delta, at most 1e-06",
         ),
     ] = None,
     k_bar: Annotated[

@@ -36,8 +36,8 @@ def verify(
 ) -> None:
     """Check mechanisms exhaustively against the privacy they claim.
 
-    The exact law of every answer is held against the claim, on all small
-    histograms and all their neighbours, and the answers drawn against that law.
+    The exact law of every answer is compared with the claim, on all small
+    histograms and all their neighbours, and drawn answers with that law.
     The exit code is 1 if a check fails.
 
     topsecret verify

@@ -1,7 +1,7 @@
 """Which way of publishing lists over time serves, from public numbers alone.
 
 Three ways share one budget: independent lists, one after every period, a `Schedule` of few lists
-that are held, and a `Series` with noise that remembers. Which one finds most of the true top k
+that are held, and a `Series` with correlated noise. Which one finds most of the true top k
 depends on how many persons the k-th item has and on how many items a person has. Both are guessed
 by the owner, on an example; no data is read.
 

@@ -1,6 +1,6 @@
-"""A top list after every period under one budget: a series with memory.
+"""A top list after every period under one budget, with correlated noise.
 
-Lists that are drawn anew each week share a budget badly. A series gives every person a fixed number
+Independent lists, one a week, share a budget badly. A series gives every person a fixed number
 of counts for life and every item noise that is correlated from week to week, so that the error
 grows like the logarithm of the number of weeks. The statement and its proof are
 docs/proofs/series.md.
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 class Series:
-    """A list after every period, with noise that remembers, paid for at once.
+    """A list after every period, with correlated noise, paid for at once.
 
     ``time``, ``every``, ``start`` and ``until`` are as for a ``Schedule``. *Cumulative* sums count
     everybody since the start; *window* sums those of the last ``window`` periods, and need no

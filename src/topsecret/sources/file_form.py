@@ -48,7 +48,8 @@ class File:
     multiline: bool = False
     """Whether values of a CSV file may go on in the next line. Otherwise such a file is refused: a
     quote that one person's row leaves open would make other people's rows a part of it. With it,
-    the guarantee rests on whoever wrote the file: quotes inside values must be doubled."""
+    the guarantee rests on whoever wrote the file: quotes inside values must be doubled, and not
+    marked by backslashes, as Spark does unless told otherwise."""
 
     def __post_init__(self) -> None:
         if self.format is not None and self.format not in FORMATS:

@@ -73,7 +73,7 @@ def measure_of(node: Any, scope: Scope, listed: CallerList) -> Measure:
         raise QueryRefused(
             "measure",
             f"{quoted(node)} cannot be ranked by: an average has no bounded change. Ask for "
-            "COUNT(DISTINCT person), and for a sum apart",
+            "COUNT(DISTINCT person), and for a sum in another query",
         )
     if isinstance(inner, exp.ApproxDistinct):
         counted = inner.this
