@@ -190,9 +190,8 @@ def test_an_empty_csv_has_no_schema(tmp_path: Path) -> None:
 
 CSV_FAULT = (
     "every row needs a line of its own, as many fields as the header, closed quotes and UTF-8 "
-    "text (values over several lines, if their writer doubles quotes inside them: --multiline; "
-    "another encoding: --encoding latin-1). The owner of the file finds the row with topsecret "
-    "doctor FILE"
+    "text (values over several lines: --multiline; another encoding: --encoding latin-1). The "
+    "owner of the file finds the row with topsecret doctor FILE"
 )
 JSON_FAULT = "every line must be one JSON object in UTF-8 (from a JSON array: jq -c '.[]')"
 BROKEN = [

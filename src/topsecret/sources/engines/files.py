@@ -53,10 +53,7 @@ FORMATS = {
     ".parquet": "Parquet",
 }
 _FIELDS = "a line of its own, as many fields as the header, closed quotes and UTF-8 text"
-_OTHERS = (
-    "values over several lines, if their writer doubles quotes inside them: --multiline; another "
-    "encoding: --encoding latin-1"
-)
+_OTHERS = "values over several lines: --multiline; another encoding: --encoding latin-1"
 _TABLE = f"every row needs {_FIELDS} ({_OTHERS})"
 REPAIR = dict.fromkeys(("CSV", "TSV"), _TABLE) | {
     "JSON lines": "every line must be one JSON object in UTF-8 (from a JSON array: jq -c '.[]')",
