@@ -14,6 +14,7 @@ from test_teams import browser, post
 
 from topsecret.cli import main
 from topsecret.errors import InvalidParameter, LedgerError
+from topsecret.ledger.chain import canonical
 from topsecret.ledger.store import Store
 from topsecret.service import schema
 from topsecret.service.audit import FIELDS, Trail, details, faults, shown
@@ -139,6 +140,20 @@ def test_an_entry_is_short_whatever_is_sent(service: Here, sent: object) -> None
     for _ in range(10**5):  # deeper than any body can be read
         deep = [deep]
     assert details({"label": deep, "days": float("inf")}) == {"label": "…", "days": "inf"}
+
+
+def test_a_long_entry_is_cut_in_few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Letter by letter it took seconds, in which nobody else was served."""
+    written: list[str] = []
+
+    def counted(value: object) -> str:
+        written.append(canonical(value))
+        return written[-1]
+
+    monkeypatch.setattr("topsecret.service.audit.canonical", counted)
+    told = details({"columns": ["\N{SNAKE}" * 200] * 50})["columns"]
+    assert len(written) < 20
+    assert 9_980 < len(canonical(told)) <= 10_000
 
 
 def test_an_entry_names_what_it_is_about(service: Here) -> None:

@@ -121,6 +121,19 @@ def test_a_group_is_that_of_the_library(ann: Service, odd: str) -> None:
         ann.plan(odd, by="country", groups=[5], **asked)
 
 
+def test_the_kinds_of_columns_are_looked_up_once(
+    ann: Service, odd: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each number of a condition or a group cost a request of the account's."""
+    sent, call = list[str](), Service._call
+    monkeypatch.setattr(
+        Service, "_call", lambda self, *what: sent.append(what[1]) or call(self, *what)
+    )
+    where = [("price", ">=", 0), ("price", "<=", 9)]
+    ann.plan(odd, item="place", k=1, epsilon=1.0, by="price", groups=range(5), where=where)
+    assert sent == ["/datasets", "/datasets/odd/plan"]
+
+
 def test_a_weak_budget_is_warned_of(service: Here, ann: Service) -> None:
     with pytest.warns(WeakPrivacy, match="epsilon = 19 is above 10") as seen:
         ann.plan("mine", item="place", k=1, epsilon=19.0)

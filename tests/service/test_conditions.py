@@ -9,6 +9,8 @@ from serving import Here
 COLUMNS = ("a", "b", "c", "d", "e", "f")
 QUESTION = {"column": "place", "k": 1, "epsilon": 0.5}
 PLAN, ASK = "/api/v1/datasets/six/plan", "/api/v1/datasets/six/ask"
+ANSWERS = "/api/v1/answers?dataset=six"
+LONG = "1" * 201
 FORM = {"k": "1", "length": "k", "step": "6", "column": "place"}
 
 
@@ -25,9 +27,9 @@ def six(service: Here) -> Here:
     return service
 
 
-def sent(service: Here, name: str, values: dict[str, str]) -> httpx.Response:
+def sent(service: Here, name: str, values: dict[str, str], **more: str) -> httpx.Response:
     """The page's form with these conditions."""
-    form = FORM | {"request_id": name}
+    form = FORM | {"request_id": name} | more
     for column, value in values.items():
         form |= {f"verb:{column}": "is", f"value:{column}": value}
     headers = {"authorization": f"Bearer {service.keys['ann']}", "accept": "text/html"}
@@ -51,7 +53,7 @@ def test_no_condition_is_cut_off_a_question(six: Here, values: dict[str, str], w
         refused = six.call("ann", "POST", path, QUESTION | {"where": where})
         assert (refused.status_code, refused.json()["error"]) == (422, "invalid_request")
         assert words in refused.json()["message"]
-    assert six.call("ann", "GET", "/api/v1/answers?dataset=six").json() == []
+    assert six.call("ann", "GET", ANSWERS).json() == []
 
 
 def test_five_conditions_of_the_page_are_asked(six: Here) -> None:
@@ -65,3 +67,27 @@ def test_five_conditions_of_the_page_are_asked(six: Here) -> None:
     assert job["answer"]["items"] == ["p"]
     where = [{"column": "a", "verb": "is", "value": " 1"}]
     assert six.answered("ann", ASK, QUESTION | {"where": where})["answer"]["items"] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "form", "told"),
+    [
+        ("measure", {"by": "rows", "bound": "1e1"}, {"of": "rows", "max_per_item": ["1e1"]}),
+        ("groups", {"group_by": "a", "groups": LONG}, {"by": "a", "values": [LONG]}),
+    ],
+    ids=["a bound", "a long group"],
+)
+def test_what_the_page_takes_and_http_does_not_is_listed(
+    six: Here, name: str, form: dict[str, str], told: dict[str, Any]
+) -> None:
+    """One such question made every list that it was in an error, the owner's too, for good."""
+    answer = sent(six, f"listed-{name}", {}, **form).headers["location"].rpartition("/")[2]
+    saved = six.call("ann", "PUT", f"/api/v1/saved/{name}", {"answer": answer})
+    assert saved.status_code == 200
+    for who, path in (("olga", ANSWERS), ("ann", ANSWERS), ("ann", "/api/v1/saved")):
+        listed = six.call(who, "GET", path)
+        assert listed.status_code == 200
+        (found,) = [
+            one for one in listed.json() if answer == one.get("id") or one.get("name") == name
+        ]
+        assert found[name].items() >= told.items()

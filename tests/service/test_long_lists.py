@@ -69,7 +69,16 @@ def test_a_page_ends_once_it_has_its_bytes(service: Here, monkeypatch: pytest.Mo
     assert found[:12] == whole.json()
 
 
-@pytest.mark.parametrize("path", ["", "/csv"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/v1/answers/copy1",
+        "/api/v1/answers/copy1/csv",
+        "/answers/copy1",
+        "/answers/copy1/download.csv",
+        "/answers/copy1/download.json",
+    ],
+)
 def test_an_answer_is_written_beside_the_event_loop(
     service: Here, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
@@ -88,8 +97,9 @@ def test_an_answer_is_written_beside_the_event_loop(
 
     monkeypatch.setattr(Job, "to_dict", noting(Job.to_dict))
     monkeypatch.setattr(Release, "to_csv", noting(Release.to_csv))
+    monkeypatch.setattr(Release, "ranked", noting(Release.ranked))
     service.parts.remembered.clear()
-    assert service.call("ann", "GET", f"/api/v1/answers/copy1{path}").status_code == 200
+    assert service.call("ann", "GET", path).status_code == 200
     assert on_the_loop
     assert not any(on_the_loop)
 

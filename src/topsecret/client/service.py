@@ -252,8 +252,9 @@ class Service:
         self._call("DELETE", f"/schedules/{_saved(identity)}")
 
     def _kinds(self, dataset: str) -> Kinds:
-        """Looks up the kinds of a dataset's columns."""
+        """Looks up the kinds of a dataset's columns, once."""
 
+        @cache
         def found() -> dict[str, str]:
             listed = self._call("GET", "/datasets")
             return next((one["filters"] for one in listed if one["name"] == dataset), {})

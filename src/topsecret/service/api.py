@@ -32,7 +32,7 @@ from topsecret.service.preview import Preview, preview
 from topsecret.service.problems import RESPONSES, Problem
 from topsecret.service.question_rules import fixed_price, may_be_asked
 from topsecret.service.ranked_by import RankedBy
-from topsecret.service.state import Parts, blocking, parts
+from topsecret.service.state import Parts, blocking, in_turn, parts
 
 AT_A_TIME = 10
 """How many answers of a list are read at once."""
@@ -119,8 +119,7 @@ async def list_answers(
     """
     service, most = parts(request), min(limit, shapes.MOST_ANSWERS)
     page = partial(_page, service, person, dataset, before, most)
-    async with service.listing.turn(person.name):
-        body, last = await blocking(page)
+    body, last = await in_turn(service, person.name, page)
     of = "" if dataset is None else f"&dataset={dataset}"
     link = {"link": f'<?limit={limit}{of}&before={last}>; rel="next"'} if last else None
     return Response(body, headers=link, media_type="application/json")
@@ -132,7 +131,8 @@ async def get_csv(request: Request, person: Reader, answer: shapes.Identity) -> 
     job = await found(request, person, answer)
     if job.release is None:
         raise Problem(404, "not_found", "This question has no answer to download.")
-    return Response(await blocking(job.release.to_csv), media_type="text/csv")
+    text = await in_turn(parts(request), person.name, job.release.to_csv)
+    return Response(text, media_type="text/csv")
 
 
 @api.get("/datasets/{dataset}/budget", response_model=shapes.BudgetShape, tags=["asking"])
@@ -278,8 +278,7 @@ def _page(
         jobs = listed(service, person, dataset, last, min(most - len(page), AT_A_TIME))
         for job in jobs:
             if size < shapes.MOST_BYTES:
-                shaped = shapes.AnswerShape.model_validate(job.to_dict()).model_dump()
-                page.append(json.dumps(shaped))
+                page.append(json.dumps(job.to_dict() | {"cause": None}))
                 size, last = size + len(page[-1]), job.id
         if not jobs:
             return _array(page), ""

@@ -22,7 +22,7 @@ from topsecret.service.datasets import NewDataset, place_of
 from topsecret.service.gauges import gauges
 from topsecret.service.middleware import API
 from topsecret.service.problems import RESPONSES, Problem
-from topsecret.service.state import Parts, blocking, parts
+from topsecret.service.state import Parts, blocking, in_turn, parts
 from topsecret.service.table_versions import VersionFrom
 
 owner_api = APIRouter(responses=RESPONSES, tags=["owner"])
@@ -172,8 +172,7 @@ async def list_audit(
         entries = service.audit.page(before, limit)
         return JSONResponse([texts.shown(shown(one)) for one in entries])
 
-    async with service.listing.turn(person.name):  # long, as the lists of answers are
-        return await blocking(page)
+    return await in_turn(service, person.name, page)
 
 
 @owner_api.get(API + "/analysts", response_model=list[shapes.MeShape])

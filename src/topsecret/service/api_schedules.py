@@ -24,7 +24,7 @@ from topsecret.service.problems import RESPONSES
 from topsecret.service.saved_questions import Saved
 from topsecret.service.schedule import MOST_RUNS, Every, Schedule, run_times
 from topsecret.service.schedules import no_such_schedule
-from topsecret.service.state import Parts, blocking, parts
+from topsecret.service.state import Parts, blocking, in_turn, parts
 
 schedules_api = APIRouter(prefix=API, responses=RESPONSES, tags=["saved questions"])
 Times = Annotated[int, Field(strict=True, ge=1, le=MOST_RUNS)]
@@ -114,8 +114,7 @@ async def list_schedules(
         last = found[-1].id if len(found) == most else ""
         return f"[{', '.join(json.dumps(one.to_dict()) for one in found)}]", last
 
-    async with service.listing.turn(person.name):  # long, as the lists of answers are
-        body, last = await blocking(page)
+    body, last = await in_turn(service, person.name, page)
     of = "" if dataset is None else f"&dataset={dataset}"
     link = {"link": f'<?limit={limit}{of}&before={last}>; rel="next"'} if last else None
     return Response(body, headers=link, media_type="application/json")

@@ -8,6 +8,7 @@ ledger, whose chains are of the same kind.
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -165,10 +166,9 @@ def _short(value: object, most: int) -> object:
     if len(canonical(plain)) <= most:
         return plain
     text = ", ".join(plain) if isinstance(plain, list) else str(plain)
-    text = text[:most]
-    while len(canonical(text + CUT)) > most:  # what is not ASCII is written as six letters
-        text = text[:-1]
-    return text + CUT
+    # What is not ASCII is written as six letters or twelve.
+    fits = bisect_right(range(most), most, key=lambda length: len(canonical(text[:length] + CUT)))
+    return text[: fits - 1] + CUT
 
 
 def _plain(value: object) -> object:

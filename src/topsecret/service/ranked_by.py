@@ -15,6 +15,9 @@ from typing import Any
 from topsecret.service.problems import Problem
 from topsecret.sources.measures import PRIVATE, Measure, Sum, measure_of
 
+UNSAID: dict[str, Any] = {"column": None, "unit": "1", "max_total": None}
+"""What ``RankedBy.to_dict`` leaves out where it was not said."""
+
 
 @dataclass(frozen=True, slots=True)
 class RankedBy:

@@ -159,7 +159,7 @@ class Parts:
         self.hashing = AccountPlaces(2)
         told = partial(log, "source does not open")
         self.opening = Opening(turns.hanging, lambda dataset: told(dataset=dataset))
-        # Long lists of answers are made one at a time, too.
+        # Long lists, and all that is made of an answer, are made one at a time, too.
         self.listing = AccountPlaces(1)
 
     def _may_still_ask(self, user: str, dataset: str, asked: Asked) -> None:
@@ -215,3 +215,9 @@ def parts(request: Request) -> Parts:
 async def blocking(call: Callable[[], T]) -> T:
     """Run what waits for the service's own disk or computes in a thread."""
     return await to_thread.run_sync(call)
+
+
+async def in_turn(service: Parts, who: str, call: Callable[[], T]) -> T:
+    """The same for what may be long: one at a time, accounts in turns."""
+    async with service.listing.turn(who):
+        return await blocking(call)

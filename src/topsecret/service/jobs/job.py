@@ -14,7 +14,7 @@ from topsecret.results.release import Release
 from topsecret.service.filters import Filter, in_words
 from topsecret.service.grouped_by import GroupedBy
 from topsecret.service.preview import Length
-from topsecret.service.ranked_by import RankedBy
+from topsecret.service.ranked_by import UNSAID, RankedBy
 from topsecret.service.texts import check_sendable, shown
 
 WORKING, ANSWERED, REFUSED, FAILED, IN_DOUBT = (
@@ -99,9 +99,9 @@ class Asked:
             "where": [dict(zip(_PARTS, one, strict=True)) for one in self.where],
             "counts": self.counts,
             "at_least": self.at_least,
-            **({} if self.query is None else {"query": self.query}),
-            **({} if by is None else {"measure": by.to_dict()}),
-            **({} if groups is None else {"groups": groups.to_dict()}),
+            "query": self.query,
+            "measure": None if by is None else UNSAID | by.to_dict(),
+            "groups": None if groups is None else groups.to_dict(),
         }
         return dict(shown(found)) if self._has_surrogates else found
 

@@ -19,12 +19,12 @@ from topsecret.service.auth.people import User
 from topsecret.service.filters import VERBS, Filter, check_size
 from topsecret.service.grouped_by import MOST_GROUPS, GroupedBy
 from topsecret.service.jobs.answering import not_now
-from topsecret.service.jobs.job import Asked
+from topsecret.service.jobs.job import Asked, Job
 from topsecret.service.preview import CLOSED, EPSILONS, LARGEST_K, Length
 from topsecret.service.problems import Problem
 from topsecret.service.ranked_by import RankedBy
 from topsecret.service.shapes import LONGEST_QUERY
-from topsecret.service.state import Parts, blocking, parts
+from topsecret.service.state import Parts, blocking, in_turn, parts
 from topsecret.service.web.rendering import expert, lists, percent_left, plain, render
 from topsecret.sources.measures import PRIVATE
 
@@ -128,19 +128,23 @@ async def answer(request: Request, person: Person, answer: shapes.Identity) -> R
     dataset = await blocking(partial(service.datasets.get, job.dataset))
     share = await blocking(partial(service.datasets.allowance, job.dataset, job.user))
     account = await blocking(partial(service.datasets.account, job.dataset))
-    return render(
-        request,
-        "answer.html",
-        person,
-        job=job,
-        dataset=dataset,
-        lists=lists(job),
-        plain=plain(job),
-        expert=expert(job),
-        tick=f"{service.settings.tick:g}",
-        limit=f"{service.settings.limit:g}",
-        left=percent_left(account, share),
-    )
+
+    def page() -> Response:
+        return render(
+            request,
+            "answer.html",
+            person,
+            job=job,
+            dataset=dataset,
+            lists=lists(job),
+            plain=plain(job),
+            expert=expert(job),
+            tick=f"{service.settings.tick:g}",
+            limit=f"{service.settings.limit:g}",
+            left=percent_left(account, share),
+        )
+
+    return await in_turn(service, person.name, page)
 
 
 @pages.post("/answers/{answer}/cancel")
@@ -160,11 +164,10 @@ async def download(
         raise Problem(404, "not_found", "This question has no answer to download.")
     name = f"{job.dataset}-{job.asked.k}-{job.id}.{form}"
     headers = {"content-disposition": f'attachment; filename="{name}"'}
-    if form == "csv":
-        return Response(job.release.to_csv(), media_type="text/csv", headers=headers)
-    text = json.dumps(job.to_dict(), indent=2, ensure_ascii=False)
-    body = text.encode(errors="replace")
-    return Response(body, media_type="application/json", headers=headers)
+    kind = "text/csv" if form == "csv" else "application/json"
+    write = job.release.to_csv if form == "csv" else partial(_as_json, job)
+    text = await in_turn(parts(request), person.name, write)
+    return Response(text.encode(errors="replace"), media_type=kind, headers=headers)
 
 
 @pages.get("/docs")
@@ -187,6 +190,10 @@ async def docs(request: Request) -> Response:
                 }
             )
     return render(request, "docs.html", person, groups=groups)
+
+
+def _as_json(job: Job) -> str:
+    return json.dumps(job.to_dict(), indent=2, ensure_ascii=False)
 
 
 def _ranked_by(by: str, bound: str, unit: str) -> RankedBy | None:

@@ -21,7 +21,7 @@ from topsecret.service.auth.people import User
 from topsecret.service.preview import part_of_allowance
 from topsecret.service.problems import Problem
 from topsecret.service.schedule import MOST_RUNS
-from topsecret.service.state import blocking, parts
+from topsecret.service.state import blocking, in_turn, parts
 from topsecret.service.web.rendering import render
 
 saved_pages = APIRouter(prefix="/saved", include_in_schema=False)
@@ -34,10 +34,12 @@ async def saved(request: Request, person: Person) -> Response:
     """The visitor's saved questions."""
     service = parts(request)
     found = await blocking(partial(service.saved.all, person.name))
-    async with service.listing.turn(person.name):
-        begun = await blocking(partial(service.schedules.of_user, person.name))
-    again = secrets.token_hex(12)
-    return render(request, "saved.html", person, saved=found, schedules=begun, again=again)
+
+    def page() -> Response:
+        begun, again = service.schedules.of_user(person.name), secrets.token_hex(12)
+        return render(request, "saved.html", person, saved=found, schedules=begun, again=again)
+
+    return await in_turn(service, person.name, page)
 
 
 @saved_pages.post("")
