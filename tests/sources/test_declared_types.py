@@ -314,6 +314,16 @@ def test_decimals_of_parquet_that_duckdb_reads_as_floats_are_no_persons(tmp_path
     assert FileSource(path).leading_counts(QUERY) == [("park", 10)]
 
 
+def test_moments_of_pandas_that_lose_their_nanoseconds_are_no_persons() -> None:
+    """Five persons, a nanosecond apart, were one."""
+    users = pandas.Series(pandas.to_datetime(range(5), unit="ns", utc=True))
+    frame = pandas.DataFrame({"user": users.dt.as_unit("ns"), "place": ["park"] * 5})
+    with pytest.raises(DataIndependentFailure, match="zone without their nanoseconds"):
+        FrameSource(frame).leading_counts(QUERY)
+    plain = frame.assign(user=frame["user"].dt.tz_localize(None))
+    assert FrameSource(plain).leading_counts(QUERY) == [("park", 5)]
+
+
 REFUSED = {
     "UNION(a INTEGER, b VARCHAR)": "(1), ('1')",
     "VARIANT": "(1), ('1')",
