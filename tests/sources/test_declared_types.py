@@ -295,6 +295,35 @@ def test_files_of_other_types_are_named(tmp_path: Path) -> None:
     assert FileSource(tmp_path / "*.parquet").leading_counts(QUERY) == [("park", 2)]
 
 
+def test_decimals_of_parquet_that_duckdb_reads_as_floats_are_no_persons(tmp_path: Path) -> None:
+    """Of more than 38 digits: ten persons of neighbouring numbers were one."""
+    path = tmp_path / "visits.parquet"
+    users = pyarrow.array([Decimal(2**60 + n) for n in range(10)], pyarrow.decimal256(40, 0))
+    table = pyarrow.table({"user": users, "place": ["park"] * 10})
+    pyarrow_parquet.write_table(table, path)
+    with pytest.raises(DataIndependentFailure, match=r"'user' of visits.parquet cannot identify"):
+        FileSource(path).leading_counts(QUERY)
+    times = pyarrow.array(range(10), pyarrow.timestamp("ns"))
+    table = table.set_column(0, "user", times)
+    pyarrow_parquet.write_table(table, path, use_deprecated_int96_timestamps=True)
+    with pytest.raises(DataIndependentFailure, match="times of INT96, only in part"):
+        FileSource(path).leading_counts(QUERY)
+    pyarrow_parquet.write_table(
+        table.set_column(0, "user", times.cast("int64").cast("double")), path
+    )
+    assert FileSource(path).leading_counts(QUERY) == [("park", 10)]
+
+
+def test_moments_of_pandas_that_lose_their_nanoseconds_are_no_persons() -> None:
+    """Five persons, a nanosecond apart, were one."""
+    users = pandas.Series(pandas.to_datetime(range(5), unit="ns", utc=True))
+    frame = pandas.DataFrame({"user": users.dt.as_unit("ns"), "place": ["park"] * 5})
+    with pytest.raises(DataIndependentFailure, match="zone without their nanoseconds"):
+        FrameSource(frame).leading_counts(QUERY)
+    plain = frame.assign(user=frame["user"].dt.tz_localize(None))
+    assert FrameSource(plain).leading_counts(QUERY) == [("park", 5)]
+
+
 REFUSED = {
     "UNION(a INTEGER, b VARCHAR)": "(1), ('1')",
     "VARIANT": "(1), ('1')",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
+from topsecret.errors import DataIndependentFailure
 from topsecret.sources.engines.duckdb_types import check_texts, kinds
 from topsecret.sources.engines.files import (
     EventFile,
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
     from topsecret.sources.engines.duckdb_session import DuckSession
 
 
+CUT = {"DOUBLE", "TIMESTAMP"}
+"""Types as which DuckDB may read the first digits of a longer type of Parquet."""
+
+
 def file_relation(
     session: DuckSession,
     files: Sequence[EventFile],
@@ -38,6 +43,9 @@ def file_relation(
         check_columns(first, columns, tuple(found[0]))
         check_texts(first.path.name, columns, found[0])
         check_types(files, [{n: t for n, t in types.items() if n in columns} for types in found])
+        if person is not None and found[0].get(person) in CUT:
+            for file in files:
+                _check_whole(session, file, person)
         return scan(first, columns, (), more), kinds(found[0])
     if header is None:  # of JSON lines: a field that no line has is missing in all of them
         header = tuple(columns)
@@ -47,6 +55,17 @@ def file_relation(
         return scan(first, columns, header, more), texts
     lines = scan(first, columns, header, more, person)
     return _exact_persons(lines, columns, person), Columns(texts, marked={person})
+
+
+def _check_whole(session: DuckSession, file: EventFile, person: str) -> None:
+    """The footer, which is public, has no decimals of over 38 digits nor times of nanoseconds."""
+    shown = "SELECT type FROM parquet_schema(?) WHERE name = ?"
+    held = session.ask(shown, [literal_pattern(str(file.path)), person])
+    if any(str(kind) == "INT96" or str(kind).endswith("BYTE_ARRAY") for (kind,) in held):
+        raise DataIndependentFailure(
+            f"the column {person!r} of {file.name} cannot identify persons: DuckDB reads decimals "
+            "of more than 38 digits, and times of INT96, only in part; write it as text"
+        )
 
 
 def scan(

@@ -73,6 +73,11 @@ def _column(series: Any, is_person: bool) -> Any:
     if getattr(dtype, "storage", None) == "pyarrow":
         return pandas.array(readable_column(series.array.__arrow_array__()), dtype=dtype)
     if dtype.kind in "mM":
+        if is_person and isinstance(dtype, pandas.DatetimeTZDtype) and dtype.unit == "ns":
+            raise DataIndependentFailure(
+                f"the data frame's column {series.name!r} cannot identify persons: DuckDB reads "
+                "moments with a zone without their nanoseconds; make text or whole numbers of it"
+            )
         return _in_microseconds(series)
     if not pandas.api.types.is_object_dtype(dtype) and not _is_python_text(dtype):
         return series.array

@@ -51,18 +51,28 @@ def leaves(frame: DataFrame) -> frozenset[str]:
     plan = plan_of(frame)
     for node in () if plan is None else nodes_of(plan):
         operator = kind_of(node)
-        if operator == "LogicalRDD":
-            found.add(f"rdd {node.rdd().id()}")
-        elif operator == "LogicalRelation":
+        if operator == "LogicalRelation":
             if not _is_files(node.relation()):  # which tables it reads is not looked for
                 found.add(kind_of(node.relation()))
-        elif operator == "DataSourceV2Relation":
-            found.add(f"table {node.catalog()} {node.identifier()} {node.table().name()}")
-        elif operator == "HiveTableRelation":
-            found.add(f"table {node.tableMeta().identifier()}")
-        elif operator in LEAVES - {"Range"}:
+        elif operator in {"InMemoryRelation", "LocalRelation"}:
             found.add(f"{operator} {node}")
+        elif operator != "Range":
+            found |= tables_of(node)
     return frozenset(found)
+
+
+def tables_of(node: Any) -> set[str]:
+    """What a leaf of a plan reads: the same names wherever rows may be the same; else nothing."""
+    operator = kind_of(node)
+    if operator in {"ExternalRDD", "LogicalRDD"}:
+        return {f"rdd {node.rdd().id()}"}
+    if operator == "LogicalRelation" and _is_files(node.relation()):
+        return {f"file {path}" for path in node.relation().location().inputFiles()}
+    if operator == "DataSourceV2Relation":
+        return {f"table {node.catalog()} {node.identifier()} {node.table().name()}"}
+    if operator == "HiveTableRelation":
+        return {f"table {node.tableMeta().identifier()}"}
+    return {operator} if operator in LEAVES else set()
 
 
 def is_stored(node: Any, operator: str) -> bool:

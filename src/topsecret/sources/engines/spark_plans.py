@@ -22,6 +22,7 @@ from topsecret.sources.engines.spark_leaves import (
     nodes_of,
     plan_of,
 )
+from topsecret.sources.engines.spark_persons import check_one_person, check_text_of_one_person
 from topsecret.sources.sql.relations import refused
 from topsecret.sources.sql.stored_definitions import Stored
 
@@ -123,7 +124,7 @@ def check_plan(frame: DataFrame, person: str, name: str) -> None:
     start = Stored((name,))
     plan = plan_of(frame)
     if plan is None:
-        _check_text(frame, start)
+        _check_text(frame, person, start)
         return
     own = next((str(one) for one in each(plan.output()) if one.name() == person), "")
     expressions: list[tuple[Any, str]] = []
@@ -141,6 +142,7 @@ def check_plan(frame: DataFrame, person: str, name: str) -> None:
         for expression in each(node.expressions()):
             _check_expression(expression, operator, start)
             expressions.append((expression, operator))
+    check_one_person(plan, person, start)
     for expression, operator in expressions:
         _check_total(expression, operator, name)
 
@@ -275,7 +277,7 @@ def _may_fail(name: str, part: str) -> DataIndependentFailure:
     )
 
 
-def _check_text(frame: Any, start: Stored) -> None:
+def _check_text(frame: Any, person: str, start: Stored) -> None:
     """The plan of a remote session is known by its text alone, which must be whole."""
     text = str(frame._explain_string(extended=True))
     analysed = text.partition("== Analyzed Logical Plan ==")[2].partition("== Optimized")[0]
@@ -292,6 +294,7 @@ def _check_text(frame: Any, start: Stored) -> None:
             raise refused(start, "what Relation reads", "may be a query of its own")
         if operator[1] in WITH_EXPRESSIONS and not total_text(line[operator.end() :]):
             raise _may_fail(".".join(start.name), f"an expression in {operator[1]}")
+    check_text_of_one_person(analysed, person, start)
 
 
 def total_text(text: str) -> bool:
