@@ -22,6 +22,7 @@ INSIDE = "\n## Inside\n"
 NOT_OFFERED = "\nNot meant to be imported, and free to change. The source is in these files.\n\n"
 NAMED = re.compile(r"<code>(topsecret[\w.]+)</code>(?!</a>)")
 SIGNATURE = re.compile(r'(<div class="doc-signature highlight">.*?<code>)(.*?)(?=</code>)', re.S)
+MARKED = re.compile(r'md-nav__item--active">\s*<a href="[^"]*" class="md-nav__link(?=")')
 LINK = re.compile(r"\]\([\w./-]*#((?:topsecret|experiments)\.[\w.]+)\)")
 
 
@@ -109,6 +110,11 @@ def on_page_content(html: str, page: Any, **_: Any) -> str:
         html = SIGNATURE.sub(with_lines, html)
     name = r"(doc-module-name[^>]*>)([\w.]+)(?=<)"
     return re.sub(name, lambda found: found[1] + re.sub("([._])", r"\1<wbr>", found[2]), html)
+
+
+def on_post_page(output: str, **_: Any) -> str:
+    """The link of the list that a page is in is marked as a page's own is, and scrolled to."""
+    return MARKED.sub(r"\g<0> md-nav__link--active", output)
 
 
 def with_lines(found: re.Match[str]) -> str:
