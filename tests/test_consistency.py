@@ -62,7 +62,9 @@ def test_the_page_of_commands_is_up_to_date() -> None:
     assert generated("site", "commands").page() == PAGES["docs/commands.md"], "run make docs"
 
 
-@pytest.mark.parametrize("name", ["commands", "docstrings", "mathematics", "pages", "short_pages"])
+@pytest.mark.parametrize(
+    "name", ["commands", "docstrings", "examples", "mathematics", "pages", "short_pages"]
+)
 def test_the_site_is_made_as_its_maker_says(name: str) -> None:
     assert doctest.testmod(generated("site", name)).failed == 0
 

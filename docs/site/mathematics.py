@@ -58,6 +58,7 @@ IN_TEXT = (
 FORMULA = re.compile(f"{CODE}|{DISPLAYED}|{IN_TEXT}", re.M | re.S)
 PLACE = re.compile("(?P<paragraph><p>)?\ue000(?P<number>\\d+)\ue001(?(paragraph)</p>)")
 BREAKS = re.compile(r"(?=\\(?:le|ge|in|ne|propto|sim|subseteq|cdot) |(?<!\^\{)(?<!_\{)[=<>+-])")
+LETTER = re.compile(r"\s*(\w|\\[a-z]+)\s*")
 _formulas: list[str] = []
 
 
@@ -150,8 +151,12 @@ def latex(formula: str) -> str:
 def broken(formula: str) -> list[str]:
     """The formula, cut before relations and sums where no bracket is open.
 
+    No line begins with the sign of a product of which one letter stands on the line before.
+
     >>> broken("f(a + b) = -c")
     ['f(a + b) ', '= -c']
+    >>> broken(r"\\delta \\cdot (1 + a) \\cdot b")
+    ['\\\\delta \\\\cdot (1 + a) ', '\\\\cdot b']
     """
     pieces = [""]
     for part in BREAKS.split(formula):
@@ -159,7 +164,8 @@ def broken(formula: str) -> list[str]:
         opened = len(re.findall(r"[({[]|\\lfloor|\\lceil", before))
         closed = len(re.findall(r"[)}\]]|\\rfloor|\\rceil", before))
         operand = re.search(r"[^=<>+\-\s]\s*$", re.sub(r"\\(?!\})\w+ *", "", before))
-        if opened == closed and operand:
+        lone = part.startswith(r"\cdot") and LETTER.fullmatch(before)
+        if opened == closed and operand and not lone:
             pieces.append(part)
         else:
             pieces[-1] += part

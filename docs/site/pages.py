@@ -233,10 +233,10 @@ def executed(notebook: dict[str, Any]) -> dict[str, Any]:
     from nbclient import NotebookClient
 
     read = nbformat.reads(json.dumps(notebook), as_version=4)
+    made = NotebookClient(read, kernel_name="python3", timeout=600, startup_timeout=600)
     with tempfile.TemporaryDirectory() as folder:
-        place = {"metadata": {"path": folder}}
-        NotebookClient(read, timeout=600, kernel_name="python3", resources=place).execute()
-    return dict(read)
+        made.resources = {"metadata": {"path": folder}}
+        return dict(made.execute())
 
 
 def told(notebook: dict[str, Any]) -> str:

@@ -21,6 +21,8 @@ SEPARATOR = "\n\n"
 INSIDE = "\n## Inside\n"
 NOT_OFFERED = "\nNot meant to be imported, and free to change. The source is in these files.\n\n"
 NAMED = re.compile(r"<code>(topsecret[\w.]+)</code>(?!</a>)")
+SIGNATURE = re.compile(r'(<div class="doc-signature highlight">.*?<code>)(.*?)(?=</code>)', re.S)
+MARKED = re.compile(r'md-nav__item--active">\s*<a href="[^"]*" class="md-nav__link(?=")')
 LINK = re.compile(r"\]\([\w./-]*#((?:topsecret|experiments)\.[\w.]+)\)")
 
 
@@ -64,7 +66,10 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_nav(nav: Any, files: Files, **_: Any) -> Any:
-    """Each of these pages leads to the one before and the one after; the list comes before all."""
+    """Each of these pages leads to the one before and the one after; the list comes before all.
+
+    The list is marked in the navigation while one of its pages is shown.
+    """
     lists = {f"reference/{topic}.md": with_pages(text) for topic, text in topics().items()}
     rows = {listing: [HOMES[module] for module, _ in found] for listing, found in lists.items()}
     rows["commands.md"] = [f"commands/{name}.md" for name in commands()]
@@ -72,6 +77,7 @@ def on_nav(nav: Any, files: Files, **_: Any) -> Any:
         first, *others = [files.src_uris[place].page for place in (listing, *parts)]
         for before, here, after in zip([first, *others], others, [*others[1:], None], strict=False):
             here.previous_page, here.next_page = before, after or first.next_page
+            here.parent = first
     return nav
 
 
@@ -95,13 +101,31 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 def on_page_content(html: str, page: Any, **_: Any) -> str:
     """A module's name, the title of its page, is broken after a dot or underscore, if at all.
 
-    Where a docstring names another module in full, that is a link to its page.
+    Where a docstring names another module in full, that is a link to its page. Each line of a
+    signature is marked: where it is too long for a phone, its rest is indented.
     """
     here = page.file.src_uri
     if here.startswith("reference/"):
         html = NAMED.sub(lambda found: module_link(found, here), html)
+        html = SIGNATURE.sub(with_lines, html)
     name = r"(doc-module-name[^>]*>)([\w.]+)(?=<)"
     return re.sub(name, lambda found: found[1] + re.sub("([._])", r"\1<wbr>", found[2]), html)
+
+
+def on_post_page(output: str, **_: Any) -> str:
+    """The link of the list that a page is in is marked as a page's own is, and scrolled to."""
+    return MARKED.sub(r"\g<0> md-nav__link--active", output)
+
+
+def with_lines(found: re.Match[str]) -> str:
+    """A signature, each line in a mark of its own.
+
+    >>> shown = '<div class="doc-signature highlight"><pre><code>f(\\n    k)\\n</code></pre></div>'
+    >>> SIGNATURE.sub(with_lines, shown).partition("<code>")[2]
+    '<span class="line">f(\\n</span><span class="line">    k)\\n</span></code></pre></div>'
+    """
+    lines = found[2].rstrip("\n").split("\n")
+    return found[1] + "".join(f'<span class="line">{line}\n</span>' for line in lines)
 
 
 def module_link(found: re.Match[str], here: str) -> str:

@@ -21,7 +21,7 @@ from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import ball, precision
 
 ROOM = Fraction(1004, 1000)
-"""More noise than the least: without it nothing would be left for labels of one person alone."""
+"""The noise over the least: with less, no delta is left for labels of one person alone."""
 REPLACE_FAILURE = Fraction(1, 10)
 """The part of delta for the threshold where a person may be replaced: there the two add up."""
 SMALLEST_DELTA = Fraction(1, 10**200)

@@ -32,7 +32,7 @@ from topsecret.noise.lattice import IntegerNoise
 from topsecret.noise.screening import WORD, draw_words
 
 MOST_ENTRIES = 2**18
-"""Of one side of the table; a wider noise is drawn one by one."""
+"""At most so many entries on one side of the table; a wider noise is drawn one by one."""
 _TABLE_BITS = 128
 
 

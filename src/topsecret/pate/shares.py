@@ -41,7 +41,7 @@ from topsecret.pate.ballots import Ballots, Counts, count_votes, cut_ballots
 from topsecret.pate.rules import Decision, NoisyMajority
 
 UNIT = 1024
-"""Of a vote, where ballots are weighted: 1/1024."""
+"""Weighted ballots are counted in units of 1/1024 of a vote."""
 
 
 @dataclass(frozen=True)

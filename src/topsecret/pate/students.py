@@ -52,14 +52,14 @@ LOWER = 0.8
 """Of the threshold, where teachers never agree: who is unsure votes for a label less often than it
 is there. Where they always agree, 1; between, in proportion to how much the shares vary."""
 EXPLAINED = np.array([0.0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.55, 0.75, 0.95])
-"""Of what is not noise in a label's shares: how much of its variance the features explain."""
+"""Values that are tried for how much the features explain of the variance that is not noise."""
 VARIED = np.array([0.03, 0.1, 0.25, 0.5, 1.0])
-"""The variance of a label's shares without noise, of the most that it can be, p(1 − p)."""
+"""Values that are tried for the variance of a label's shares without noise, over p(1 − p)."""
 RATES = (np.arange(400) + 0.5) ** 2 / 400**2
 """Where the law of a rate is kept: finer near 0."""
 MEAN_RATES = np.geomspace(0.02, 0.5, 12)
 INEQUALITIES = np.array([0.05, 0.2, 0.4, 0.7, 1.0, 1.4])
-"""The standard deviation of the logarithms of rates."""
+"""Values that are tried for the standard deviation of the logarithms of rates."""
 
 
 class ShareRidge:

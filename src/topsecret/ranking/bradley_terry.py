@@ -48,15 +48,15 @@ Floats = NDArray[np.float64]
 DENSE = 1_000
 """Up to this many items the covariance is computed outright."""
 TOLERANCE = 1e-7
-"""Of the fit, in wins."""
+"""The fit ends when no part of its gradient, in wins, is larger than this."""
 PROBES = 48
-"""For the diagonal of the covariance."""
+"""Random vectors from which the diagonal of the covariance is estimated."""
 TRACES = 12
-"""For the moments that τ is found by."""
+"""Random vectors from which the moments are estimated that τ is found by."""
 ROUNDS = 12
-"""Of fitting and looking for τ, at most."""
+"""At most so many rounds of fitting and looking for τ."""
 SPREADS = (0.05, 5.0)
-"""Between which τ is looked for."""
+"""The smallest and the largest τ that is tried."""
 
 
 @dataclass(frozen=True, slots=True)

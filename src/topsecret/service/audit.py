@@ -64,7 +64,7 @@ FIELDS = (
 """What an entry repeats of a request. Passwords and tokens have other names."""
 CUT = "…"
 LONGEST = 200
-"""Letters of a value's JSON: nothing ever shortens the trail."""
+"""Characters of a value's JSON that an entry keeps, for entries are never deleted."""
 _LONGER = {"columns": 10_000}
 """Which columns were opened, which owners alone can send."""
 _KEY = 16

@@ -26,13 +26,13 @@ PATIENCE = 20.0
 READING = 20.0
 """Seconds for a client to read something of its answer."""
 HANDSHAKE = 10.0
-"""Seconds for the handshake of TLS, before that."""
+"""Seconds for the handshake of TLS, before the request."""
 MOST_UNFINISHED = 400
 """How many connections of one worker process may be without a whole request."""
 MOST_UNREAD = 100
-"""How many may have an answer that their clients do not read."""
+"""How many connections may have an answer that their clients do not read."""
 MOST_OPEN = 2000
-"""How many there may be at all; at most half of the files that the process may have open."""
+"""How many connections there may be; at most half of the files that the process may have open."""
 
 if TYPE_CHECKING:
     from uvicorn.protocols.http.h11_impl import H11Protocol as _Protocol

@@ -18,7 +18,7 @@ from topsecret.errors import InvalidParameter
 from topsecret.service.logs import log
 
 PATIENCE = 60.0
-"""Seconds that the command may take."""
+"""Seconds that the command which sends a notice may take."""
 OURS = "TOPSECRET_"
 """What begins like this in the environment may be an address with a password."""
 

@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 AT_ONCE = 2
-"""How many sources one worker process looks at."""
+"""How many sources one worker process opens at the same time."""
 LIMIT = 15.0
 """Seconds to wait for a turn, and again for the source; a PostgreSQL that is gone needs ten."""
 MOST_STUCK = 8
-"""How many threads may not have ended in time; beyond it nothing is tried."""
+"""With so many threads past their time no source is opened."""
 MOST_OF_ONE = 3
-"""How many of them may be one account's."""
+"""With so many of these threads its own, an account opens no source."""
 
 
 class Opening:

@@ -20,7 +20,7 @@ from topsecret.service.problems import Problem
 from topsecret.service.schema import SAVED, put
 
 MOST = 200
-"""How many one account may keep."""
+"""How many saved questions one account may keep."""
 
 
 @dataclass(frozen=True, slots=True)

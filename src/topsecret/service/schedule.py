@@ -16,9 +16,9 @@ Every = Literal["day", "week", "month"]
 MOST_RUNS = 100
 LATEST_START = timedelta(days=366)
 AS_GOOD_AS_NOW = timedelta(hours=1)
-"""So long a form may stay open."""
+"""A start so long ago still counts as now: a form may stay open for a while."""
 LAST_DAY = 28
-"""Of a month, so that every month has it."""
+"""The last day of a month that a schedule can name: every month has it."""
 
 WAITING, ASKED, ENDED = "waiting", "asked", "ended"
 SKIPPED, REFUSED, GIVEN_UP = "skipped", "refused", "given up"

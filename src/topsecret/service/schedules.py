@@ -64,9 +64,9 @@ from topsecret.service.schema import JOBS, RUNS, SCHEDULES
 MOST_WAITING = 20
 """How many schedules with runs to come one account may have."""
 MOST_KEPT = 100
-"""How many of an account are kept, those that have ended included."""
+"""How many schedules of one account are kept, those that have ended included."""
 MOST_RUNS_A_DAY = 1000
-"""So many an account may pay for in advance: each is two entries of the ledger, for good."""
+"""How many runs an account may pay for ahead in a day: each is two entries of the ledger."""
 
 _TO_COME = select(RUNS.c.schedule).where(RUNS.c.state.in_((WAITING, ASKED)))
 

@@ -14,9 +14,9 @@ from topsecret.service.jobs.job import ANSWERED, REFUSED
 from topsecret.service.schema import JOBS, USERS
 
 LARGE = 2**16
-"""From how many letters on an answer is large."""
+"""An answer of so many characters or more is large."""
 COPIES = 3
-"""How often a large one is kept."""
+"""How many copies of a large answer are kept."""
 
 
 def large_repeat(row: RowMapping, ended: Mapping[str, Any]) -> bool:

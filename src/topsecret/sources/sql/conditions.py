@@ -40,7 +40,7 @@ Scalar = str | int | float | bool | Decimal | datetime.date | None
 OPERATORS = ("=", "!=", "<", "<=", ">", ">=", "in", "not in")
 
 LONGEST = 10_000
-"""Characters of an expression; longer ones are not written by hand."""
+"""At most so many characters of an expression; longer ones are not written by hand."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -36,20 +36,20 @@ from topsecret.sources.sql.operand_types import (
 )
 
 WIDE = {"duckdb", "postgres", "spark"}
-"""Where dates and times lie outside the years that date parts are proven for."""
+"""Engines with dates and times outside the years that date parts are proven for."""
 
 YEARS: dict[Sort, tuple[str, str]] = {
     "date": ("0001-01-01", "9999-12-31"),
     "timestamp": ("0001-01-01 00:00:00", "9999-12-31 23:59:59"),
 }
 LONGEST_REPEATED = 500
-"""Nodes of a date whose part is taken: it is written twice."""
+"""At most so many nodes of a date whose part is taken: the statement has the date twice."""
 LONGEST_JOINED = 10_000
-"""Characters of each text that is joined with others."""
+"""At most so many characters of each text that is joined with others."""
 MOST_JOINED = 100
 ELSEWHERE = "; leave it out, or have the table hold it in a column"
 FARTHEST = 1_000_000
-"""Places of a text."""
+"""The last place of a text that an expression may name."""
 
 
 class Total:

@@ -25,7 +25,7 @@ from topsecret.sources.sql.view_columns import EXACT, KINDS, MOMENT, Sort, count
 
 LARGEST_INTEGER = 2**63 - 1
 MOST_DIGITS = 15
-"""Of a number beside floats or decimals."""
+"""At most so many digits of a number beside floats or decimals."""
 
 LONGEST_PATTERN = 1_000
 TEXTS = {exp.DataType.Type.TEXT, exp.DataType.Type.VARCHAR}
