@@ -144,6 +144,16 @@ def test_the_older_share_of_epsilon_warns(events: Path) -> None:
         top_k(events, **ASKED, counts=True, counts_share=0.25, counts_part=0.2)
 
 
+def test_persons_are_refused_where_they_may_be_weighted(events: Path, tmp_path: Path) -> None:
+    """They were left out of the answer, without a word."""
+    asked = ASKED | {"mechanism": "tested-or-weighted", "counts": True, "count_persons": True}
+    with closing(Ledger(tmp_path / "ledger.db")) as ledger:
+        ledger.open_budget("events", Flexible.of(epsilon=50, delta=1e-4), person="user")
+        with pytest.raises(InvalidParameter, match="pass mechanism='tested'"):
+            top_k(events, **asked, ledger=ledger, dataset="events")
+        assert not any(ledger.account("events").spent.values())
+
+
 def test_persons_come_with_counts(events: Path) -> None:
     with pytest.raises(InvalidParameter, match=r"count_persons=True needs .* add counts=True"):
         top_k(events, **ASKED, count_persons=True)

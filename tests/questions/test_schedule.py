@@ -4,6 +4,8 @@ import datetime
 import itertools
 import subprocess
 import sys
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ from topsecret.ledger.publications import Publications
 from topsecret.questions.answer import planned
 from topsecret.questions.periods import Periods, moment
 from topsecret.questions.schedule import Schedule, progress, write_off_list
-from topsecret.questions.schedule_terms import due_periods
+from topsecret.questions.schedule_terms import due_periods, terms_of
 
 
 def write(folder: Path, weeks: int = 4) -> Path:
@@ -43,6 +45,16 @@ def ledger(tmp_path: Path) -> Ledger:
 def schedule(tmp_path: Path, ledger: Ledger, **other: Any) -> Schedule:
     asked = scheduled.terms(tmp_path) | {"ledger": ledger} | other
     return Schedule(str(tmp_path / "visits.csv"), **asked)
+
+
+@pytest.mark.parametrize("number", [Decimal("0.1"), Fraction(1, 10), Fraction(1, 3)])
+def test_a_budget_that_is_no_float_is_rounded_down(tmp_path: Path, number: Any) -> None:
+    given = scheduled.terms(tmp_path) | {"epsilon": number, "delta": number / 10**6}
+    for name in ("dataset", "ledger", "name"):
+        given.pop(name, None)
+    asked = terms_of(**given).asked
+    assert Fraction(asked["epsilon"]) <= Fraction(number)
+    assert Fraction(asked["delta"]) <= Fraction(number / 10**6)
 
 
 @pytest.mark.parametrize(

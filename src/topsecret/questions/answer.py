@@ -147,6 +147,11 @@ def _can_weigh(question: Question, source: Source) -> bool:
 
 def _refuse_for_weights(question: Question) -> None:
     """What the statement of weighted sums does not know, refused before anything is paid."""
+    if question.count_persons:
+        raise InvalidParameter(
+            "count_persons=True is not offered where persons may be weighted; leave it out, or "
+            "pass mechanism='tested'"
+        )
     if question.groups is not None and question.groups.disjoint:
         raise InvalidParameter(
             "disjoint=True is not offered with weighted persons; leave it out, or pass "

@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from topsecret.errors import InvalidParameter
+from topsecret.exact.rounding import down, exact
 from topsecret.questions.answer import planned
 from topsecret.questions.periods import DayLike, Periods
 from topsecret.questions.planned_lists import Plan
@@ -142,7 +143,7 @@ def terms_of(*, where: WhereLike = (), start: DayLike, **given: Any) -> Schedule
     terms = ScheduleTerms(time, periods, kind, window, asked)
     terms.question()
     for name in ("epsilon", "delta"):
-        asked[name] = float(asked[name])
+        asked[name] = down(exact(asked[name], name))
     return terms
 
 
