@@ -11,6 +11,11 @@ PICTURES = bool(os.environ.get("TOPSECRET_SCREENSHOTS"))
 SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
 DESKTOP = {"width": 1280, "height": 800}
 PHONE = {"width": 390, "height": 844}
+ONE_LINE = """cell => {
+  const range = document.createRange();
+  range.selectNodeContents(cell);
+  return new Set([...range.getClientRects()].map((one) => Math.round(one.top))).size === 1;
+}"""
 WIDER = "document.documentElement.scrollWidth > innerWidth"
 SMALL = """[...document.querySelectorAll(
     "nav a, button, .button, .rows a, summary, select, label.check, input:not([type=checkbox])")]

@@ -1,5 +1,7 @@
 """Asking over the API: free plans, one answer for each request id, budgets that hold."""
 
+import json
+import re
 from fractions import Fraction
 
 from serving import Here
@@ -23,6 +25,21 @@ def test_a_plan_is_free_and_in_words(service: Here) -> None:
     assert plan["lead"] > 0
     assert "named with 95% probability" in plan["buys"]
     assert service.call("ann", "GET", "/api/datasets/events/budget").json() == before
+
+
+def test_an_analyst_reads_no_formulas_unless_they_are_unfolded(service: Here) -> None:
+    """Neither what is asked, nor its price, nor its receipt is told in rho or slack."""
+    job = service.answered("ann", ASK, QUESTION)
+    pages = [
+        json.dumps(service.call("ann", "POST", PLAN, QUESTION).json()),
+        *(
+            service.call("ann", "GET", path).text
+            for path in ("/", "/datasets/events", f"/answers/{job['id']}", "/answers")
+        ),
+    ]
+    for page in pages:
+        open_to_all = re.sub("<details>.*?</details>", "", page, flags=re.DOTALL)
+        assert not re.search(r"\b(rho|slack)\b", open_to_all, re.IGNORECASE)
 
 
 def test_the_same_request_finds_the_same_answer(service: Here) -> None:

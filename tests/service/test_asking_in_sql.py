@@ -1,6 +1,7 @@
 """Questions in SQL, where the owner allows it: previewed, paid for and answered like any other."""
 
 import gzip
+import re
 
 import pytest
 from serving import Here, write_events
@@ -36,6 +37,8 @@ def test_a_query_is_previewed_paid_for_and_answered(pasted: Here) -> None:
     job = pasted.answered("ann", SQL, BODY | {"request_id": "sql-1"})
     assert job["query"] == QUERY
     assert job["column"] == "place"
+    (listed,) = re.findall(r"<b><bdi>(Top 2 .*?)</bdi>", pasted.call("ann", "GET", "/answers").text)
+    assert listed == "Top 2 of place, in SQL"  # its conditions are in the query alone
     assert job["answer"]["items"] == ["Harbour", "Market"]
     assert len(job["answer"]["counts"]) == 2
     assert pasted.call("ann", "GET", "/api/v1/datasets/pasted/budget").json()["spent"] != before

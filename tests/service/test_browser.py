@@ -18,6 +18,7 @@ from page_looks import (
     BARS,
     DESKTOP,
     LOOKED_AT,
+    ONE_LINE,
     PHONE,
     PICTURES,
     RULES,
@@ -120,6 +121,7 @@ def test_an_analyst_asks_with_the_keyboard_and_sees_the_answer(
         expect(takes).not_to_have_text(first)
         expect(plan).to_have_attribute("aria-busy", "false")
         assert "95% probability" in plan.inner_text()
+        expect(plan.locator("[data-of=again]")).to_contain_text("like this one")
         shoot(page, "ask")
         held: list[Route] = []
         page.route("**/plan", lambda route: held.append(route))
@@ -132,6 +134,11 @@ def test_an_analyst_asks_with_the_keyboard_and_sees_the_answer(
         expect(go).to_be_enabled()
         expect(plan.locator(".spin")).not_to_be_visible()
         page.unroute("**/plan")
+        page.get_by_label("How many").fill("")
+        expect(plan.locator("[data-of=answer]")).to_contain_text("How many: ")  # and what is wrong
+        expect(plan.locator(".spin")).not_to_be_visible()
+        page.get_by_label("How many").fill("4")
+        expect(go).to_be_enabled()
         page.get_by_role("button", name="Ask").focus()
         page.keyboard.press("Enter")
         page.wait_for_url("**/answers/*")
@@ -168,6 +175,7 @@ def test_an_analyst_asks_with_the_keyboard_and_sees_the_answer(
             page.reload()
         shoot(page, "saved")
         page.goto("/docs")
+        expect(page.get_by_role("main")).not_to_contain_text("``")
         shoot(page, "docs")
 
 
@@ -301,7 +309,7 @@ def test_another_analysts_answer_is_not_shown(
 def test_every_state_and_the_longest_names_fit(
     browser: Browser, server: Server, sessions: dict[str, Any]
 ) -> None:
-    answers = in_every_state(server)
+    answers, begun = in_every_state(server), time.time() + 1
     with visiting(browser, server, sessions["ann"]) as page:
         page.goto("/datasets/fixed")
         page.get_by_text("The owner fixed the price").wait_for()
@@ -341,11 +349,17 @@ def test_every_state_and_the_longest_names_fit(
             if name == "hundred":
                 labels = page.locator(".bars .label").all_inner_texts()
                 assert (len(labels), set(ITEMS) - set(labels)) == (100, set())
+            if name == "working":  # since it was asked, not since the page was opened
+                seconds = page.locator("#elapsed")
+                expect(seconds).to_contain_text("so far")
+                assert int(seconds.inner_text().split()[0]) >= int(time.time() - begun)
             shoot(page, f"state-{name}")
             if name == "hundred":
                 page.set_viewport_size(PHONE)  # type: ignore[arg-type]
                 page.get_by_text("As a table").click()
                 assert not page.evaluate(WIDER)
+                assert page.locator(".sorted .number").nth(1).evaluate(ONE_LINE)
+                assert page.locator(".sorted th button").nth(2).evaluate(ONE_LINE)
                 page.set_viewport_size(DESKTOP)  # type: ignore[arg-type]
         page.goto("/answers")
         shoot(page, "names-history")

@@ -101,6 +101,15 @@ def test_fifty_questions_for_next_to_nothing_leave_the_data_set_to_others(servic
     assert before == after > 0
 
 
+def test_of_a_share_below_what_was_spent_nothing_is_left(service: Here) -> None:
+    service.parts.datasets.allow("events", "ann", {"epsilon": 4.0})
+    body = {"column": "place", "k": 1, "epsilon": 0.5}
+    assert service.answered("ann", ASK, body)["state"] == "answered"
+    service.parts.datasets.allow("events", "ann", {"epsilon": 0.01})
+    plan = service.call("ann", "POST", PLAN, body | {"k": 2}).json()
+    assert (plan["left"], plan["again"], plan["fits"]) == (0.0, 0, False)
+
+
 def test_a_refusal_says_what_ran_out_and_who_can_help(service: Here) -> None:
     service.parts.datasets.allow("events", "ann", {"epsilon": 0.5})
     mine = service.answered("ann", ASK, {"column": "place", "k": 2, "epsilon": 0.9})["message"]

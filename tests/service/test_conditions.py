@@ -27,6 +27,30 @@ def six(service: Here) -> Here:
     return service
 
 
+def test_two_conditions_of_a_column_make_a_range_in_a_text_file_too(service: Here) -> None:
+    rows = [f"u{n},p{n % 5},{n % 5},2026-01-0{1 + n % 5}" for n in range(2000)]
+    text = "\n".join(["user,place,size,day", *rows, "x,p3,none,none"]) + "\n"
+    (service.parts.settings.files[0] / "ranges.csv").write_text(text, encoding="utf-8")
+    body: dict[str, Any] = {"name": "ranges", "title": "R", "file": "ranges.csv", "person": "user"}
+    body |= {"columns": ["place"], "filters": {"size": "number", "day": "date"}, "epsilon": 8}
+    assert service.call("olga", "POST", "/api/datasets", body).status_code == 201
+    service.parts.datasets.allow("ranges", "ann", {"epsilon": 8.0})
+    headers = {"authorization": f"Bearer {service.keys['ann']}", "accept": "text/html"}
+    page = service.client.get("/datasets/ranges", headers=headers).text
+    for column, least, most in (("size", "1", "2"), ("day", "2026-01-02", "2026-01-03")):
+        assert page.count(f'name="value:{column}"') == 2
+        verbs, values = ["at least", "at most"], [least, most]
+        form: dict[str, Any] = FORM | {"k": "5", "request_id": column, "step": "8"}
+        form |= {f"verb:{column}": verbs, f"value:{column}": values}
+        asked = service.client.post("/datasets/ranges", data=form, headers=headers)
+        job = service.ended("ann", asked.headers["location"].rsplit("/", 1)[1])
+        shown = [
+            {"column": column, "verb": v, "value": x} for v, x in zip(verbs, values, strict=True)
+        ]
+        assert job["where"] == shown
+        assert set(job["answer"]["items"]) == {"p1", "p2"}
+
+
 def sent(service: Here, name: str, values: dict[str, str], **more: str) -> httpx.Response:
     """The page's form with these conditions."""
     form = FORM | {"request_id": name} | more

@@ -213,6 +213,10 @@ def test_a_paused_data_set_is_not_asked_and_goes_on(service: Here) -> None:
         refused = service.call("ann", "POST", f"{EVENTS}/{path}", QUESTION)
         assert (refused.status_code, refused.json()["error"]) == (409, "paused")
     assert service.call("ann", "GET", "/api/v1/datasets").json()[0]["state"] == "paused"
+    assert "Paused by its owner: stored answers stay." in service.call("ann", "GET", "/").text
+    with browser(service, "ann") as client:
+        page = post(client, "/account", "/datasets/events", request_id="paused", column="place")
+    assert (page.status_code, "<h1>Not possible now</h1>" in page.text) == (409, True)
     # A question that waited when it was paused is refused, for nothing.
     before = spent(service, "events")
     waiting = {"id": "waited", "user": "ann", "dataset": "events", "request": "w", "asked": 1.0}

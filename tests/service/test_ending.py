@@ -68,6 +68,8 @@ def test_a_locked_table_stops_a_question_and_not_the_service(
 ) -> None:
     monkeypatch.setattr(worker, "GLANCE", 0.05)
     with with_a_table(tmp_path, postgres_url, engines=1, limit=0.3) as service:
+        said = service.call("ann", "GET", "/datasets/shop").text
+        assert "Counting a question may take 0.3 s" in said  # before it is asked
         with locked(postgres_url):
             late = service.answered("ann", "/api/datasets/shop/ask", QUESTION)
         assert (late["state"], late["error"]) == ("failed", "time_limit")
@@ -408,7 +410,6 @@ def test_a_failure_leaves_a_trace_for_the_owner(
 ) -> None:
     folder = service.parts.settings.files[0]
     write_events(folder / "gone.csv", {"Harbour": 30})
-    (folder / "broken.parquet").write_bytes(b"PAR1 nothing PAR1")
     body = {"name": "gone", "title": "G", "file": "gone.csv", "person": "user"}
     body |= {"columns": ["place"], "epsilon": 1}  # type: ignore[dict-item]
     assert service.call("olga", "POST", "/api/datasets", body).status_code == 201
@@ -448,6 +449,24 @@ def test_a_failure_leaves_a_trace_for_the_owner(
         "kind": "DataIndependentFailure",
         "charged": False,
     }
+
+
+def test_a_malformed_file_has_another_cause_and_says_that_it_was_charged(service: Here) -> None:
+    file = service.parts.settings.files[0] / "broken.csv"
+    write_events(file, {"Harbour": 30})
+    body = {"name": "broken", "title": "B", "file": "broken.csv", "person": "user"}
+    body |= {"columns": ["place"], "epsilon": 1}  # type: ignore[dict-item]
+    assert service.call("olga", "POST", "/api/datasets", body).status_code == 201
+    service.parts.datasets.allow("broken", "ann", {"epsilon": 1.0})
+    with file.open("a", encoding="utf-8") as rows:
+        rows.write('u99,"a quote that nobody closes\n')
+    job = service.answered("ann", "/api/datasets/broken/ask", QUESTION)
+    assert (job["state"], job["error"]) == ("failed", "source_failed")
+    assert "stays charged" in job["message"]
+    assert "quote" not in job["message"]
+    told = service.call("olga", "GET", f"/api/answers/{job['id']}").json()["cause"]
+    assert "quote" in told
+    assert any(service.parts.ledger.account("broken").spent.values())
 
 
 def test_health_tries_to_write(service: Here, monkeypatch: pytest.MonkeyPatch) -> None:

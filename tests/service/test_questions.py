@@ -1,6 +1,7 @@
 """Questions as the library asks them: filters by kind, counts with intervals, all that is safe."""
 
 import json
+import re
 
 import pytest
 from serving import Here, write_events
@@ -251,6 +252,10 @@ def test_what_cannot_be_ranked_by_is_refused_for_nothing(
 
 
 def test_the_page_and_sql_rank_by_rows_too(bought: Here) -> None:
+    wrong = {"of": "rows", "max_per_item": ["lots"]}
+    refused = bought.call("ann", "POST", f"{BOUGHT}/plan", LINES | {"measure": wrong})
+    words = "A bound on one person is a number like 50 or 7.5, or the word private."
+    assert (refused.status_code, refused.json()["message"]) == (422, words)
     page = bought.call("ann", "GET", "/datasets/bought").text
     assert '<option value="sum:price">sum of price</option>' in page
     assert _ranked_by("sum:price", "1, 2", "0.1") == RankedBy("price", "0.1", ("1", "2"))
@@ -368,3 +373,13 @@ def test_the_page_shows_a_list_for_each_group(chosen: Here) -> None:
             GroupedBy("n", (value,)).groups({"n": "number"})
     csv = chosen.call("ann", "GET", f"/api/v1/answers/{job['id']}/csv").text
     assert csv.splitlines()[0].startswith("colour,")
+
+
+def test_bars_of_all_groups_have_one_scale(chosen: Here) -> None:
+    """Twice as many persons have a bar twice as long, in whichever group."""
+    body = QUESTION | {"k": 1, "counts": True, "epsilon": 1.0}
+    job = chosen.answered("ann", ASK, body | {"groups": BY_COLOUR | {"values": ["red", "blue"]}})
+    counts = [one["release"]["counts"][0] for one in job["answer"]["groups"]]
+    page = chosen.call("ann", "GET", f"/answers/{job['id']}").text
+    widths = [float(one) for one in re.findall('class="bar" width="([^"]+)"', page)]
+    assert widths[1] / widths[0] == pytest.approx(counts[1] / counts[0])

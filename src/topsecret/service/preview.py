@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from topsecret.service.jobs.job import Asked
 
 LARGEST_K = 100
+_NONE = Fraction(0)
 EPSILONS = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0)
 """The steps of the slider."""
 
@@ -71,7 +72,8 @@ def preview(
     """The preview of one question."""
     seen, worst = _foreseen(dataset, account.budget, asked)
     groups = asked.grouped_by
-    left = {name: min(value, share.left[name]) for name, value in account.left.items()}
+    # A share may have been lowered below what was spent of it: nothing is left then, no less.
+    left = {name: max(_NONE, min(value, share.left[name])) for name, value in account.left.items()}
     whole = {name: min(value, share.limits[name]) for name, value in account.budget.limits.items()}
     again = min((int(left[name] / value) for name, value in worst.items() if value), default=0)
     cost = max(_part(worst[name], whole[name]) for name in worst)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 
 from fastapi import Path, Query
@@ -46,7 +47,18 @@ Number = Annotated[float, BeforeValidator(_number)]
 Epsilon = Annotated[Number, Field(ge=0.001, le=20, allow_inf_nan=False)]
 Delta = Annotated[Number, Field(ge=1e-12, le=0.01, allow_inf_nan=False)]
 Count = Annotated[int, Field(strict=True, ge=1, le=1_000_000)]
-Bound = Annotated[str, Field(pattern=r"^(private|[0-9]{1,10}(\.[0-9]{1,6})?)$")]
+BOUND = r"^(private|[0-9]{1,10}(\.[0-9]{1,6})?)$"
+
+
+def _bound(value: object) -> object:
+    if isinstance(value, str) and not re.search(BOUND, value):
+        raise PydanticCustomError(
+            IN_WORDS, "A bound on one person is a number like 50 or 7.5, or the word private."
+        )
+    return value
+
+
+Bound = Annotated[str, BeforeValidator(_bound), Field(pattern=BOUND)]
 
 
 def _few(value: object) -> object:

@@ -65,7 +65,8 @@ class Asked:
         many = "" if self.at_least is None else f" with at least {self.at_least:,} persons"
         by = "" if self.ranked_by is None else self.ranked_by.words
         groups = "" if self.grouped_by is None else self.grouped_by.words
-        words = f"{what} of {self.column}{many}{in_words(self.where)}{by}{groups}"
+        sql = "" if self.query is None else ", in SQL"
+        words = f"{what} of {self.column}{many}{in_words(self.where)}{by}{groups}{sql}"
         return str(shown(words)) if self._has_surrogates else words
 
     @property

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import secrets
+from datetime import UTC, datetime
 from functools import partial
+from itertools import zip_longest
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Form, Request, Response
@@ -142,6 +144,7 @@ async def answer(request: Request, person: Person, answer: shapes.Identity) -> R
             tick=f"{service.settings.tick:g}",
             limit=f"{service.settings.limit:g}",
             left=percent_left(account, share),
+            age=max(0, int((datetime.now(UTC) - job.time).total_seconds())),
         )
 
     return await in_turn(service, person.name, page)
@@ -216,11 +219,16 @@ def _grouped_by(column: str, listed: str, disjoint: bool) -> GroupedBy | None:
 
 
 def _filters(form: FormData) -> tuple[Filter, ...]:
-    """The conditions that were filled in: a verb and a value for each column."""
-    given = {str(name): str(value) for name, value in form.items()}
-    named = [name.removeprefix("value:") for name in given if name.startswith("value:")]
-    filled = [(one, given.get(f"verb:{one}", ""), given[f"value:{one}"].strip()) for one in named]
-    found = tuple(one for one in filled if one[2])
+    """The conditions that were filled in: verbs and values for each column, in pairs."""
+    named = [name.removeprefix("value:") for name in form if name.startswith("value:")]
+    found = tuple(
+        (one, str(verb), str(value).strip())
+        for one in named
+        for verb, value in zip_longest(
+            form.getlist(f"verb:{one}"), form.getlist(f"value:{one}"), fillvalue=""
+        )
+        if str(value).strip()
+    )
     check_size(found)
     return found
 

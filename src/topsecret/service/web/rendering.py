@@ -80,12 +80,21 @@ def lists(job: Job) -> list[Shown]:
     answer = job.release
     if answer is None:
         return []
-    if isinstance(answer, Releases):
-        return [Shown(f"{answer.by} = {group}", one, lines(one)) for group, one in answer.items()]
-    return [Shown("", answer, lines(answer))]
+    named = (
+        {f"{answer.by} = {group}": one for group, one in answer.items()}
+        if isinstance(answer, Releases)
+        else {"": answer}
+    )
+    longest = max(map(_longest, named.values()), default=1)  # bars of all groups have one scale
+    return [Shown(heading, one, lines(one, longest)) for heading, one in named.items()]
 
 
-def lines(release: Release) -> list[Line]:
+def _longest(release: Release) -> int:
+    """How far the intervals of a list reach; at least 1."""
+    return max([1, *(count + (release.half_width or 0) for count in release.counts or ())])
+
+
+def lines(release: Release, longest: int) -> list[Line]:
     """The items of a list; bars are for counts alone, with their intervals."""
     named = release.ranked()
     if release.counts is None:
@@ -97,7 +106,6 @@ def lines(release: Release) -> list[Line]:
             for (rank, label), said, told in zip(named, words, numbers, strict=True)
         ]
     within = release.half_width or 0
-    longest = max([1, *(count + within for count in release.counts)])
     found = []
     for place, ((rank, label), count) in enumerate(zip(named, release.counts, strict=True)):
         low, high = release.interval(place)
@@ -193,7 +201,7 @@ async def refused(request: Request, problem: Problem) -> HTMLResponse:
 _TITLES = {
     403: "Not for this account",
     404: "Nothing here",
-    409: "Already used",
+    409: "Not possible now",
     429: "A little slower, please",
     503: "Back in a moment",
 }

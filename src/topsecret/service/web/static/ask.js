@@ -36,8 +36,8 @@
     const where = [];
     for (const line of form.querySelectorAll("[data-filter]")) {
       const column = line.dataset.filter;
-      const value = field(`value:${column}`).value.trim();
-      if (value) where.push({ column, verb: field(`verb:${column}`).value, value });
+      const value = line.querySelector("input").value.trim();
+      if (value) where.push({ column, verb: line.querySelector("select").value, value });
     }
     if (where.length) asked.where = where;
     return asked;
@@ -132,7 +132,12 @@
     wanted = "";
     clearTimeout(timer);
     pending();
-    if (!form.checkValidity()) return;
+    const wrong = form.querySelector("input:invalid, textarea:invalid");
+    if (wrong !== null) {
+      show("answer").textContent = `${wrong.labels[0].firstChild.textContent.trim()}: ${wrong.validationMessage}`;
+      panel.setAttribute("aria-busy", "false");
+      return;
+    }
     timer = setTimeout(refresh, 80);
   };
 

@@ -2,7 +2,7 @@
 // Looks for the answer until it is there, then shows the page that has it.
 {
   const card = document.getElementById("wait");
-  const begun = Date.now();
+  const begun = Date.now() - 1000 * Number(card.dataset.age);
   let pause = 500;
   const look = async () => {
     const seconds = Math.round((Date.now() - begun) / 1000);
