@@ -150,7 +150,7 @@ def test_a_receipt_says_what_all_lists_have_and_who_paid(tmp_path: Path, ledger:
     assert "where day >= 2026-01-05 and day < 2026-01-12, by number of distinct" in shown.title
     one = schedule(tmp_path, ledger, until="2026-01-11", name="once").run("2026-01-12")
     assert one.release is not None
-    assert "for the one list of schedule 'once'; other" in dict(one.release.receipt)["Guarantee"]
+    assert "for the one list of schedule 'once'. Each" in dict(one.release.receipt)["Guarantee"]
     assert "The one list of this schedule, shown as often as wanted, is (" in one.together
 
 
