@@ -61,7 +61,8 @@ Receipt
                   the same people weakens it. This is about privacy; it does not
                   say how accurate the list is.
   Protected less  two people together, or one with two values: twice the
-                  epsilon, and a delta of 3.72e-06.
+                  epsilon, and a delta of 3.72e-06, since one of the two deltas
+                  counts e^epsilon times.
   Not covered     facts about many people at once (such as that an item is
                   common), from which something may follow about one of them;
                   the stored data themselves; what other answers about the same
@@ -69,8 +70,8 @@ Receipt
   Sharing         the guarantee holds whoever sees the list and this receipt,
                   and whatever they do with them. Whether to publish is the data
                   owner's decision, by the epsilon of all answers about the same
-                  people, with those that only helped to choose what is
-                  published.
+                  people, unpublished ones that helped to choose this one
+                  included.
   The list        ended early, with 2 of 3 items: the next ones were too close
                   together to be named safely, or noise made them look so.
                   Random noise was added to protect each person: items that are

@@ -44,8 +44,8 @@ def test_the_receipt_says_what_was_chosen_and_what_the_choice_cost() -> None:
     assert few.at_least is not None
     assert many.ending.endswith("chose one of two methods: the one that tests the whole list.")
     assert (
-        "Only the 1600 largest items can be named; leads are measured from the next one, ranked "
-        "1601 (0 people where there are fewer items)." in many.threshold
+        "Only the 1600 largest items can be named. An item's lead is what it has more than the "
+        "item ranked 1601 (0 people where there are fewer items)." in many.threshold
     )
     assert many.at_least is None
     assert many.items

@@ -104,7 +104,7 @@ def test_the_receipt_says_what_is_public_and_what_was_assumed() -> None:
     assert receipt["Sharing"] == (
         "the guarantee holds whoever sees the ranking and this receipt, and whatever they do with "
         "them. Whether to publish is the data owner's decision, by the epsilon of all answers "
-        "about the same people, with those that only helped to choose what is published."
+        "about the same people, unpublished ones that helped to choose this one included."
     )
     assert receipt["Not covered"].endswith("other answers about the same comparisons add.")
     assert receipt["Budget"] == (

@@ -31,11 +31,12 @@ def tested_or_weighted(question: Question) -> Prepared:
     longest, shortest = schedule.lengths[0], schedule.lengths[-1]
     noun, nobody = ("people", "0 people") if scores is None else (scores.noun, "0")
     rules = {
-        TESTED: "the item is among the largest by noisy counts, and the list passes a noisy test "
-        f"as a whole. Only the {depth} largest items can be named; leads are measured from the "
-        f"next one, ranked {depth + 1} ({nobody} where there are fewer items). A list of {k} "
-        f"passes half of the time if its last item leads by {lead(question, even_lead(longest))} "
-        f"{noun}, and 98% of the time by {lead(question, likely_lead(longest))}. With a smaller "
+        TESTED: "the item is among the largest by noisy counts, and the list, of a length chosen "
+        f"with noise, passes a noisy test. Only the {depth} largest items can be named. An item's "
+        f"lead is what it has more than the item ranked {depth + 1} ({nobody} where there are "
+        f"fewer items). A list of {k} passes half of the time if its last item leads by "
+        f"{lead(question, even_lead(longest))} {noun}, and 98% of the time by "
+        f"{lead(question, likely_lead(longest))}. With a smaller "
         "lead a shorter list is likely; an empty one, where not even the largest item leads by "
         f"{lead(question, even_lead(shortest))}",
         WEIGHTED: _weighted_rule(question, branches),

@@ -187,12 +187,13 @@ def list_tested(question: Question, selection: Selection) -> str:
     """For the longest of several nested lists that passes one test."""
     k, tried, named = question.length, selection.chosen, len(selection.items)
     if named == k:
-        what = (
-            "it may be named, not whether it is"
-            if k == 1
-            else "they may be named, not whether they are"
+        what, true = (
+            ("it", "it is the true first") if k == 1 else ("them", f"they are the true top {k}")
         )
-        return f"has {_all(k)} asked for. A noisy test decided that {what} right."
+        return (
+            f"has {_all(k)} asked for. A noisy test decided that naming {what} is safe; it did not "
+            f"check that {true}."
+        )
     chosen = f"a length of {tried} was chosen with noise as what the counts can support"
     if named == 0:
         return (

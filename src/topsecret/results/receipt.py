@@ -135,7 +135,7 @@ def sharing(what: str) -> str:
     return (
         f"the guarantee holds whoever sees the {what} and this receipt, and whatever they do with "
         "them. Whether to publish is the data owner's decision, by the epsilon of all answers "
-        "about the same people, with those that only helped to choose what is published."
+        "about the same people, unpublished ones that helped to choose this one included."
     )
 
 
@@ -247,7 +247,10 @@ def two_people(epsilon: float, delta: float) -> str:
     together = delta * (1 + math.exp(epsilon)) * (1 + 1e-12) if epsilon < 700 else 1.0
     if together >= 1:
         return f"{said}, and a delta that promises nothing."
-    return f"{said}, and a delta of {rounded_up(together, 3)}."
+    return (
+        f"{said}, and a delta of {rounded_up(together, 3)}, since one of the two deltas counts "
+        "e^epsilon times."
+    )
 
 
 def _one_in(delta: float) -> int:
