@@ -306,15 +306,17 @@ class Jobs:
         with self._store.writing() as connection:
             query = select(*columns).where(JOBS.c.state == WORKING)
             rows = connection.execute(query.order_by(JOBS.c.asked)).all()
-            found = [
+            lost = [
                 row
                 for row in rows
                 if row.worker not in living
                 or (row.worker == worker and row.id not in known and row.asked < before)
             ]
-            for identity in [row.id for row in found]:
-                mine = update(JOBS).where(JOBS.c.id == identity).values(worker=worker)
-                connection.execute(mine)
+            found = []
+            for row in lost:  # on PostgreSQL another may have taken it since it was looked at
+                mine = (JOBS.c.id == row.id, JOBS.c.worker == row.worker)
+                if connection.execute(update(JOBS).where(*mine).values(worker=worker)).rowcount:
+                    found.append(row)
         tried = {identity for identity, _, _ in again}
         owners = dict.fromkeys(tried, worker) | {row.id: row.worker for row in rows}
         for identity in list(self._unstored):

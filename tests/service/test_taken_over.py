@@ -1,0 +1,39 @@
+"""The questions of a worker that died are taken over by one other, however many look at once."""
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from serving import PATIENCE, here
+from sqlalchemy import func, select, text
+
+from topsecret.service.jobs.job import Asked
+from topsecret.service.schema import JOBS
+
+WAITING = text("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
+
+
+def test_a_question_is_taken_over_by_one_worker(
+    tmp_path: Path, postgres_url: str, monkeypatch: Any
+) -> None:
+    """Two took it, where both had looked before either wrote: one of them called it in doubt."""
+    with here(tmp_path, database=postgres_url) as service:
+        jobs, store = service.parts.jobs, service.parts.store
+        monkeypatch.setattr(service.parts.desk._jobs, "take_over", lambda *_: [])
+        job, _ = jobs.ask("bob", "events", Asked("place", 1, 0.1), "lost", "dead")
+        names, take_over = ("one", "two"), type(jobs).take_over
+        with ThreadPoolExecutor() as pool:
+            with store.writing() as connection:
+                connection.execute(select(JOBS.c.id).where(JOBS.c.id == job.id).with_for_update())
+                taking = [pool.submit(take_over, jobs, name, names) for name in names]
+                with store.reading() as looking:
+                    while looking.execute(WAITING).scalar_one() < len(names):
+                        assert not any(one.done() for one in taking)
+                        looking.execute(select(func.pg_stat_clear_snapshot()))
+            found = [one.result(PATIENCE) for one in taking]
+        assert sorted(map(len, found)) == [0, 1]
+        monkeypatch.undo()
+        (taken,) = next(one for one in found if one)
+        assert taken[0] == job.id
+        service.parts.desk.submit(*taken)
+        assert service.ended("bob", job.id)["state"] == "answered"
