@@ -49,7 +49,7 @@ def test_what_else_lowers_a_lead() -> None:
     careful = lead(k=10, epsilon=1.0, delta=1e-9)
     assert f"10⁻⁹ costs a lead of {careful} instead of {usual}" in CHOOSING
     one, three, six = (lead(k=10, epsilon=1.0, max_items=cap) for cap in (1, 3, 6))
-    assert f"falls from {usual} to {one}, with 3 to {three}. Picks themselves gain" in CHOOSING
+    assert f"falls from {usual} to {one}, with 3 to {three}. `tested` gains" in CHOOSING
     weighted = plan(k=10, epsilon=1.0)["weighted"].needed_lead
     assert (
         f"an item with {weighted} weighted persons passes the threshold with 95% probability"

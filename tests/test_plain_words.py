@@ -151,7 +151,6 @@ EXAMPLES = {
         "the noise is for a move of 2",
     ),
     "docs/pate.md": ("if the last column says 0%",),
-    "docs/quick-start.md": ("at most 10 questions and 50 items in all",),
     "docs/ranking.md": ("(0 if some never met)",),
     "docs/series.md": ("are 4 to 10 standard deviations of its",),
     "docs/service.md": ("keeps values whose bound is at least 100;",),

@@ -202,7 +202,7 @@ class Plan:
             for row in self.held
         )
         return (
-            "As a budget for many questions (metered by zCDP, half of delta kept for failures) it "
+            "As a flexible budget for many questions (added up as zCDP, half of delta for failures) it "
             f"holds, at a noise of {shown}."
             + ("" if self.question.scores is None else " Scales are multiples of the bound.")
         )
