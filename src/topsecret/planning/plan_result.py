@@ -202,8 +202,8 @@ class Plan:
             for row in self.held
         )
         return (
-            "As a flexible budget for many questions (added up as zCDP, half of delta for failures) "
-            f"it holds, at a noise of {shown}."
+            "As a flexible budget for many questions (added up as zCDP, half of delta for "
+            f"failures) it holds, at a noise of {shown}."
             + ("" if self.question.scores is None else " Scales are multiples of the bound.")
         )
 
