@@ -308,9 +308,9 @@ def test_decimals_of_parquet_that_duckdb_reads_as_floats_are_no_persons(tmp_path
     pyarrow_parquet.write_table(table, path, use_deprecated_int96_timestamps=True)
     with pytest.raises(DataIndependentFailure, match="times of INT96, only in part"):
         FileSource(path).leading_counts(QUERY)
-    pyarrow_parquet.write_table(
-        table.set_column(0, "user", times.cast("int64").cast("double")), path
-    )
+    floats = table.set_column(0, "user", times.cast("int64").cast("double"))
+    texts_within = pyarrow.array([{"user": "ann"}] * 10)  # of a record, as deep as it may be
+    pyarrow_parquet.write_table(floats.append_column("sender", texts_within), path)
     assert FileSource(path).leading_counts(QUERY) == [("park", 10)]
 
 
