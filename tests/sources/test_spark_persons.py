@@ -60,6 +60,32 @@ def test_a_row_of_a_frame_has_one_person(
         assert "Union takes several columns of one table for the person" in str(caught.value), way
 
 
+def test_one_file_that_is_read_in_two_ways_is_one_table(
+    messages: DataFrame, tmp_path: Path
+) -> None:
+    """A CSV file's columns go by their order: under one name both senders and receivers stood."""
+    place = str(tmp_path / "messages.csv")
+    messages.select("s", "r", "p").write.csv(place)
+    read = messages.sparkSession.read
+    sent = read.schema("u string, v string, p string").csv(place).select("u", "p")
+    got = read.schema("v string, u string, p string").csv(place).select("u", "p")
+    whole = read.schema("u string, p string").csv(place).select("u", "p")
+    parts = read.schema("u string, p string").csv(place, sep="i").select("u", "p")
+    word, value = messages.selectExpr("upper('s') AS u", "p"), messages.selectExpr("upper(s)", "p")
+    for frame in (sent.union(got), whole.union(parts), word.union(value)):
+        with pytest.raises(DataIndependentFailure, match="Union takes several columns of one"):
+            schema_only(frame)
+    schema_only(sent.union(sent.filter("p > 'd'")))
+
+
+def test_long_chains_of_expressions_are_compared_by_their_hashes(messages: DataFrame) -> None:
+    """Their texts would grow eightfold with every step: to a gigabyte here."""
+    both = messages.selectExpr("s AS u", "p").union(messages.select("s", "p"))
+    for _ in range(10):
+        both = both.selectExpr("coalesce(u, u, u, u, u, u, u, u) AS u", "p")
+    schema_only(both)
+
+
 def test_what_is_exploded_is_no_person(messages: DataFrame) -> None:
     refused = [
         messages.select(f.explode("l").alias("u"), "p"),
@@ -104,7 +130,9 @@ Project [{u}, p#2]
     ("text", "why"),
     [
         (UNION.format(one=""), None),
-        (UNION.format(one="Project [u#1, p#2]\n:  +- "), "Union of projections hides"),
+        (UNION.format(one="Project [u#1, p#2]\n:  +- "), "Union of projections, or"),
+        (UNION.format(one="").replace("u#3,p#4", "p#3,u#4"), "tables with other columns, hides"),
+        (UNION.format(one="Generate explode(l#5), false, [v#6]\n:  +- "), "Union of projections"),
         (EXPLODED.format(u="u#0", made="t#5"), None),
         (EXPLODED.format(u="u#5", made="u#5"), "explode makes several rows"),
         (EXPLODED.format(u="t#5 AS u#6", made="t#5"), "explode makes several rows"),

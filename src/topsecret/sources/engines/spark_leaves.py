@@ -75,6 +75,16 @@ def tables_of(node: Any) -> set[str]:
     return {operator} if operator in LEAVES else set()
 
 
+def read_as(node: Any) -> str:
+    """What decides beside a column's name which values it has: those of CSV go by their order."""
+    operator = kind_of(node)
+    if operator == "LogicalRelation" and _is_files(node.relation()):
+        options = node.relation().options()
+    else:
+        options = node.options() if operator == "DataSourceV2Relation" else ""
+    return f"{node.schema().catalogString()} {options}"
+
+
 def is_stored(node: Any, operator: str) -> bool:
     """Whether a leaf's rows are kept somewhere, row by row."""
     if operator == "LogicalRelation":
