@@ -21,7 +21,8 @@ import time
 from collections.abc import Mapping
 
 MOST_BUCKETS = 50_000
-MINUTE, DAY = 60, 86400
+MINUTE = 60
+DAY = 86400
 
 
 class Limits:
