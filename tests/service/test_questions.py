@@ -366,7 +366,8 @@ def test_the_page_shows_a_list_for_each_group(chosen: Here) -> None:
     assert "All groups" in page
     assert page.count("for all 3 groups together") == 4  # beside each list, and once for all
     answer = chosen.call("ann", "GET", f"/api/v1/answers/{job['id']}").json()["answer"]
-    assert two_people(answer["epsilon"], answer["delta"])[1:] in page, "of all groups, not the first"
+    of_all = two_people(answer["epsilon"], answer["delta"])
+    assert of_all[1:] in page, "of all groups, not of the first"
     assert GroupedBy("n", ("1", "2")).groups({"n": "number"}).values == (1, 2)
     for value in ("1.5", "x"):
         with pytest.raises(Problem):
