@@ -44,34 +44,36 @@ Receipt
                   one person been left out or added, every outcome would have
                   had a similar probability; 'Guarantee' says how similar.
   Guarantee       epsilon = 0.9999 and delta = 1e-06. The guarantee holds with
-                  these figures; what was asked for may be a little more. The
-                  smaller they are, the better each person is protected. No one
-                  person changes the probability of any outcome by more than a
-                  factor of 2.72 (e^epsilon), up or down, and a further 1 in
+                  these figures; the question may have allowed a little more.
+                  The smaller they are, the better each person is protected. No
+                  one person changes the probability of any outcome by more than
+                  a factor of 2.72 (e^epsilon), up or down, and a further 1 in
                   1,000,000 (delta). For each person, the outcomes that would
-                  give them away for certain have at most that last probability,
-                  all together. A guess whether a person is in the data, right
-                  50% of the time without the answer, is right at most 73.2% of
-                  the time with it. A guess which of two things a person did is
-                  right at most 88.1% of the time: between these are two steps,
-                  the person removed and then added with other rows, so epsilon
-                  counts twice. Both start from 50%: someone who was surer
-                  before may be surer after. This holds whatever else is known
-                  about a person, for this one answer. Each further answer about
-                  the same people weakens it. This is about privacy; it does not
-                  say how accurate the list is.
-  Protected less  two people together, or one with two values: twice the
-                  epsilon, and a delta of 3.72e-06, since one of the two deltas
-                  counts e^epsilon times.
+                  prove whether they are in the data have at most that last
+                  probability, all together. A guess whether a person is in the
+                  data, right 50% of the time without the answer, is right at
+                  most 73.2% of the time with it. A guess which of two things a
+                  person did is right at most 88.1% of the time: between these
+                  are two steps, the person removed and then added with other
+                  rows, so epsilon counts twice. Both start from 50%: someone
+                  who was surer before may be surer after. This holds even
+                  against someone who knows all rows of everybody else, for this
+                  one answer. Each further answer about the same people weakens
+                  it. This is about privacy; it does not say how accurate the
+                  list is.
+  Protected less  two people together, such as a couple known to be both in the
+                  data or both not, or one with two values: twice the epsilon,
+                  and a delta of 3.72e-06, since one of the two deltas counts
+                  e^epsilon times.
   Not covered     facts about many people at once (such as that an item is
                   common), from which something may follow about one of them;
                   the stored data themselves; what other answers about the same
                   people add.
   Sharing         the guarantee holds whoever sees the list and this receipt,
                   and whatever they do with them. Whether to publish is the data
-                  owner's decision, by the epsilon of all answers about the same
-                  people, unpublished ones that helped to choose this one
-                  included.
+                  owner's decision, by the epsilon and delta of all published
+                  answers about the same people, and of all that helped to
+                  choose them.
   The list        ended early, with 2 of 3 items: the next ones were too close
                   together to be named safely, or noise made them look so.
                   Random noise was added to protect each person: items that are

@@ -112,7 +112,7 @@ def test_an_empty_answer_says_what_to_ask_instead(branch: str) -> None:
     assert "spend more epsilon, or ask for all (k = all)" in told
     assert "fewer" not in told
     named_when = prepare("tested-or-weighted", Question.of(k=5, epsilon=1)).named_when
-    assert "an empty one, where not even the largest item leads by " in named_when
+    assert "so is an empty one, if not even the largest item leads by " in named_when
 
 
 def test_a_smaller_threshold_comes_with_a_cap() -> None:

@@ -36,9 +36,9 @@ def test_a_receipt_speaks_of_all_lists_and_who_paid(tmp_path: Path, ledger: Ledg
         "list again costs nothing."
     )
     assert (
-        "This holds whatever else is known about a person, for all lists of series 'weekly' "
-        "together, 4 at most, under what 'Assumes' says; answers outside of the series weaken it."
-        in receipt["Guarantee"]
+        "This holds even against someone who knows all rows of everybody else, for all lists of "
+        "series 'weekly' together, 4 at most, under what 'Assumes' says; answers outside of the "
+        "series weaken it." in receipt["Guarantee"]
     )
     assert "one answer" not in receipt["Guarantee"]
     assert "without the lists, is right at most" in receipt["Guarantee"]

@@ -47,15 +47,16 @@ def test_a_pure_mechanism_answers(visits, mechanism):
     guarantee = dict(release.receipt)["Guarantee"]
     assert guarantee == (
         f"epsilon = {release.epsilon:g}, without a delta. The guarantee holds with this figure; "
-        "what was asked for may be a little more. The smaller it is, the better each person is "
+        "the question may have allowed a little more. The smaller it is, the better each person is "
         "protected. No one person changes the probability of any outcome by more than a factor of "
         "7.39 (e^epsilon), up or down. A guess whether a person is in the data, right 50% of the "
         "time without the answer, is right at most 88.1% of the time with it. A guess which of "
         "two things a person did is right at most 98.3% of the time: between these are two steps, "
         "the person removed and then added with other rows, so epsilon counts twice. Both start "
-        "from 50%: someone who was surer before may be surer after. This holds whatever else is "
-        "known about a person, for this one answer. Each further answer about the same people "
-        "weakens it. This is about privacy; it does not say how accurate the list is."
+        "from 50%: someone who was surer before may be surer after. This holds even against "
+        "someone who knows all rows of everybody else, for this one answer. Each further answer "
+        "about the same people weakens it. This is about privacy; it does not say how accurate the "
+        "list is."
     )
 
 

@@ -103,8 +103,8 @@ def test_the_receipt_says_what_is_public_and_what_was_assumed() -> None:
     assert receipt["Guarantee"].startswith("epsilon = 1, without a delta: had one comparison ended")
     assert receipt["Sharing"] == (
         "the guarantee holds whoever sees the ranking and this receipt, and whatever they do with "
-        "them. Whether to publish is the data owner's decision, by the epsilon of all answers "
-        "about the same people, unpublished ones that helped to choose this one included."
+        "them. Whether to publish is the data owner's decision, by the epsilon and delta of all "
+        "published answers about the same people, and of all that helped to choose them."
     )
     assert receipt["Not covered"].endswith("other answers about the same comparisons add.")
     assert receipt["Budget"] == (

@@ -110,20 +110,20 @@ def test_of_a_share_below_what_was_spent_nothing_is_left(service: Here) -> None:
     assert (plan["left"], plan["again"], plan["fits"]) == (0.0, 0, False)
 
 
-def test_a_refusal_says_what_ran_out_and_who_can_help(service: Here) -> None:
-    service.parts.datasets.allow("events", "ann", {"epsilon": 0.5})
-    mine = service.answered("ann", ASK, {"column": "place", "k": 2, "epsilon": 0.9})["message"]
+def test_a_refusal_says_what_ran_out_and_who_can_help(fresh: Here) -> None:
+    fresh.parts.datasets.allow("events", "ann", {"epsilon": 0.5})
+    mine = fresh.answered("ann", ASK, {"column": "place", "k": 2, "epsilon": 0.9})["message"]
     assert mine.startswith("Your share of the dataset has not enough epsilon left")
     fits = re.search(r"An epsilon of (0\.\d+) would fit\. ", mine)
     assert fits
     fitting = {"column": "place", "k": 2, "epsilon": float(fits[1])}
-    assert service.answered("ann", ASK, fitting)["state"] == "answered"
+    assert fresh.answered("ann", ASK, fitting)["state"] == "answered"
     assert mine.endswith("The owner can give you a larger share.")
-    all_of_it = service.answered("bob", ASK, {"column": "place", "k": 1, "epsilon": 4.0})["message"]
+    all_of_it = fresh.answered("bob", ASK, {"column": "place", "k": 1, "epsilon": 4.0})["message"]
     assert all_of_it.startswith("The dataset has not enough epsilon left for this question, who")
     assert all_of_it.endswith("cannot be raised; stored answers stay free.")
     body = {"column": "place", "k": 50}
-    items = service.answered("bob", "/api/v1/datasets/metered/ask", body)["message"]
+    items = fresh.answered("bob", "/api/v1/datasets/metered/ask", body)["message"]
     assert items.startswith("The dataset has not enough items left for this question")
     assert "At most 20 items fit." in items
 

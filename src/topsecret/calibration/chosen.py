@@ -37,7 +37,7 @@ def tested_or_weighted(question: Question) -> Prepared:
         f"fewer items). A list of {k} passes half of the time if its last item leads by "
         f"{lead(question, even_lead(longest))} {noun}, and 98% of the time by "
         f"{lead(question, likely_lead(longest))}. With a smaller "
-        "lead a shorter list is likely; an empty one, where not even the largest item leads by "
+        "lead a shorter list is likely; so is an empty one, if not even the largest item leads by "
         f"{lead(question, even_lead(shortest))}",
         WEIGHTED: _weighted_rule(question, branches),
     }

@@ -191,7 +191,7 @@ def list_tested(question: Question, selection: Selection) -> str:
             ("it", "it is the true first") if k == 1 else ("them", f"they are the true top {k}")
         )
         return (
-            f"has {_all(k)} asked for. A noisy test decided that naming {what} is safe; it did not "
+            f"has {_all(k)} asked for. A noisy test allowed naming {what}; it did not "
             f"check that {true}."
         )
     chosen = f"a length of {tried} was chosen with noise as what the counts can support"

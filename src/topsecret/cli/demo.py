@@ -54,7 +54,8 @@ def demo(
     _together(releases)
     typer.echo(
         "\nTry next. Each of these draws its noise anew, so that its list may differ from the ones "
-        "above, and adds its epsilon.\nThe list with the number of people of each place, noisy too:"
+        "above, and adds its epsilon and delta.\n"
+        "The list with the number of people of each place, noisy too:"
     )
     typer.echo(f"  {shlex.join([*words, '-k', '10', '--epsilon', '1', '--counts'])}")
     typer.echo("The list by minutes, with its whole receipt (10 places unless -k says otherwise):")
@@ -62,7 +63,7 @@ def demo(
     typer.echo(f"  {shlex.join([*words, *more])}")
     typer.echo(
         "Your own file, with a column to rank and a column that identifies each person; the first "
-        "command opens a ledger with a total, from which all questions are paid:"
+        "command opens a ledger with a total, which pays for each question that names it:"
     )
     column = ["--person", "COLUMN"]
     opened = ["budget", "open", "NAME", *column, "--epsilon", "2"]
@@ -97,8 +98,9 @@ def _together(releases: list[Release]) -> None:
         f"most {right}% of the time with them; a guess which of two things a person did, at most "
         f"{twice}%. That is little protection: smaller epsilons, or a ledger with a total, keep "
         "more. What the receipt says of who is protected, of sharing, noise and missing items "
-        "holds for all three; its figures are of the first list alone. The limit 200 was part of "
-        "the question, chosen before looking at the data."
+        "holds for all three (in the other two, the limit may be why an item is missing); its "
+        "figures are of the first list alone. The limit 200 was part of the question, chosen "
+        "before looking at the data."
     )
 
 

@@ -30,6 +30,12 @@ TOSS: dict[Adjacency, str] = {
     "replace": "which of two sets of rows a person has",
 }
 """What somebody may hold for a coin toss before they see the answer, between two neighbours."""
+PROOFS: dict[Adjacency, str] = {
+    "add-remove": "prove whether they are in the data",
+    "replace": "prove which of two sets of rows they have",
+    "outcomes": "prove which of two ways they decided",
+}
+"""What an outcome that only one of two neighbours can have says of a person."""
 
 
 def receipt_lines(release: Release) -> Lines:
@@ -134,8 +140,8 @@ def sharing(what: str) -> str:
     """Who may see an answer: a guarantee holds for all; what to publish is somebody's decision."""
     return (
         f"the guarantee holds whoever sees the {what} and this receipt, and whatever they do with "
-        "them. Whether to publish is the data owner's decision, by the epsilon of all answers "
-        "about the same people, unpublished ones that helped to choose this one included."
+        "them. Whether to publish is the data owner's decision, by the epsilon and delta of all "
+        "published answers about the same people, and of all that helped to choose them."
     )
 
 
@@ -188,18 +194,18 @@ def guarantee(
     # P ≤ e^ε·0 + δ for the set of all outcomes that the neighbour cannot have.
     added = (
         f", and a further 1 in {_one_in(delta):,} (delta). For each person, the outcomes that "
-        "would give them away for certain have at most that last probability, all together"
+        f"would {PROOFS[adjacency]} have at most that last probability, all together"
         if delta
         else ""
     )
     figures, are = ("these figures", "they are") if delta else ("this figure", "it is")
     return (
-        f"{without_or_with(epsilon, delta)}. The guarantee holds with {figures}; what was asked "
-        f"for may be a little more. The smaller {are}, the better each person is protected. No one "
-        f"person changes the probability of any outcome by more than a factor of {factor} "
-        f"(e^epsilon), up or down{added}."
-        f"{_guess(epsilon, delta, adjacency, without, seen)} This holds whatever else is known "
-        f"about a person, {holds} This is about privacy; it does not say how accurate the list is."
+        f"{without_or_with(epsilon, delta)}. The guarantee holds with {figures}; the question "
+        f"may have allowed a little more. The smaller {are}, the better each person is protected. "
+        f"No one person changes the probability of any outcome by more than a factor of {factor} "
+        f"(e^epsilon), up or down{added}.{_guess(epsilon, delta, adjacency, without, seen)} This "
+        f"holds even against someone who knows all rows of everybody else, {holds} This is about "
+        "privacy; it does not say how accurate the list is."
     )
 
 
@@ -239,8 +245,14 @@ def best_guess(epsilon: float, delta: float) -> str | None:
 
 
 def two_people(epsilon: float, delta: float) -> str:
-    """What holds for two people together: (2ε, (1 + e^ε)·δ), rounded up."""
-    said = "two people together, or one with two values: twice the epsilon"
+    """What holds for two people together: (2ε, (1 + e^ε)·δ), rounded up.
+
+    Whoever knows that both or neither of them are in the data compares these two cases.
+    """
+    said = (
+        "two people together, such as a couple known to be both in the data or both not, or one "
+        "with two values: twice the epsilon"
+    )
     if delta == 0:
         return f"{said}."
     # Above the error of the float.
