@@ -147,6 +147,11 @@ COLD: list[tuple[str, float, Callable[[], object]]] = [
         lambda: _of_groups_by_rows(100, 20, 1.13),
     ),
     (
+        "preview of 20 groups by rows, k=2, limit .1 s (.24 s before)",
+        0.1,
+        lambda: _of_groups_by_rows(2, 20, 1.15),
+    ),
+    (
         "LimitedDomain k=5,000, limit .1 s (k=1,000 took 13 s before)",
         0.1,
         lambda: calibrate_limited_domain(5000, 100_000, 1, 1e-6),

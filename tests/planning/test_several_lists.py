@@ -2,8 +2,10 @@
 
 import pytest
 
-from topsecret.calibration import Question
+from topsecret.calibration import Question, prepare_at
 from topsecret.calibration.counts import USUAL, CountsBudget
+from topsecret.calibration.question import Scores
+from topsecret.errors import InvalidParameter
 from topsecret.planning.summary import outlook_of
 from topsecret.questions import planned_lists
 from topsecret.questions.planned_lists import Plan, _together, lists_within
@@ -12,7 +14,10 @@ from topsecret.questions.planned_lists import Plan, _together, lists_within
 def plan(lists: int, mechanism: str = "auto", **numbers: object) -> Plan:
     counts = numbers.pop("counts", None)
     assert counts is None or isinstance(counts, CountsBudget)
-    return lists_within(Question.of(**numbers), mechanism, counts, None, lists, False)  # type: ignore[arg-type]
+    scores = numbers.pop("scores", None)
+    assert scores is None or isinstance(scores, Scores)
+    asked = Question.of(**numbers).ranked_by(scores)  # type: ignore[arg-type]
+    return lists_within(asked, mechanism, counts, None, lists, False)
 
 
 @pytest.mark.parametrize("counts", [None, USUAL])
@@ -54,3 +59,26 @@ def test_picks_of_all_lists_are_calibrated_at_once() -> None:
     lead = outlook_of(plan(20, k=1, epsilon=1.0, delta=1e-7).each).lead
     assert lead is not None
     assert 250 < lead < 300
+
+
+@pytest.mark.parametrize("cap", [None, 3])
+@pytest.mark.parametrize(("k", "lists", "before"), [(1, 20, 467), (2, 20, 753), (3, 5, 258)])
+def test_bounds_and_picks_of_all_lists_are_calibrated_at_once(
+    k: int, lists: int, before: int, cap: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Calibrated one by one they needed leads of ``before``, and several times as long."""
+    monkeypatch.setattr(planned_lists, "TRIES", 1)
+    by_rows = Scores(3, 1, "rows", bounds=(1, 2, 3))
+    found = plan(lists, k=k, epsilon=1.0, delta=1e-7, scores=by_rows, max_items=cap)
+    assert 0.99 <= found.epsilon <= 1
+    assert found.epsilon == (lists * found.each.loss).epsilon(1e-7)
+    assert found.each.delta * lists <= 1e-7
+    lead = outlook_of(found.each).lead
+    assert lead is not None
+    assert lead < before
+
+
+def test_a_metered_budget_has_no_price_for_a_bound() -> None:
+    asked = Question.of(k=2, epsilon=1.0, delta=1e-7)
+    with pytest.raises(InvalidParameter, match="not metered"):
+        prepare_at("limited-domain", asked.ranked_by(Scores(3, 1, "rows", (1, 2, 3))), 0.1, 1e-8)

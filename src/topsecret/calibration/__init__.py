@@ -26,7 +26,7 @@ from topsecret.calibration import (
     weighted,
 )
 from topsecret.calibration.prepared import Prepared
-from topsecret.calibration.private_bound import with_private_bound
+from topsecret.calibration.private_bound import at_prices, with_private_bound
 from topsecret.calibration.question import Question
 from topsecret.errors import DomainRequired, InvalidParameter
 from topsecret.exact.rounding import Number
@@ -205,10 +205,20 @@ def _registered() -> dict[str, Entry]:
     return {name: entry for name, entry in loaded.items() if isinstance(entry, Entry)}
 
 
-def prepare_at(name: str, question: Question, price: float, share: float) -> Prepared:
-    """The mechanism at a price per symbol and a delta per query that a metered budget fixed.
+def prepare_at(
+    name: str,
+    question: Question,
+    price: float,
+    share: float,
+    price_of_the_bound: float | None = None,
+) -> Prepared:
+    """The mechanism at a price per symbol and a delta per query that others fixed.
 
-    The question's (ε, δ) is the budget's total; what this query costs is ``mechanism.loss``.
+    The question's (ε, δ) is the whole budget; what this query costs is ``mechanism.loss``.
+
+    Parameters: ``name``: as users type it; ``question``: what is asked; ``price``: the epsilon of
+    each symbol; ``share``: the delta of its threshold; ``price_of_the_bound``: the epsilon of a
+    private choice of the bound, which a metered budget does not have.
     """
     metered = [known for known, entry in _ENTRIES.items() if entry.at_price is not None]
     if name not in metered:
@@ -217,7 +227,7 @@ def prepare_at(name: str, question: Question, price: float, share: float) -> Pre
             "the dataset's budget is metered"
         )
     reason = refusal(name, question)
-    if question.bounds:
+    if question.bounds and price_of_the_bound is None:
         reason = InvalidParameter(
             "a bound is chosen from a budget that is not metered; pass one max_per_item"
         )
@@ -225,6 +235,8 @@ def prepare_at(name: str, question: Question, price: float, share: float) -> Pre
         raise reason
     build = _ENTRIES[name].at_price
     assert build is not None
+    if price_of_the_bound is not None:
+        return at_prices(question, price_of_the_bound, lambda units: build(units, price, share))
     return build(question, price, share)
 
 

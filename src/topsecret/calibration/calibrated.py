@@ -27,9 +27,12 @@ def calibrated(
     mechanism: str | Mechanism,
     question: Question,
     counts_for: CountsBudget | None = None,
-    at: tuple[float, float] | None = None,
+    at: tuple[float, float] | tuple[float, float, float] | None = None,
 ) -> Calibrated:
-    """The mechanism with its counts for the question's (ε, δ), or ``at`` a metered price and δ."""
+    """The mechanism with its counts for the question's (ε, δ), or ``at`` a price and δ.
+
+    A third number is the price of a private bound.
+    """
     counts: PreparedCounts | None = None
     if at is not None and isinstance(mechanism, str):
         selection = prepare_at(mechanism, question, *at)

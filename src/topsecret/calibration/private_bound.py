@@ -23,7 +23,9 @@ TARGET, HANDICAP = 8, 2
 """How many noise scales, of the list or of the choice if that has more, a bound may cut off in
 persons, and by how many it must be better than a smaller one. Chosen on made-up shapes
 (docs/results/private-bound.md)."""
-_LEFT = Fraction(4, 5)
+LEFT = Fraction(4, 5)
+"""The part of delta for which the price of the choice is computed."""
+_IN_UNITS = Scores(1, 1, "times the bound")
 _SHRINK = Fraction(995, 1000)
 """What is left of the list's Gaussian from one try to the next."""
 _STEP = -math.log(_SHRINK)
@@ -42,11 +44,9 @@ def with_private_bound(question: Question, build: Callable[[Question], Prepared]
 
     *Guarantee.* Choice and list keep to the question's (ε, δ), compared without tolerance.
     """
-    scores = question.scores
-    assert scores is not None
-    units = question.ranked_by(Scores(1, 1, "times the bound"))
-    epsilon, left = exact(question.epsilon), _LEFT * exact(question.delta)
-    price = Fraction(down(2 * ball(BOUND_SHARE * exact(calibrate(gaussian, epsilon, left))).sqrt()))
+    units = question.ranked_by(_IN_UNITS)
+    epsilon, left = exact(question.epsilon), LEFT * exact(question.delta)
+    price = price_of_bound(exact(calibrate(gaussian, epsilon, left)))
     if price == 0:
         raise InvalidParameter(
             f"epsilon={question.epsilon} and delta={question.delta} leave nothing for choosing a "
@@ -56,35 +56,58 @@ def with_private_bound(question: Question, build: Callable[[Question], Prepared]
 
     def at(step: int) -> tuple[Prepared, ChosenBound]:
         listed = build(units.at(gaussian_epsilon((most * _SHRINK**step) ** 2, left)))
-        noise = max(exact(listed.scale), 1 / price)
-        return listed, ChosenBound.of(
-            listed.mechanism,  # type: ignore[arg-type]  # those that rank by measures are
-            scores.bounds,
-            price,
-            rank=(question.length + 1) // 2,
-            target=math.ceil(TARGET * noise),
-            handicap=math.ceil(HANDICAP * noise),
-        )
+        return listed, _bound_and(listed, question, price)
 
     first = int(build is tested and _overspends(question))
     few = question.length if build is limited_domain and question.length in _FEW_STEP else 0
     listed, mechanism = _first_that_fits(at, question, first, few)
+    return _described(question, listed, mechanism)
+
+
+def at_prices(
+    question: Question, price_of_the_bound: float, build: Callable[[Question], Prepared]
+) -> Prepared:
+    """The same where the price of the choice, and what ``build`` makes, were fixed before."""
+    listed = build(question.ranked_by(_IN_UNITS))
+    return _described(question, listed, _bound_and(listed, question, exact(price_of_the_bound)))
+
+
+def price_of_bound(mu_squared: Fraction) -> Fraction:
+    """The epsilon of the choice where all of the budget is a Gaussian of this mu²; rounded down."""
+    return Fraction(down(2 * ball(BOUND_SHARE * mu_squared).sqrt()))
+
+
+def _bound_and(listed: Prepared, question: Question, price: Fraction) -> ChosenBound:
+    """The choice, with what it looks for, and the list behind it."""
+    noise = max(exact(listed.scale), 1 / price)
+    return ChosenBound.of(
+        listed.mechanism,  # type: ignore[arg-type]  # those that rank by measures are
+        question.bounds,
+        price,
+        rank=(question.length + 1) // 2,
+        target=math.ceil(TARGET * noise),
+        handicap=math.ceil(HANDICAP * noise),
+    )
+
+
+def _described(question: Question, listed: Prepared, mechanism: ChosenBound) -> Prepared:
     shown = {name: value for name, value in listed.parameters.items() if name != "sensitivity"}
+    bounds = len(question.bounds)
     return replace(
         listed,
         question=question,
         mechanism=mechanism,
         parameters={
-            "epsilon_of_the_bound": up(price),
-            "bounds": len(scores.bounds),
+            "epsilon_of_the_bound": up(exact(mechanism.epsilon)),
+            "bounds": bounds,
             "bound_rank": mechanism.rank,
             "bound_target": mechanism.target,
             "bound_handicap": mechanism.handicap,
             **shown,
         },
         named_when=f"{listed.named_when}. The bound on what one person adds was chosen with noise "
-        f"out of {len(scores.bounds)} public ones, for a twentieth of the budget: one that cuts "
-        f"off about {mechanism.target} persons at the item of rank {mechanism.rank}",
+        f"out of {bounds} public ones, for a twentieth of the budget: one that cuts off about "
+        f"{mechanism.target} persons at the item of rank {mechanism.rank}",
     )
 
 

@@ -18,9 +18,11 @@ from fractions import Fraction
 
 from topsecret.accounting import (
     Loss,
+    calibrate,
     calibrate_gaussian,
     calibrate_limited_domain,
     failure,
+    picks,
     rdp,
 )
 from topsecret.accounting.calibration import limited_domain_loss
@@ -31,6 +33,8 @@ from topsecret.calibration import Question, refusal
 from topsecret.calibration.calibrated import calibrated
 from topsecret.calibration.counts import default_share
 from topsecret.calibration.prepared import Calibrated
+from topsecret.calibration.private_bound import BOUND_SHARE, price_of_bound
+from topsecret.calibration.private_bound import LEFT as LEFT_FOR_BOUND
 from topsecret.errors import InvalidParameter
 from topsecret.exact.rounding import down, exact
 from topsecret.mechanisms.tested_or_weighted import CHOICE_SHARE
@@ -46,8 +50,9 @@ AIM = {"tested": 1.005, "tested-or-weighted": 1.007}
 """What to aim at by rough prices, as a part of epsilon, to spend 97 to 99.7% of it (k from 4 to
 100, 2 to 20 lists, ε from .05 to 4, δ from 10⁻¹⁰ to 10⁻⁵)."""
 USUAL_AIM, CLOSE = 0.99, 0.03
-TOLERANCE = 1e-3
-"""The share of epsilon that lists which are calibrated at once may leave."""
+TOLERANCE, WITH_BOUNDS = 1e-3, 6e-3
+"""The share of epsilon that lists which are calibrated at once may leave; and where they choose
+bounds, for which the first try is .15 to .55% too much (k to 3, 2 to 20 lists, ε from .02 to 4)."""
 
 PRICES = {1: (0.498, 1.28, 3.773), 2: (0.2561, 0.7077, 4.698), 3: (0.1691, 0.5849, 4.761)}
 """Price over epsilon of one to three picks before counts, as a polynomial in mu over epsilon:
@@ -75,7 +80,7 @@ def calibrated_together(mechanism: str, question: Question, lists: int) -> Calib
     name = mechanism
     if mechanism == "auto" and not question.two_periods:
         name = settled_name(replace(question, delta=down(exact(question.delta) / lists)))
-    if name != "limited-domain" or question.bounds or refusal(name, question) is not None:
+    if name != "limited-domain" or refusal(name, question) is not None:
         return None
     k, cap, share = question.length, question.max_items, down(exact(question.delta) / lists)
     touched = None if cap is None else lists * cap
@@ -84,8 +89,27 @@ def calibrated_together(mechanism: str, question: Question, lists: int) -> Calib
     own = down(exact(threshold) / lists)
     if price <= 0 or own <= 0:
         return None
+    if question.bounds:
+        return _with_bounds(question, lists, price, own)
     epsilon = limited_domain_loss(k, price, own).epsilon(share)
     return calibrated(name, replace(question, epsilon=epsilon, delta=share), None, (price, own))
+
+
+def _with_bounds(question: Question, lists: int, price: float, own: float) -> Calibrated | None:
+    """The same where each list chooses a bound first: what the choices leave is for the picks."""
+    budget, share = (question.epsilon, question.delta), down(exact(question.delta) / lists)
+    whole = calibrate_gaussian(question.epsilon, LEFT_FOR_BOUND * exact(question.delta))
+    choice = picks(1, bound := price_of_bound(exact(whole) / lists))
+
+    def one(each: float) -> Loss:
+        return choice.then(limited_domain_loss(question.length, each, own))
+
+    start = price * math.sqrt(1 - BOUND_SHARE) * (1 - 0.9 * WITH_BOUNDS)
+    each = calibrate(lambda each: lists * one(each), *budget, start, WITH_BOUNDS)
+    if bound <= 0 or each <= 0:
+        return None
+    asked = replace(question, epsilon=one(each).epsilon(share), delta=share)
+    return calibrated("limited-domain", asked, None, (each, own, float(bound)))
 
 
 def epsilon_of_each(name: str, question: Question, lists: int, counts: bool = False) -> float:
