@@ -36,7 +36,7 @@ def test_a_receipt_speaks_of_all_lists_and_who_paid(tmp_path: Path, ledger: Ledg
         "list again costs nothing."
     )
     assert (
-        "This holds even against someone who knows all rows of everybody else, for all lists of "
+        "This holds also against someone who knows all rows of everybody else, for all lists of "
         "series 'weekly' together, 4 at most, under what 'Assumes' says; answers outside of the "
         "series weaken it." in receipt["Guarantee"]
     )

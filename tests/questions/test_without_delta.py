@@ -53,7 +53,7 @@ def test_a_pure_mechanism_answers(visits, mechanism):
         "time without the answer, is right at most 88.1% of the time with it. A guess which of "
         "two things a person did is right at most 98.3% of the time: between these are two steps, "
         "the person removed and then added with other rows, so epsilon counts twice. Both start "
-        "from 50%: someone who was surer before may be surer after. This holds even against "
+        "from 50%: someone who was surer before may be surer after. This holds also against "
         "someone who knows all rows of everybody else, for this one answer. Each further answer "
         "about the same people weakens it. This is about privacy; it does not say how accurate the "
         "list is."

@@ -63,7 +63,8 @@ def demo(
     typer.echo(f"  {shlex.join([*words, *more])}")
     typer.echo(
         "Your own file, with a column to rank and a column that identifies each person; the first "
-        "command opens a ledger with a total, which pays for each question that names it:"
+        "command opens a ledger with a total, which pays for each question that names it (one "
+        "ledger for everything about the same people):"
     )
     column = ["--person", "COLUMN"]
     opened = ["budget", "open", "NAME", *column, "--epsilon", "2"]
@@ -96,11 +97,11 @@ def _together(releases: list[Release]) -> None:
         f"{' + '.join(epsilons)}, rounded up to {epsilon}, and delta = {delta}. A guess "
         "whether a person is in the data, right 50% of the time without the answers, is right at "
         f"most {right}% of the time with them; a guess which of two things a person did, at most "
-        f"{twice}%. That is little protection: smaller epsilons, or a ledger with a total, keep "
-        "more. What the receipt says of who is protected, of sharing, noise and missing items "
-        "holds for all three (in the other two, the limit may be why an item is missing); its "
-        "figures are of the first list alone. The limit 200 was part of the question, chosen "
-        "before looking at the data."
+        f"{twice}%. That is little protection: smaller epsilons give more, and a ledger with a "
+        "small total keeps the sum small. What the receipt says of who is protected, of sharing, "
+        "noise and missing items holds for all three (in the other two, the limit may be why an "
+        "item is missing); its figures are of the first list alone. The limit 200 was part of the "
+        "question, chosen before looking at the data."
     )
 
 

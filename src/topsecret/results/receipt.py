@@ -204,7 +204,7 @@ def guarantee(
         f"may have allowed a little more. The smaller {are}, the better each person is protected. "
         f"No one person changes the probability of any outcome by more than a factor of {factor} "
         f"(e^epsilon), up or down{added}.{_guess(epsilon, delta, adjacency, without, seen)} This "
-        f"holds even against someone who knows all rows of everybody else, {holds} This is about "
+        f"holds also against someone who knows all rows of everybody else, {holds} This is about "
         "privacy; it does not say how accurate the list is."
     )
 
