@@ -144,7 +144,7 @@ def test_every_extra_is_documented_and_part_of_all() -> None:
     table = PAGES["docs/quick-start.md"].split("<!-- extras -->")[1].split("\n## ")[0]
     assert set(re.findall(r"^\| `([\w-]+)` \|", table, re.MULTILINE)) == set(extras)
     offered = {install for _, _, install in OPTIONAL.values()}
-    assert {f"topsecret[{extra}]" for extra in extras} - offered == {"topsecret[all]"}
+    assert {f".[{extra}]" for extra in extras} - offered == {".[all]"}
     [everything] = extras["all"]
     assert set(re.findall(r"[\w-]+", everything)) - {"topsecret"} == set(extras) - {"all"}
 

@@ -80,11 +80,16 @@ def test_three_leads_that_are_not_the_same() -> None:
     made = plan(k=10, epsilon=1.0)
     chosen, tested = made["tested-or-weighted"].needed_lead, made["tested"].needed_lead
     assert f"**{chosen}** (`topsecret plan`, the table above)" in CHOOSING
+    assert "The other nine are far ahead, and all the rest" in CHOOSING
+    assert f"An item with {chosen} more than the one of rank 1,601 alone" in CHOOSING
     assert f"**{tested}** is the same for `tested` alone" in CHOOSING
     longest = longest_list(10, 1.0)
     half, likely = math.ceil(even_lead(longest)), math.ceil(likely_lead(longest))
-    words = f"**{half}** and **{likely}** (the receipt) are about the last step alone: the list"
-    assert f"{words} passes its test half of the time and 98% of the time." in CHOOSING
+    words = f"**{half}** and **{likely}** (the receipt) are about the last step alone, and over"
+    assert (
+        f"{words} rank 1,601 alone: the list passes its test half of the time and 98% of the time."
+        in CHOOSING
+    )
 
 
 def longest_list(k: int, epsilon: float) -> Length:
@@ -255,8 +260,8 @@ def test_the_numbers_of_the_first_page() -> None:
     assert f"the top 50 alone the others have {low:.2f} to {high:.2f}" in PAGES["docs/why.md"]
     assert len(best) == 4
     [seconds] = [row["median, s"] for row in rows if row["library"] == "topsecret"]
-    assert f"a further question about 150,000 rows | {seconds} s" in readme
-    assert f"ahead of the rest, ε = 1 | {lead(k=10, epsilon=1.0)} to be named 95%" in readme
+    assert f"the same question again, about 150,000 rows | {seconds} s" in readme
+    assert f"in people, ε = 1 | {lead(k=10, epsilon=1.0)} to be named 95%" in readme
 
 
 def test_what_the_default_of_pate_is_worth() -> None:

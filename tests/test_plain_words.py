@@ -138,10 +138,13 @@ EXAMPLES = {
         "keeps those that can be said to have 1,000 persons",
         "With a cap of 1 (",
         "With a million persons take 10⁻⁸ or less",
-        "over the item of rank 1,601:",
+        "the one of rank 1,601 alone",
+        "and over rank 1,601 alone",
     ),
     "docs/glossary.md": ("1 is a common choice", "For a count it is 1."),
-    "docs/guarantee.md": ("Values up to 1 are strong, a few are usual in practice, and beyond 5",),
+    "docs/guarantee.md": (
+        "Values up to 1 are strong, values of a few are usual in practice, and beyond 5",
+    ),
     "docs/measures.md": (
         "at most 3 visits of a person count for a place, at most 200 minutes",
         "a household buys for some 100 a month",

@@ -104,7 +104,7 @@ def test_zstd(tmp_path: Path, name: str) -> None:
 def test_zstd_without_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "e.csv.zst").write_bytes(b"")
     monkeypatch.setitem(__import__("sys").modules, "zstandard", None)
-    with pytest.raises(MissingExtra, match=r"pip install 'topsecret\[zstd\]'"):
+    with pytest.raises(MissingExtra, match=r"pip install .\.\[zstd\]."):
         FileSource(tmp_path / "e.csv.zst").leading_counts(QUERY)
 
 

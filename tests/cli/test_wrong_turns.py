@@ -56,12 +56,12 @@ def test_no_file(events: Path) -> None:
 
 def test_a_question_too_many(events: Path, tmp_path: Path) -> None:
     place = {"TOPSECRET_LEDGER": str(tmp_path / "ledger.db")}
-    terms = ["--person", "user", "--epsilon", "1", "--queries", "1", "--picks", "1"]
+    terms = ["--person", "user", "--epsilon", "1"]
     assert run("budget", "open", "checkins", *terms, **place).returncode == 0
-    question = {"--item": "place", "--person": "user", "-k": "1", "--dataset": "checkins"}
+    question = GOOD | {"-k": "5", "--epsilon": "0.8", "--dataset": "checkins"}
     words = [word for pair in question.items() for word in pair]
     assert run("top", str(events), *words, **place).returncode == 0
-    another = question | {"--k-bar": "30"}
+    another = question | {"-k": "4"}
     expected = TURNS["a question too many for a [budget](ledger.md)"]
     assert asked(events, another, **place) == expected
 

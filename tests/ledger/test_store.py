@@ -267,12 +267,12 @@ def test_a_forked_child_connects_anew(on_file: Ledger) -> None:
         (
             "sqlalchemy",
             "import topsecret.ledger",
-            "the ledger needs SQLAlchemy: pip install 'topsecret[ledger]'",
+            "the ledger needs SQLAlchemy: pip install '.[ledger]' in the checkout",
         ),
         (
             "psycopg",
             "import topsecret.ledger; topsecret.ledger.Ledger('postgresql://localhost/x')",
-            "a ledger on PostgreSQL needs psycopg: pip install 'topsecret[postgres]'",
+            "a ledger on PostgreSQL needs psycopg: pip install '.[postgres]' in the checkout",
         ),
     ],
 )

@@ -306,7 +306,7 @@ def test_drawing_without_the_extra_says_how_to_get_it(made, monkeypatch) -> None
     with pytest.raises(MissingExtra) as caught:
         made.plot()
     assert str(caught.value) == (
-        "plot() needs matplotlib; install it with: pip install 'topsecret[plot]'"
+        "plot() needs matplotlib; install it with: pip install '.[plot]' in the checkout"
     )
 
 

@@ -21,17 +21,17 @@ from topsecret.cli.file_options import (
 
 NEEDED = ("duckdb", "numpy", "python-flint", "rich", "sqlglot", "typer")
 OPTIONAL = {
-    "sqlalchemy": ("sqlalchemy", "databases and the ledger", "topsecret[ledger]"),
-    "psycopg": ("psycopg", "PostgreSQL", "topsecret[postgres]"),
-    "fastapi": ("fastapi", "the service", "topsecret[service]"),
-    "joserfc": ("joserfc", "sign-in by OpenID Connect", "topsecret[openid]"),
-    "pyspark": ("pyspark", "Spark", "topsecret[spark]"),
-    "matplotlib": ("matplotlib", "plots", "topsecret[plot]"),
-    "scikit-learn": ("sklearn", "PATE with scikit-learn", "topsecret[pate]"),
-    "scipy": ("scipy", "rankings", "topsecret[ranking]"),
-    "opendp": ("opendp", "OpenDP measurements", "topsecret[opendp]"),
-    "dp-accounting": ("dp_accounting", "export to dp-accounting", "topsecret[accounting]"),
-    "zstandard": ("zstandard", "files packed by zstd", "topsecret[zstd]"),
+    "sqlalchemy": ("sqlalchemy", "databases and the ledger", ".[ledger]"),
+    "psycopg": ("psycopg", "PostgreSQL", ".[postgres]"),
+    "fastapi": ("fastapi", "the service", ".[service]"),
+    "joserfc": ("joserfc", "sign-in by OpenID Connect", ".[openid]"),
+    "pyspark": ("pyspark", "Spark", ".[spark]"),
+    "matplotlib": ("matplotlib", "plots", ".[plot]"),
+    "scikit-learn": ("sklearn", "PATE with scikit-learn", ".[pate]"),
+    "scipy": ("scipy", "rankings", ".[ranking]"),
+    "opendp": ("opendp", "OpenDP measurements", ".[opendp]"),
+    "dp-accounting": ("dp_accounting", "export to dp-accounting", ".[accounting]"),
+    "zstandard": ("zstandard", "files packed by zstd", ".[zstd]"),
     "pandas": ("pandas", "pandas data frames", "pandas"),
     "polars": ("polars", "polars data frames", "polars"),
     "pyarrow": ("pyarrow", "pyarrow tables, polars data frames", "pyarrow"),
@@ -71,7 +71,7 @@ def doctor(
         found = check()
         typer.echo(f"{'ok' if found is None else 'NO':>4}  {name}{f': {found}' if found else ''}")
         failed += [name] if found is not None else []
-    typer.echo("Optional:")
+    typer.echo("Optional ('.[…]' is installed in the checkout):")
     for package, (module, purpose, install) in OPTIONAL.items():
         if importlib.util.find_spec(module) is None:
             typer.echo(f"   –  {package}, for {purpose}: pip install '{install}'")

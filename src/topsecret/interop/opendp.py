@@ -149,4 +149,4 @@ def _opendp() -> Any:
         return importlib.import_module("opendp.prelude")
     except ImportError:
         pass
-    raise MissingExtra("OpenDP is not installed; run pip install 'topsecret[opendp]'")
+    raise MissingExtra("OpenDP is not installed; run pip install '.[opendp]' in the checkout")

@@ -10,7 +10,9 @@ from topsecret.errors import MissingExtra
 try:
     import sqlalchemy  # noqa: F401  # asked for here, so that the error names the extra
 except ImportError:
-    raise MissingExtra("the ledger needs SQLAlchemy: pip install 'topsecret[ledger]'") from None
+    raise MissingExtra(
+        "the ledger needs SQLAlchemy: pip install '.[ledger]' in the checkout"
+    ) from None
 
 from topsecret.ledger.account import Account, Allowance, Pending
 from topsecret.ledger.audit import Fault, Report

@@ -192,7 +192,7 @@ def default_place() -> str:
         import platformdirs
     except ImportError:
         raise MissingExtra(
-            "the ledger needs platformdirs: pip install 'topsecret[ledger]'"
+            "the ledger needs platformdirs: pip install '.[ledger]' in the checkout"
         ) from None
     return str(platformdirs.user_data_path("topsecret", appauthor=False) / "ledger.db")
 
@@ -216,7 +216,7 @@ def _address(place: str | os.PathLike[str]) -> URL:
         import psycopg  # noqa: F401  # asked for here, so that the error names the extra
     except ImportError:
         raise MissingExtra(
-            "a ledger on PostgreSQL needs psycopg: pip install 'topsecret[postgres]'"
+            "a ledger on PostgreSQL needs psycopg: pip install '.[postgres]' in the checkout"
         ) from None
     return url.set(drivername="postgresql+psycopg")
 

@@ -48,7 +48,7 @@ try:
     from sklearn.base import BaseEstimator, clone
 except ImportError:
     raise MissingExtra(
-        "topsecret.pate.pipeline needs scikit-learn; install it with: pip install 'topsecret[pate]'"
+        "topsecret.pate.pipeline needs scikit-learn: pip install '.[pate]' in the checkout"
     ) from None
 
 T = TypeVar("T")

@@ -19,7 +19,7 @@ def figure(plan: Plan) -> Figure:
         from matplotlib.figure import Figure
     except ImportError:
         raise MissingExtra(
-            "plot() needs matplotlib; install it with: pip install 'topsecret[plot]'"
+            "plot() needs matplotlib; install it with: pip install '.[plot]' in the checkout"
         ) from None
     options = [option for option in plan.options if option.needed_lead is not None]
     panels = 2 if plan.recalls else 1

@@ -29,7 +29,7 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 
-from topsecret.calibration import PUBLIC_DOMAIN, Question, applicable, prepare, refusal
+from topsecret.calibration import PUBLIC_DOMAIN, Question, applicable, refusal
 from topsecret.counts.weights import FULL_ITEMS
 from topsecret.errors import InvalidParameter
 from topsecret.mechanisms.tested_schedule import default_k_bar
@@ -203,7 +203,7 @@ def _why(question: Question, winner: str, lead: int, others: list[str]) -> str:
     over = (
         f"the rest of the {question.domain_size:,} public items"
         if winner in PUBLIC_DOMAIN
-        else f"the item of rank {prepare(winner, question).over_rank}"
+        else f"every item below the top {question.k}"
     )
     if winner == "weighted":
         has = (

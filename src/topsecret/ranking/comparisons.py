@@ -33,7 +33,7 @@ try:
     from scipy.sparse.csgraph import connected_components
 except ImportError:
     raise MissingExtra(
-        "topsecret.ranking needs SciPy; install it with: pip install 'topsecret[ranking]'"
+        "topsecret.ranking needs SciPy; install it with: pip install '.[ranking]' in the checkout"
     ) from None
 
 Schedule = Literal["public"]

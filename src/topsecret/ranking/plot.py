@@ -19,7 +19,7 @@ def strength_intervals(
         from matplotlib.figure import Figure
     except ImportError:
         raise MissingExtra(
-            "plot() needs matplotlib; install it with: pip install 'topsecret[plot]'"
+            "plot() needs matplotlib; install it with: pip install '.[plot]' in the checkout"
         ) from None
     figure = Figure(figsize=(7, 1.4 + 0.24 * max(1, len(items))), layout="constrained")
     axes = figure.subplots()

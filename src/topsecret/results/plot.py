@@ -26,7 +26,7 @@ def ranked_bars(
         from matplotlib.figure import Figure
     except ImportError:
         raise MissingExtra(
-            "plot() needs matplotlib; install it with: pip install 'topsecret[plot]'"
+            "plot() needs matplotlib; install it with: pip install '.[plot]' in the checkout"
         ) from None
     figure = Figure(figsize=(7, 1.4 + 0.32 * max(1, len(labels))), layout="constrained")
     axes = figure.subplots()

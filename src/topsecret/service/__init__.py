@@ -12,4 +12,4 @@ _NEEDED = "argon2 fastapi jinja2 multipart platformdirs prometheus_client sqlalc
 
 for _package in _NEEDED.split():
     if find_spec(_package) is None:
-        raise MissingExtra("the service needs its extra: pip install 'topsecret[service]'")
+        raise MissingExtra("the service needs its extra: pip install '.[service]' in the checkout")

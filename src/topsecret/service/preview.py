@@ -92,7 +92,7 @@ def preview(
         float(cost),
         float(remaining),
         again,
-        _buys(seen) if groups is None else _in_each(_buys(seen)),
+        _buys(seen, asked.k) if groups is None else _in_each(_buys(seen, asked.k)),
         f"You get{each} {seen.answer}{', each with a noisy count' if asked.counts else ''}.",
         _protects(seen.epsilon),
         CLOSED if account.state != "open" else _takes(fits, float(cost), again),
@@ -194,15 +194,17 @@ def _in_each(words: str) -> str:
     return f"In each group: {words[:1].lower()}{words[1:]}"
 
 
-def _buys(seen: Summary) -> str:
+def _buys(seen: Summary, k: Length) -> str:
     if seen.lead is None:
         return f"An item is named when {seen.named_when}."
+    last = "The largest item" if k == 1 else f"The last of the top {k}, the others far ahead,"
     if seen.lead_in != "people":
-        over = f" more than the item of rank {seen.over_rank:,}" if seen.over_rank else ""
-        return (
-            f"An item with {seen.lead:,} {seen.lead_in}{over} is named with 95% probability, "
-            "counted after clipping."
-        )
+        if not seen.over_rank:
+            what = f"An item with {seen.lead:,} {seen.lead_in} is named with 95% probability"
+        else:
+            what = f"{last} is named with 95% probability if it has {seen.lead:,} {seen.lead_in} "
+            what += "more than any item below"
+        return f"{what}, counted after clipping."
     if seen.over_rank == 0:
         return f"An item that {seen.lead:,} people have is named with 95% probability."
     if seen.over_rank is None:
@@ -211,8 +213,8 @@ def _buys(seen: Summary) -> str:
             "a drop is found with 95% probability."
         )
     return (
-        f"An item that {seen.lead:,} more people have than the item of rank {seen.over_rank:,} "
-        "is named with 95% probability."
+        f"{last} is named with 95% probability if {seen.lead:,} more people have it than any item "
+        "below."
     )
 
 

@@ -66,7 +66,7 @@ class OpenId:
             import joserfc  # noqa: F401  # asked for here, so that the error names the extra
         except ImportError:
             raise MissingExtra(
-                "--openid-issuer needs joserfc: pip install 'topsecret[openid]'"
+                "--openid-issuer needs joserfc: pip install '.[openid]' in the checkout"
             ) from None
         self.issuer, self._client, self._secret, self._claim = issuer, client, secret, claim
         self._found: tuple[float, dict[str, Any]] | None = None

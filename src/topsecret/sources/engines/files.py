@@ -343,7 +343,9 @@ def open_bytes(path: Path, compression: str) -> IO[bytes]:
     try:
         import zstandard
     except ImportError:
-        raise MissingExtra("a .zst file needs zstandard: pip install 'topsecret[zstd]'") from None
+        raise MissingExtra(
+            "a .zst file needs zstandard: pip install '.[zstd]' in the checkout"
+        ) from None
     return io.BufferedReader(cast(io.RawIOBase, zstandard.open(path, "rb")))
 
 

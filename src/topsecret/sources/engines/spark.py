@@ -297,7 +297,7 @@ def _active() -> Spark:
         from pyspark.sql import SparkSession
     except ImportError:
         raise MissingExtra(
-            "tables of Spark need PySpark; install it with: pip install 'topsecret[spark]'"
+            "tables of Spark need PySpark; install it with: pip install '.[spark]' in the checkout"
         ) from None
     session = SparkSession.getActiveSession()
     if session is None:

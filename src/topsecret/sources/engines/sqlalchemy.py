@@ -37,7 +37,7 @@ try:
     from topsecret.sources.engines.sql_settings import hardened, may_keep, raw, softened
 except ImportError:
     raise MissingExtra(
-        "a database needs SQLAlchemy; install it with: pip install 'topsecret[postgres]'"
+        "a database needs SQLAlchemy; install it with: pip install '.[postgres]' in the checkout"
     ) from None
 
 DIALECTS = {
@@ -239,7 +239,7 @@ def _engine(database: str | Database) -> tuple[Database, bool]:
     except ModuleNotFoundError as error:
         raise MissingExtra(
             f"this database needs the Python package {error.name}; install it (for PostgreSQL: "
-            "pip install 'topsecret[postgres]')"
+            "pip install '.[postgres]' in the checkout)"
         ) from None
     raise InvalidParameter(
         "the database's address is not one that SQLAlchemy knows; "
