@@ -314,6 +314,23 @@ def test_decimals_of_parquet_that_duckdb_reads_as_floats_are_no_persons(tmp_path
     assert FileSource(path).leading_counts(QUERY) == [("park", 10)]
 
 
+@pytest.mark.parametrize("before", [{"user": ["ann"] * 10}, {"user": [{"b": [[1], []]}] * 10}])
+def test_the_column_is_found_by_its_place(tmp_path: Path, before: dict[str, list[object]]) -> None:
+    """Of columns whose names differ in case alone, DuckDB calls the second USER_1."""
+    path = tmp_path / "visits.parquet"
+    times = pyarrow.array(range(10), pyarrow.timestamp("ns"))
+    table = pyarrow.table(before | {"USER": times, "place": ["park"] * 10})
+    pyarrow_parquet.write_table(table, path, use_deprecated_int96_timestamps=True)
+    with pytest.raises(DataIndependentFailure, match="times of INT96, only in part"):
+        FileSource(path).leading_counts(CountQuery("place", "USER_1", rows=3))
+    decimals = pyarrow.array([{"user": Decimal(1)}] * 10, pyarrow.struct({"user": WIDE}))
+    floats = times.cast("int64").cast("double")
+    pyarrow_parquet.write_table(
+        pyarrow.table({"record": decimals, "user": floats, "place": ["park"] * 10}), path
+    )
+    assert FileSource(path).leading_counts(QUERY) == [("park", 10)]
+
+
 def test_moments_of_pandas_that_lose_their_nanoseconds_are_no_persons() -> None:
     """Five persons, a nanosecond apart, were one."""
     users = pandas.Series(pandas.to_datetime(range(5), unit="ns", utc=True))
@@ -323,6 +340,8 @@ def test_moments_of_pandas_that_lose_their_nanoseconds_are_no_persons() -> None:
     plain = frame.assign(user=frame["user"].dt.tz_localize(None))
     assert FrameSource(plain).leading_counts(QUERY) == [("park", 5)]
 
+
+WIDE = pyarrow.decimal256(40, 0)
 
 REFUSED = {
     "UNION(a INTEGER, b VARCHAR)": "(1), ('1')",

@@ -1,6 +1,7 @@
 """A failure is free only if no row can have caused it: the ledger charges all others."""
 
 import contextlib
+import re
 import sqlite3
 import tempfile
 from collections.abc import Iterator
@@ -20,7 +21,9 @@ from topsecret.errors import (
 )
 from topsecret.ledger import Flexible, Ledger
 from topsecret.sources import CountQuery, Expression
-from topsecret.sources.engines import duckdb_session
+from topsecret.sources.domains.counted_domain import domain_size
+from topsecret.sources.domains.domain import FileColumn
+from topsecret.sources.engines import csv_pieces, duckdb_session
 from topsecret.sources.engines.duckdb import FileSource, _text_statement
 from topsecret.sources.engines.duckdb_tables import OpenConnection
 from topsecret.sources.engines.sqlalchemy import SqlSession
@@ -183,6 +186,47 @@ def test_no_row_is_read_before_a_domain_is_paid_for(
     with contextlib.suppress(SourceError):
         top_k(path, domain=domain, ledger=ledger, dataset="x", **ASKED)
     assert last(ledger) == event
+
+
+def test_the_private_file_is_not_even_measured_before_a_domain_is_paid_for(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    path, domain = tmp_path / "e.csv", tmp_path / "items.csv"
+    # A row that is not in the encoding cannot be copied.
+    path.write_bytes("user,place\nann,tea\n".encode("utf-16") + b"\x00\xd8a\x00\n\x00")
+    domain.write_text("place\ntea\nmilk\n")
+    source = File(path, encoding="utf-16")
+    query = CountQuery("place", "user", rows=5, domain=FileColumn(domain))
+    assert domain_size(FileSource(source), query) == 2
+    with pytest.raises(SourceError):
+        top_k(source, domain=domain, ledger=ledger, dataset="x", **ASKED)
+    assert last(ledger) == "failed"
+
+
+def test_a_public_list_is_read_alike_whatever_the_size_of_the_private_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, domain = tmp_path / "e.csv", tmp_path / "items.csv"
+    path.write_text(GOOD["csv"])
+    domain.write_text("place\n" + "".join(f"item {n}\n" for n in range(300_000)))
+    query = CountQuery("place", "user", rows=5, domain=FileColumn(domain))
+    monkeypatch.setattr(csv_pieces, "MARGIN", 1)  # the private file's size is no buffer for it
+    assert domain_size(FileSource(path), query) == 300_000
+    sizes = re.findall(r"buffer_size = (\d+)", _said_to(domain_size, path, query, monkeypatch))
+    assert sizes == [str(domain.stat().st_size + 1)]
+
+
+def _said_to(ask: Any, path: Path, query: CountQuery, monkeypatch: pytest.MonkeyPatch) -> str:
+    said: list[str] = []
+    attempt = duckdb_session.DuckSession._attempt
+
+    def heard(self: Any, text: str, values: Any) -> Any:
+        said.append(text)
+        return attempt(self, text, values)
+
+    monkeypatch.setattr(duckdb_session.DuckSession, "_attempt", heard)
+    ask(FileSource(path), query)
+    return "\n".join(said)
 
 
 def test_a_view_with_listed_items_is_paid_for_before_it_is_described(

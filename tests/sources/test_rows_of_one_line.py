@@ -1,6 +1,8 @@
 """A quote that one person's row leaves open takes in nobody else's rows."""
 
+import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -8,7 +10,7 @@ from command import run
 from topsecret import top_k
 from topsecret.errors import InvalidParameter, SourceError
 from topsecret.sources import CountQuery
-from topsecret.sources.engines import duckdb
+from topsecret.sources.engines import csv_pieces
 from topsecret.sources.engines.duckdb import FileSource
 from topsecret.sources.file_form import File
 
@@ -101,7 +103,7 @@ def test_a_file_is_read_in_one_piece_or_not_at_all(
 ) -> None:
     path = tmp_path / "visits.csv"
     path.write_text(HEADER + OTHERS)
-    monkeypatch.setattr(duckdb, "LARGEST_PIECE", len(HEADER + OTHERS) - 1)
+    monkeypatch.setattr(csv_pieces, "LARGEST_PIECE", len(HEADER + OTHERS) - 1)
     with pytest.raises(SourceError, match=r"^visits.csv holds more than 1 GiB of text: split it"):
         FileSource(path).leading_counts(QUERY)
 
@@ -114,9 +116,37 @@ def test_a_quote_of_the_header_takes_in_no_row(tmp_path: Path) -> None:
             FileSource(path).leading_counts(QUERY)
 
 
+@pytest.mark.parametrize("name", [' "size', ' "si""ze', ' "size" x', ' "size" "x'])
+@pytest.mark.parametrize("multiline", [False, True])
+def test_nor_does_a_quote_behind_a_space(tmp_path: Path, name: str, multiline: bool) -> None:
+    path = tmp_path / "visits.csv"
+    for last in ("q,home,24", 'q,home,24"', 'q,home, "24"'):
+        path.write_text(f"user,place,{name}\n" + OTHERS + f"{last}\n")
+        with pytest.raises(SourceError, match=r"^visits.csv has no header line"):
+            FileSource(File(path, multiline=multiline)).leading_counts(QUERY)
+
+
+@pytest.mark.parametrize("header", ["user, place, note", 'user,place, "size"', "user,place, size"])
+def test_spaces_of_the_header_are_read_as_ever(tmp_path: Path, header: str) -> None:
+    path = tmp_path / "visits.csv"
+    path.write_text(f"{header}\n{OTHERS}")
+    item = "place" if ",place" in header else " place"
+    query = CountQuery(item=item, person="user", rows=3)
+    assert FileSource(path).leading_counts(query) == [("home", 400)]
+
+
 def test_a_public_list_may_have_values_of_several_lines(tmp_path: Path) -> None:
     path, items = tmp_path / "visits.csv", tmp_path / "items.csv"
     path.write_text(HEADER + OTHERS)
     items.write_text('place\nhome\n"by the\npier"\n')
-    release = top_k(path, item="place", person="user", k=1, epsilon=5.0, domain=str(items))
-    assert release.items == ("home",)
+    database = tmp_path / "visits.db"
+    with sqlite3.connect(database) as connection:
+        connection.execute("CREATE TABLE visits (user TEXT, place TEXT)")
+        rows = [(f"u{n}", "home") for n in range(400)]
+        connection.executemany("INSERT INTO visits VALUES (?, ?)", rows)
+    connection.close()
+    asked: dict[str, Any] = {"item": "place", "person": "user", "k": 1, "epsilon": 5.0}
+    sources: list[tuple[Any, str | None]] = [(path, None), (f"sqlite:///{database}", "visits")]
+    for source, table in sources:
+        release = top_k(source, table=table, domain=str(items), **asked)
+        assert release.items == ("home",)

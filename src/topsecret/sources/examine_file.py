@@ -79,7 +79,8 @@ def _rows(file: EventFile, lines: Iterator[tuple[str, str | None]]) -> Iterator[
                 wrongs.append((number, wrong))
             yield line
 
-    rows = csv.reader(sound(), delimiter=file.delimiter, strict=True)
+    skips = file.delimiter != " "  # DuckDB opens a quote behind a space, too
+    rows = csv.reader(sound(), delimiter=file.delimiter, strict=True, skipinitialspace=skips)
     width = None if file.header is None else len(file.header)
     while True:
         begins = rows.line_num + 1

@@ -14,11 +14,11 @@ from topsecret.errors import DataIndependentFailure, InvalidParameter, SourceErr
 from topsecret.sources import session as asking
 from topsecret.sources.domains.domain import FileColumn
 from topsecret.sources.domains.items_file import is_plain
+from topsecret.sources.engines.csv_pieces import in_one_piece, piece_of
 from topsecret.sources.engines.duckdb_scans import file_relation, scan
 from topsecret.sources.engines.duckdb_session import (
     DuckSession,
     closed_engine,
-    in_one_piece,
     translated,
 )
 from topsecret.sources.engines.files import (
@@ -35,11 +35,6 @@ from topsecret.sources.session import Relation
 from topsecret.sources.source import CountQuery, LeadingCounts, Schema
 from topsecret.sources.sql.rendering import rendered
 from topsecret.sources.sql.statements import leading_counts
-
-LARGEST_PIECE = 1 << 30
-"""Bytes of a text file with columns, which is read in one piece."""
-MARGIN = 1 << 20
-"""What the buffer for a file in one piece has beside its bytes."""
 
 
 class FileSource:
@@ -123,7 +118,9 @@ class FileSource:
         with self.session(query) as session:
             # The salt of a cap is secret: a statement that holds one is not kept.
             write = _text_statement if query.max_items is None else _text_statement.__wrapped__
-            statement = write(self._copied, self._header or (), query, self._piece())
+            statement = write(
+                self._copied, self._header or (), query, piece_of(self._copied, self.name)
+            )
             found = session.attempt(statement)
             if found is not None:
                 return query.items(found)
@@ -160,28 +157,13 @@ class FileSource:
 
             def prepare() -> None:
                 if self._copied[0].format in ("CSV", "TSV"):
-                    session.piece = self._piece()
+                    session.piece = piece_of(self._copied, self.name)
 
             session.prepare = prepare
             try:
                 yield session
             finally:  # it holds this source, whose copies end with it
                 session.prepare = tuple
-
-    def _piece(self) -> int:
-        """Bytes that hold the largest of the files; more than DuckDB should hold are refused."""
-        sizes = [
-            # Of a file that is not packed the system knows it.
-            os.stat(file.path).st_size if file.compression == "none" else file.size(LARGEST_PIECE)
-            for file in self._copied
-        ]
-        if max(sizes) > LARGEST_PIECE:
-            raise SourceError(
-                f"{self.name} holds more than 1 GiB of text: split it into several files, each "
-                "with the header, and name them by a pattern (visits/*.csv), or convert it to "
-                "Parquet"
-            )
-        return max(sizes) + MARGIN
 
     def _failed(self, kind: type[duckdb.Error]) -> SourceError:
         common = translated(kind, self.name)

@@ -44,8 +44,8 @@ def file_relation(
         check_texts(first.path.name, columns, found[0])
         check_types(files, [{n: t for n, t in types.items() if n in columns} for types in found])
         if person is not None and found[0].get(person) in CUT:
-            for file in files:
-                _check_whole(session, file, person)
+            for file, types in zip(files, found, strict=True):
+                _check_whole(session, file, person, list(types).index(person))
         return scan(first, columns, (), more), kinds(found[0])
     if header is None:  # of JSON lines: a field that no line has is missing in all of them
         header = tuple(columns)
@@ -57,13 +57,24 @@ def file_relation(
     return _exact_persons(lines, columns, person), Columns(texts, marked={person})
 
 
-def _check_whole(session: DuckSession, file: EventFile, person: str) -> None:
-    """The footer, which is public, has no decimals of over 38 digits nor times of nanoseconds."""
+def _check_whole(session: DuckSession, file: EventFile, person: str, place: int) -> None:
+    """The footer, which is public, has no decimals of over 38 digits nor times of nanoseconds.
+
+    Looked at is the column in this place: by name it may be another's field, and of two columns
+    whose names differ in case alone DuckDB calls one otherwise.
+    """
     cut = (
-        "SELECT name FROM parquet_schema(?) WHERE name = ? AND (type = 'INT96' OR "
-        "type LIKE '%BYTE_ARRAY' AND (converted_type = 'DECIMAL' OR logical_type LIKE 'Decimal%'))"
+        "SELECT coalesce(num_children, 0), coalesce(type = 'INT96' OR type LIKE '%BYTE_ARRAY' AND "
+        "(converted_type = 'DECIMAL' OR logical_type LIKE 'Decimal%'), false) "
+        "FROM parquet_schema(?) ORDER BY column_id"
     )
-    if session.ask(cut, [literal_pattern(str(file.path)), person]):
+    _, *nodes = session.ask(cut, [literal_pattern(str(file.path))])  # the first holds all columns
+    inside, tops = 0, []
+    for children, is_cut in nodes:
+        if not inside:
+            tops.append(is_cut)
+        inside = max(inside - 1, 0) + children
+    if tops[place]:
         raise DataIndependentFailure(
             f"the column {person!r} of {file.name} cannot identify persons: DuckDB reads decimals "
             "of more than 38 digits, and times of INT96, only in part; write it as text"

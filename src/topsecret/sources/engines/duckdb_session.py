@@ -24,6 +24,7 @@ from sqlglot import exp
 from topsecret.errors import DataIndependentFailure, InvalidParameter, SourceError
 from topsecret.sources.domains.domain import Column, FileColumn
 from topsecret.sources.domains.items_file import is_plain, plain_items
+from topsecret.sources.engines.csv_pieces import in_one_piece, piece_of
 from topsecret.sources.engines.duckdb_scans import file_relation
 from topsecret.sources.engines.files import common_columns, files_at, literal_pattern
 from topsecret.sources.memory import VARIABLE, memory
@@ -171,7 +172,9 @@ class DuckSession:
                 return self.upload(rows, columns), dict.fromkeys(columns, "text")
             # Public rows: one of them may take in others.
             files = tuple(replace(file, multiline=True) for file in files_at(domain.path))
-            return file_relation(self, files, common_columns(files), columns)
+            listed, schema = file_relation(self, files, common_columns(files), columns)
+            # A buffer of the private file's size would be measured before the question is paid.
+            return in_one_piece(listed, lambda: piece_of(files, domain.path.name)), schema
         if self._others is None:
             raise InvalidParameter(
                 f"a domain in the table {domain.table!r} needs a database; "
@@ -273,22 +276,3 @@ class DuckSession:
         if isinstance(found, type):
             raise self._failed(found)
         return found
-
-
-def in_one_piece(statement: exp.Expression, piece: Callable[[], int]) -> exp.Expression:
-    """The statement, in which every CSV file is read with a buffer that holds all of it.
-
-    Where DuckDB reads several pieces and a row that breaks the format begins the last of them, it
-    drops the rows behind it and says nothing; a piece that starts within a quoted field of many
-    lines may take them for rows. (The option ``parallel = false`` is no help: it drops a row whose
-    quotes are never closed.)
-    """
-    reads = any(node.this == "READ_CSV" for node in statement.find_all(exp.Anonymous))
-    if not reads or not (bytes_ := piece()):  # without events in such a file, it is a public list
-        return statement
-    whole = statement.copy()
-    size = exp.EQ(this=exp.var("buffer_size"), expression=exp.convert(bytes_))
-    for node in list(whole.find_all(exp.Anonymous)):
-        if node.this == "READ_CSV":
-            node.append("expressions", size.copy())
-    return whole

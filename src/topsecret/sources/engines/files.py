@@ -41,6 +41,7 @@ from topsecret.errors import (
     NotInSchema,
     SourceError,
 )
+from topsecret.sources.engines.csv_header import first_record
 from topsecret.sources.file_form import STANDARD_INPUT, File
 
 FORMATS = {
@@ -223,19 +224,14 @@ class EventFile:
         raise self.malformed()
 
     def _header(self, start: bytes) -> tuple[str, ...]:
-        """The first record. The rows after it are persons': whatever they hold, they fail nothing.
-
-        In UTF-8 they are not even decoded.
-        """
-        utf8 = self.encoding == UTF8  # then a character for each byte
+        """The first record. The rows after it are persons': nothing in them can fail it."""
+        utf8 = self.encoding == UTF8  # then a character for each byte: rows are not even decoded
         decoder = codecs.getincrementaldecoder("latin-1" if utf8 else self.encoding)("replace")
         header, decoded = None, False
         with suppress(csv.Error, UnicodeError):  # UTF-16 without its first mark
             text = decoder.decode(start).removeprefix("\ufeff")
             decoded = True
-            first = re.split("[\r\n]", text, maxsplit=1)[:1]  # an open quote takes in no row
-            lines = io.StringIO(text, newline="") if self.multiline else first
-            header = next(csv.reader(lines, delimiter=self.delimiter, strict=True), None)
+            header = first_record(text, self.delimiter, several_lines=self.multiline)
         if not decoded:
             raise self.malformed()
         if not header:
