@@ -45,7 +45,7 @@ from topsecret.service.preview import LARGEST_K
 from topsecret.service.settings import Settings
 from topsecret.service.shapes import MOST_ANSWERS
 from topsecret.sources import measures
-from topsecret.sources.engines.duckdb import LARGEST_PIECE
+from topsecret.sources.engines.csv_pieces import LARGEST_PIECE
 from topsecret.sources.engines.sql_session import MOST_LISTED
 from topsecret.sources.relations.query_size import MOST_JOINED, MOST_PARTS
 from topsecret.sources.relations.rebuild import LONGEST
@@ -92,7 +92,7 @@ def test_limits_and_defaults() -> None:
     said = {
         "README.md": ["unless you say otherwise, and δ is 10⁻⁶"],
         "docs/choosing.md": [
-            f"(the item of rank {default_k_bar(10) + 1:,}, the first that cannot be named)",
+            f"126 more than the one of rank {default_k_bar(10) + 1:,} alone can still lose its",
             f"one with $n$ items counts about $\\sqrt{{{weights.FULL_ITEMS}/n}}$ for each",
             f"{K_BAR_FACTOR}·k by default; `tested` has a rule of its own, max(1600, 5k, min(20k, "
             "3000))",
