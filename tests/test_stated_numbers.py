@@ -45,7 +45,7 @@ from topsecret.service.preview import LARGEST_K
 from topsecret.service.settings import Settings
 from topsecret.service.shapes import MOST_ANSWERS
 from topsecret.sources import measures
-from topsecret.sources.engines.csv_pieces import LARGEST_PIECE
+from topsecret.sources.engines.duckdb_session import LARGEST_PIECE
 from topsecret.sources.engines.sql_session import MOST_LISTED
 from topsecret.sources.relations.query_size import MOST_JOINED, MOST_PARTS
 from topsecret.sources.relations.rebuild import LONGEST

@@ -23,7 +23,7 @@ from topsecret.ledger import Flexible, Ledger
 from topsecret.sources import CountQuery, Expression
 from topsecret.sources.domains.counted_domain import domain_size
 from topsecret.sources.domains.domain import FileColumn
-from topsecret.sources.engines import csv_pieces, duckdb_session
+from topsecret.sources.engines import duckdb_session
 from topsecret.sources.engines.duckdb import FileSource, _text_statement
 from topsecret.sources.engines.duckdb_tables import OpenConnection
 from topsecret.sources.engines.sqlalchemy import SqlSession
@@ -210,7 +210,7 @@ def test_a_public_list_is_read_alike_whatever_the_size_of_the_private_file(
     path.write_text(GOOD["csv"])
     domain.write_text("place\n" + "".join(f"item {n}\n" for n in range(300_000)))
     query = CountQuery("place", "user", rows=5, domain=FileColumn(domain))
-    monkeypatch.setattr(csv_pieces, "MARGIN", 1)  # the private file's size is no buffer for it
+    monkeypatch.setattr(duckdb_session, "MARGIN", 1)  # the private file's size is no buffer for it
     assert domain_size(FileSource(path), query) == 300_000
     sizes = re.findall(r"buffer_size = (\d+)", _said_to(domain_size, path, query, monkeypatch))
     assert sizes == [str(domain.stat().st_size + 1)]

@@ -10,7 +10,7 @@ from command import run
 from topsecret import top_k
 from topsecret.errors import InvalidParameter, SourceError
 from topsecret.sources import CountQuery
-from topsecret.sources.engines import csv_pieces
+from topsecret.sources.engines import duckdb_session
 from topsecret.sources.engines.duckdb import FileSource
 from topsecret.sources.file_form import File
 
@@ -103,7 +103,7 @@ def test_a_file_is_read_in_one_piece_or_not_at_all(
 ) -> None:
     path = tmp_path / "visits.csv"
     path.write_text(HEADER + OTHERS)
-    monkeypatch.setattr(csv_pieces, "LARGEST_PIECE", len(HEADER + OTHERS) - 1)
+    monkeypatch.setattr(duckdb_session, "LARGEST_PIECE", len(HEADER + OTHERS) - 1)
     with pytest.raises(SourceError, match=r"^visits.csv holds more than 1 GiB of text: split it"):
         FileSource(path).leading_counts(QUERY)
 

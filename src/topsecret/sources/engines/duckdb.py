@@ -14,11 +14,12 @@ from topsecret.errors import DataIndependentFailure, InvalidParameter, SourceErr
 from topsecret.sources import session as asking
 from topsecret.sources.domains.domain import FileColumn
 from topsecret.sources.domains.items_file import is_plain
-from topsecret.sources.engines.csv_pieces import in_one_piece, piece_of
 from topsecret.sources.engines.duckdb_scans import file_relation, scan
 from topsecret.sources.engines.duckdb_session import (
     DuckSession,
     closed_engine,
+    in_one_piece,
+    piece_of,
     translated,
 )
 from topsecret.sources.engines.files import (
@@ -89,7 +90,7 @@ class FileSource:
     def _copied(self) -> tuple[EventFile, ...]:
         """The same, made: rows are read, so the question is paid for."""
         for found, file, readable in zip(self._found, self._arrived, self._readable, strict=True):
-            if not file.is_copied_to(readable):
+            if readable is not file and not file.is_copied_to(readable):
                 raise found.malformed()
         return self._readable
 

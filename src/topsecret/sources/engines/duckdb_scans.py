@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
@@ -12,7 +12,6 @@ from topsecret.sources.engines.duckdb_types import check_texts, kinds
 from topsecret.sources.engines.files import (
     EventFile,
     check_columns,
-    check_types,
     literal_pattern,
 )
 from topsecret.sources.session import Relation
@@ -206,3 +205,19 @@ def _apart(name: str, taken: set[str]) -> str:
     while name.casefold() in taken:
         name += "_"
     return name
+
+
+def check_types(files: Sequence[EventFile], found: Sequence[Mapping[str, str]]) -> None:
+    """Parquet files that are read together hold the same types in the columns that are read.
+
+    DuckDB would cast the later files to the first one's types: 1.5 and 1.75 of a column of floats
+    would become one whole number, and a value too large for it would fail the query.
+    """
+    for file, types in zip(files[1:], found[1:], strict=True):
+        for name, type_name in found[0].items():
+            if types.get(name) != type_name:
+                held = types.get(name, "missing")
+                raise DataIndependentFailure(
+                    f"column {name!r} is {type_name} in {files[0].name} and {held} in "
+                    f"{file.name}; files that are read together need the same types"
+                )

@@ -28,7 +28,7 @@ import sys
 import tempfile
 import weakref
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -41,7 +41,6 @@ from topsecret.errors import (
     NotInSchema,
     SourceError,
 )
-from topsecret.sources.engines.csv_header import first_record
 from topsecret.sources.file_form import STANDARD_INPUT, File
 
 FORMATS = {
@@ -180,10 +179,8 @@ class EventFile:
         return replace(self, path=copy, compression="none", encoding=UTF8, called=self.name)
 
     def is_copied_to(self, readable: EventFile) -> bool:
-        """Make the copy, if one is needed, unless a row cannot be copied; rows are read."""
-        return readable.path == self.path or copied(
-            self.path, self.compression, self.encoding, readable.path
-        )
+        """Make the copy, unless a row cannot be copied; rows are read."""
+        return copied(self.path, self.compression, self.encoding, readable.path)
 
     def size(self, most: int) -> int:
         """Its bytes, unpacked, as far as they matter: beyond ``most`` some larger number."""
@@ -231,7 +228,7 @@ class EventFile:
         with suppress(csv.Error, UnicodeError):  # UTF-16 without its first mark
             text = decoder.decode(start).removeprefix("\ufeff")
             decoded = True
-            header = first_record(text, self.delimiter, several_lines=self.multiline)
+            header = _first_record(text, self.delimiter, several_lines=self.multiline)
         if not decoded:
             raise self.malformed()
         if not header:
@@ -243,6 +240,24 @@ class EventFile:
         with suppress(ValueError):
             return tuple(name.encode("latin-1").decode() for name in header)
         raise self.malformed()  # outside: a decoder's error carries the bytes
+
+
+def _first_record(text: str, delimiter: str, *, several_lines: bool) -> list[str] | None:
+    """The fields of the first record, if a quote behind a space changes nothing about its end.
+
+    DuckDB opens a quote there, and Python's reader does not: such a quote could take in rows. What
+    is not closed, or stands within a field, is a ``csv.Error``.
+    """
+    lines = list(io.StringIO(text, newline=""))
+    if not several_lines:  # an open quote takes in no row
+        lines = re.split("[\r\n]", text, maxsplit=1)[:1]
+    spaced, plain = (
+        csv.reader(lines, delimiter=delimiter, strict=True, skipinitialspace=skips)
+        for skips in (delimiter != " ", False)
+    )
+    next(spaced, None)
+    header = next(plain, None)
+    return header if spaced.line_num == plain.line_num else None
 
 
 def files_at(source: str | os.PathLike[str] | File) -> tuple[EventFile, ...]:
@@ -299,22 +314,6 @@ def _offer(file: EventFile, columns: Sequence[str]) -> str:
         )
     shown = ", ".join(columns[:40]) + (", …" if len(columns) > 40 else "")
     return f"choose from: {shown}"
-
-
-def check_types(files: Sequence[EventFile], found: Sequence[Mapping[str, str]]) -> None:
-    """Parquet files that are read together hold the same types in the columns that are read.
-
-    DuckDB would cast the later files to the first one's types: 1.5 and 1.75 of a column of floats
-    would become one whole number, and a value too large for it would fail the query.
-    """
-    for file, types in zip(files[1:], found[1:], strict=True):
-        for name, type_name in found[0].items():
-            if types.get(name) != type_name:
-                held = types.get(name, "missing")
-                raise DataIndependentFailure(
-                    f"column {name!r} is {type_name} in {files[0].name} and {held} in "
-                    f"{file.name}; files that are read together need the same types"
-                )
 
 
 def file_version(*paths: Path) -> str:
