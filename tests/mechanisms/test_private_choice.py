@@ -70,6 +70,14 @@ def test_the_draw_follows_the_law() -> None:
         assert abs(drawn[place] - expected) < 5 * math.sqrt(expected)
 
 
+@pytest.mark.parametrize("options", [2, 40])
+def test_no_score_is_too_large(options: int) -> None:
+    """An error at 2⁶³ would tell which of two neighbours it was."""
+    choice, bits = PrivateChoice(1, STEPS), ReplayableBits(b"large")
+    for worst in (-(2**63), -(2**63) - 1, -(2**70)):
+        assert choice.draw([worst] * (options - 1) + [0], bits) == options - 1
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [

@@ -76,7 +76,9 @@ class PrivateChoice:
 
     def draw(self, scores: Sequence[int], bits: BitSource | None = None) -> int:
         """The place of the option that is drawn, exactly ∝ e^(score/scale)."""
-        field = ScoreGroups(np.array(_checked(scores), dtype=np.int64))
+        # Scores grow with 1/epsilon without a bound: whether they fit must not show.
+        kind = np.int64 if all(abs(score) < 2**62 for score in _checked(scores)) else np.object_
+        field = ScoreGroups(np.array(scores, dtype=kind))
         return race(field, GUMBEL, self.scale, 1, SystemBits() if bits is None else bits)[0]
 
     def law(self, scores: Sequence[int]) -> list[arb]:

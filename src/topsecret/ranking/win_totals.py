@@ -54,7 +54,7 @@ class NoisyTotals:
     epsilon: Number
     """Of all totals together."""
     delta: Number | None = None
-    """None for discrete Laplace noise; else the noise is discrete Gaussian."""
+    """None for discrete Laplace noise; else the noise is a continuous Gaussian, rounded."""
     comparisons_per_person: int = 1
     """How many outcomes neighbours differ in, at most."""
 
