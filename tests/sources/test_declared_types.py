@@ -331,6 +331,20 @@ def test_the_column_is_found_by_its_place(tmp_path: Path, before: dict[str, list
     assert FileSource(path).leading_counts(QUERY) == [("park", 10)]
 
 
+def test_one_number_does_not_decide_how_what_is_no_number_is_read(tmp_path: Path) -> None:
+    """The least and largest number of a Parquet file, by which rows are skipped, leave out NaN."""
+    values, path = [float("nan")] * 3, tmp_path / "e.parquet"
+    of_n = Expression("CASE WHEN n > 2 THEN 'large' ELSE 'small' END")
+    asked = [CountQuery("place", "user", 9, (("n", ">", 2),)), CountQuery(of_n, "user", 9)]
+    for more in ([], [1.0]):  # one person more
+        users, number = ["ann", "bob", "cy", "zoe"][: 3 + len(more)], [*values, *more]
+        frame = {"user": users, "place": ["park"] * len(users), "n": number}
+        pyarrow_parquet.write_table(pyarrow.table(frame), path)
+        small = [("small", 1)] * len(more)
+        found = [FileSource(path).leading_counts(query) for query in asked]
+        assert found == [[("park", 3)], [("large", 3), *small]]
+
+
 def test_moments_of_pandas_that_lose_their_nanoseconds_are_no_persons() -> None:
     """Five persons, a nanosecond apart, were one."""
     users = pandas.Series(pandas.to_datetime(range(5), unit="ns", utc=True))

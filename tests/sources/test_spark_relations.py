@@ -1,7 +1,9 @@
 """Spark: plans are analysed, groups are read once, and persons are told apart exactly."""
 
 import datetime
+import math
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +15,7 @@ from topsecret.errors import DataIndependentFailure, InvalidParameter
 from topsecret.sources import CountQuery, GroupAssignment
 from topsecret.sources.domains.counted_domain import domain_size
 from topsecret.sources.engines.spark import SparkSource
-from topsecret.sources.engines.spark_plans import total_text
+from topsecret.sources.engines.spark_plans import check_plan, total_text
 from topsecret.sources.relations.open_query import open_query
 from topsecret.sources.session import check, leading_counts_of
 
@@ -122,6 +124,34 @@ def test_a_day_without_a_time_has_none(spark: SparkSession) -> None:
         assert len(found) == 1
 
 
+@pytest.mark.parametrize(
+    ("held", "more", "operator", "value"), [(math.nan, 1.0, ">", 2.0), (-0.0, 0.0, "=", 0)]
+)
+def test_one_number_does_not_decide_which_rows_are_read(
+    spark: SparkSession, tmp_path: Path, held: float, more: float, operator: str, value: float
+) -> None:
+    """By the least and largest number of others Spark skipped NaN, and -0.0 where 0.0 is asked."""
+    parquet: Any = pytest.importorskip("pyarrow.parquet")
+    pyarrow: Any = pytest.importorskip("pyarrow")
+    where = (("n", operator, value),)
+    for numbers in ([held, held], [held, held, more]):  # one person more
+        users, places = ["ann", "bob", "cy"][: len(numbers)], ["tea", "tea", "cake"]
+        path = tmp_path / f"{len(numbers)}.parquet"
+        columns = {"u": users, "p": places[: len(numbers)], "n": numbers}
+        parquet.write_table(pyarrow.table(columns), path)
+        frame = spark.read.parquet(str(path))
+        for one in (frame, spark.createDataFrame(frame.collect(), frame.schema).cache()):
+            found = SparkSource(one).leading_counts(replace(QUERY, where=where))
+            assert ("tea", 2) in found
+            for own in (
+                one.filter(f"n {operator} {value}D"),
+                one.selectExpr("u", f"CASE WHEN n BETWEEN {value}D AND 5D THEN p END AS p"),
+            ):
+                with pytest.raises(DataIndependentFailure, match="a comparison of floats in"):
+                    schema_only(own)
+            schema_only(one.filter("n IS NOT NULL").select("u", "p", "n"))
+
+
 def test_what_code_or_a_query_makes(spark: SparkSession, events: DataFrame) -> None:
     """The rows of an RDD run Python, which is said; a JDBC "table" may be any query."""
     assert "code that made" in SparkSource(events.filter("n > 0")).assumes[0]
@@ -179,6 +209,26 @@ def test_the_text_of_a_plan() -> None:
         " [-n#1 AS x#2]",
     ):
         assert not total_text(text)
+
+
+def test_the_text_of_a_plan_that_may_compare_floats() -> None:
+    """It does not say what a column holds: a number with a point is refused."""
+
+    def frame(condition: str) -> Any:
+        class Frame:
+            __module__ = "pyspark.sql.connect.dataframe"
+
+            def _explain_string(self, *, extended: bool) -> str:
+                read = "+- Relation [u#0,p#1,n#2] parquet"
+                plan = f"u: string, p: string\nFilter ({condition})\n{read}"
+                return f"== Analyzed Logical Plan ==\n{plan}\n== Optimized Logical Plan ==\n"
+
+        return Frame()
+
+    check_plan(frame("n#2 > 2"), "u", "visits")
+    for condition in ("n#2 > 2.5", "n#2 IN (-0.0,1.0)", "n#2 = NaN", "n#2 < Infinity"):
+        with pytest.raises(DataIndependentFailure, match="a number with a point in Filter may"):
+            check_plan(frame(condition), "u", "visits")
 
 
 def test_one_person_is_in_one_list(spark: SparkSession) -> None:

@@ -97,7 +97,10 @@ def scan(
     if more:
         path = [literal_pattern(str(one.path)) for one in (file, *more)]
     if file.format == "Parquet":
-        return call("READ_PARQUET", path, hive_partitioning=exp.false())
+        # Else DuckDB believes a column's least and largest number, which leave out NaN, and skips
+        # such rows, or takes a condition for true of them, by the numbers of other rows.
+        nan = exp.true()
+        return call("READ_PARQUET", path, hive_partitioning=exp.false(), can_have_nan=nan)
     packing = "uncompressed" if file.compression == "none" else file.compression
     compression = exp.Literal.string(packing)
     if file.format == "JSON lines":

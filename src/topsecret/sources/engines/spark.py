@@ -30,7 +30,7 @@ from topsecret.sources.engines.duckdb import private_domain
 from topsecret.sources.engines.duckdb_relations import trusted
 from topsecret.sources.engines.spark_jobs import attempt, run
 from topsecret.sources.engines.spark_leaves import leaves, runs_code
-from topsecret.sources.engines.spark_plans import check_plan
+from topsecret.sources.engines.spark_plans import FLOATS, check_plan
 from topsecret.sources.engines.spark_text import plain, worded
 from topsecret.sources.session import Relation, Rows
 from topsecret.sources.source import Columns, CountQuery, Kind, LeadingCounts, Schema
@@ -279,7 +279,9 @@ class SparkStatements:
 def plainly_named(frame: DataFrame) -> DataFrame:
     """The frame with plain names of columns, and bytes as text.
 
-    Bytes that are not UTF-8 have no text of their own: they are written as PostgreSQL does.
+    Bytes that are not UTF-8 have no text of their own: they are written as PostgreSQL does. Floats
+    are multiplied by 1: by a column itself Spark skips rows of files and caches as their least and
+    largest number say, which leave out NaN and tell -0.0 from 0.0.
     """
     from pyspark.sql import functions
 
@@ -289,6 +291,9 @@ def plainly_named(frame: DataFrame) -> DataFrame:
             digits = functions.lower(functions.hex(field.name))
             shown = functions.concat(functions.lit("\\x"), digits)
             renamed = renamed.withColumn(field.name, shown)
+        elif field.dataType.typeName() in FLOATS:
+            once = functions.col(field.name) * functions.lit(1).cast("float")
+            renamed = renamed.withColumn(field.name, once)
     return renamed
 
 
