@@ -50,6 +50,13 @@ def test_what_else_lowers_a_lead() -> None:
     assert f"10⁻⁹ costs a lead of {careful} instead of {usual}" in CHOOSING
     one, three, six = (lead(k=10, epsilon=1.0, max_items=cap) for cap in (1, 3, 6))
     assert f"falls from {usual} to {one}, with 3 to {three}. `tested` gains" in CHOOSING
+    free, capped = (plan(k=10, epsilon=1.0, max_items=cap) for cap in (None, 3))
+    assert free["tested"].needed_lead == capped["tested"].needed_lead
+    some = [made["limited-domain"].needed_lead for made in (free, capped)]
+    assert (
+        f"`limited-domain` gains some (its lead falls from {some[0]} to {some[1]} with 3)"
+        in CHOOSING
+    )
     weighted = plan(k=10, epsilon=1.0)["weighted"].needed_lead
     assert (
         f"an item with {weighted} weighted persons passes the threshold with 95% probability"
