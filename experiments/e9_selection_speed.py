@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import statistics
 import time
 from collections.abc import Callable
@@ -236,7 +237,8 @@ def _write(rows, skipped, head, cells) -> str:  # type: ignore[no-untyped-def]
         if found:
             few, many = found[0], found[-1]
             beside = f"; {figures(few.ratio)} with {few.items:,}" if few is not many else ""
-            parts.append(f"{figures(many.ratio)} for {many.peer} ({many.items:,} items{beside})")
+            name = re.sub(r" [\d.]+,", ",", many.peer)  # a version reads like a ratio there
+            parts.append(f"{figures(many.ratio)} for {name} ({many.items:,} items{beside})")
     verdict = (
         f"CPU time of each peer divided by ours (k = {K}), with the most items that were "
         f"measured: {'; '.join(parts)}."

@@ -1,6 +1,6 @@
-"""E3: multi-label PATE, a student's quality against epsilon for StableTopK, PATE and PATE-τ.
+"""E3b: multi-label PATE, a student's quality against epsilon for StableTopK, PATE and PATE-τ.
 
-    OMP_NUM_THREADS=1 python -m experiments E3      # about five minutes, writes docs/results/pate*
+    OMP_NUM_THREADS=1 python -m experiments E3b     # about five minutes, writes docs/results/pate*
 
 *Real*: tmc2007-500 (22 labels). 400 teachers (ridge classifiers) train on disjoint parts of the
 training rows, 500 other training rows are the public queries, the student is scored on the test

@@ -211,8 +211,8 @@ Micro-averaged F1 of the student on the test rows, mean ± standard deviation of
 `replace`, δ = 10⁻⁶. The soft student is `PateClassifier`'s default; *matched rates* is
 `threshold="rates"`.
 
-On tmc2007-500 teachers, queries and rules are those of [E3b](pate.md); its table is of an
-earlier version of the program, and some numbers differ between the two pages.
+On tmc2007-500 teachers, queries and rules are those of [E3b](pate.md), and so are the numbers of
+StableTopK, PATE and PATE-τ, but for rounding.
 
 Most of these sets are small: with 5 to 40 teachers no private answer says much at these ε, and what
 is left is how a student behaves that knows how little it knows.

@@ -50,6 +50,13 @@ def test_what_else_lowers_a_lead() -> None:
     assert f"10⁻⁹ costs a lead of {careful} instead of {usual}" in CHOOSING
     one, three, six = (lead(k=10, epsilon=1.0, max_items=cap) for cap in (1, 3, 6))
     assert f"falls from {usual} to {one}, with 3 to {three}. `tested` gains" in CHOOSING
+    free, capped = (plan(k=10, epsilon=1.0, max_items=cap) for cap in (None, 3))
+    assert free["tested"].needed_lead == capped["tested"].needed_lead
+    some = [made["limited-domain"].needed_lead for made in (free, capped)]
+    assert (
+        f"`limited-domain` gains some (its lead falls from {some[0]} to {some[1]} with 3)"
+        in CHOOSING
+    )
     weighted = plan(k=10, epsilon=1.0)["weighted"].needed_lead
     assert (
         f"an item with {weighted} weighted persons passes the threshold with 95% probability"
@@ -232,6 +239,9 @@ def test_how_often_each_library_leads() -> None:
         )
 
     text = PAGES["docs/why.md"]
+    others = {5: "five"}[len(sets - {"Jakarta"})]
+    assert f"[{others} others](docs/why.md#measured)" in PAGES["README.md"]
+    assert f"about six, this one and {others} chosen by a rule" in text
     alone = [leads("topsecret", libraries, k) for k in ("10", "50")]
     assert f"on {alone[0]} of the {len(sets)} at k = 10 and on {alone[1]} at k = 50." in text
     counted = [leads("topsecret with counts", rivals, k) for k in ("10", "50")]
@@ -285,6 +295,23 @@ def test_what_the_default_of_pate_is_worth() -> None:
     )
     for epsilon, least in (("2", 0.43), ("4", 0.45), ("8", 0.465)):
         assert mean["tmc2007-500", epsilon, "soft"] >= least
+
+
+def test_two_experiments_of_pate_find_the_same() -> None:
+    """E3b and E3c have nine settings in common, five seeds of each."""
+    found: list[dict[tuple[str, ...], float]] = []
+    for name, which in (("pate", ("votes", "real")), ("pate-sets", ("set", "tmc2007-500"))):
+        path = ROOT / "docs" / "results" / f"{name}.csv"
+        with path.open(encoding="utf-8", newline="") as file:
+            rows = [row for row in csv.DictReader(file) if row[which[0]] == which[1]]
+        found.append(
+            {(row["method"], row["epsilon"], row["seed"]): float(row["student F1"]) for row in rows}
+        )
+    both = found[0].keys() & found[1].keys()
+    assert len(both) == 9 * 5
+    assert max(abs(found[0][one] - found[1][one]) for one in both) < 1e-4
+    assert "it has the same numbers, but for rounding" in PAGES["docs/results/pate.md"]
+    assert "and so are the numbers of" in PAGES["docs/results/pate-sets.md"]
 
 
 def test_what_a_ranking_by_strength_finds() -> None:

@@ -26,6 +26,7 @@ from topsecret.planning.shape import Zipf
 from topsecret.questions import series_terms
 from topsecret.questions.answer import planned
 from topsecret.questions.compare_over_time import compare_over_time
+from topsecret.questions.periods import Periods
 from topsecret.questions.question import Question
 from topsecret.questions.schedule_terms import due_periods
 from topsecret.service import (
@@ -215,7 +216,7 @@ def test_what_the_tables_of_results_say() -> None:
     assert float(whole["top_k_2gb_seconds"]) <= float(whole["top_k_seconds"])
     assert "100 million rows took no longer with 2 GB than with all they wanted" in page("sources")
     least = float(grown["100000"]["top_k_seconds"]) - float(grown["100000"]["by_hand_seconds"])
-    assert f"Below a million rows the {least:.1f} seconds show" in page("sources")
+    assert f"Below a million rows one sees the {least:.1f} seconds more" in page("sources")
     more = max(int(row["top_k_mb"]) - int(row["by_hand_mb"]) for row in grown.values())
     assert 60 < more <= 70
     assert "to that of the aggregation by hand, up to 70 MB above it" in page("sources")
@@ -252,6 +253,14 @@ def test_how_the_noise_of_a_series_grows() -> None:
     factor = made.deviation(52) * float(made.mu_squared) ** 0.5
     words = f"({factor:.1f} for a year of weeks, where independent lists have {52**0.5:.1f})"
     assert words in page("series")
+
+
+def test_what_a_series_relies_on() -> None:
+    weeks = Periods.of(start="2026-01-05", every="week", until="2026-12-31")
+    window = SeriesNumbers.calibrated("window", 52, 2, 5, 1.0, 1e-6)
+    terms = series_terms.SeriesTerms("day", weeks, series_terms.LATE, window, {})
+    section = page("series").split(", three conditions\n")[1].split("\n## ")[0]
+    assert section.count("\n- **") == len(terms.caveats) == 3
 
 
 def test_how_many_counts_a_series_wants() -> None:

@@ -36,6 +36,8 @@ has left |
 | `TOPSECRET_MEMORY` | what DuckDB may use before it spills to disk: `2GB`, at least `16MB` |
 | `TOPSECRET_SERVE_…` | the options of `topsecret serve`, say `TOPSECRET_SERVE_PORT` |
 | `TOPSECRET_SERVICE` | how `topsecret serve` starts its worker processes; nobody else sets it |
+| `TOPSECRET_SOURCES` | databases of `topsecret serve`, beside `--source`: `NAME=URL`, \
+separated by spaces or newlines |
 """
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @app.command()
 def plan(
-    k: Annotated[str, typer.Option("-k", "--k", help="How many items, or auto.")] = "10",
+    k: Annotated[str, typer.Option("-k", "--k", help="How many items; auto, or all.")] = "10",
     epsilon: Annotated[
         float | None, typer.Option(help="Privacy budget: smaller protects more.")
     ] = None,

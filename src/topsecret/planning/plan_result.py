@@ -298,10 +298,11 @@ HEADINGS = ("mechanism", "noise", "lead", "of all", "over", "answer")
 LEGEND = (
     "Lead: how many persons more than the rest the last item of the top k needs to be named with "
     f"{LIKELY:.0%} probability; of all: what k level items need to be named together; over: the "
-    "first rank that cannot be named, which the test or threshold looks at; the lower down it is, "
-    "the fewer persons it has. The rest are taken as tied, so that the lead is over all of them: "
-    "an item that leads that rank alone may still lose its place to items just behind it. In few "
-    "data the top k are far ahead of rank k + 1, so leads over different ranks do not compare. "
+    "rank that it is measured against, which is the first that a test or threshold keeps from "
+    "being named, or k + 1; the lower down it is, the fewer persons it has. The rest are taken as "
+    "tied, so that the lead is over all of them: an item that leads that rank alone may still lose "
+    "its place to items just behind it. In few datasets the top k are far ahead of rank k + 1, so "
+    "leads over different ranks do not compare. "
     "Noise: its scale in persons. Over nobody: weighted persons, of which those with few items "
     "count in full; it wins where people have few items each, picks where they have many."
 )
@@ -319,9 +320,10 @@ MEASURED_LEGEND = (
     "Lead: how far ahead of the rest, in rows, in what is summed, or in multiples of a bound that "
     "is chosen privately, the last item of the top k must be to be named with "
     f"{LIKELY:.0%} probability, after clipping; of all: what k level items need to be named "
-    "together; over: the first rank that cannot be named, which the test or threshold looks at; "
-    "the lower down it is, the less it has. The rest are taken as tied, so that the lead is over "
-    "all of them. Noise: its scale, in the same. All of it is proportional to the bound."
+    "together; over: the rank that it is measured against, which is the first that a test or "
+    "threshold keeps from being named, or k + 1; the lower down it is, the less it has. The rest "
+    "are taken as tied, so that the lead is over all of them. Noise: its scale, in the same. All "
+    "of it is proportional to the bound."
 )
 
 MEASURED_GEOMETRIES = (
