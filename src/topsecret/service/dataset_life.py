@@ -87,7 +87,7 @@ class Life:
             values["title"] = check_title(changes.title)
         columns = known.columns if changes.columns is None else changes.columns
         filters = known.filters if changes.filters is None else changes.filters
-        table = known.table
+        table, existing = known.table, None
         if changes.moves:
             new = NewDataset(
                 name,
@@ -111,9 +111,7 @@ class Life:
             values |= {"version": None, "version_from": None}
         elif changes.columns is not None or changes.filters is not None:
             existing = self._datasets.existing(known)
-        else:
-            existing = ()
-        if existing:
+        if existing is not None:
             check_columns(known.person, columns, filters, existing)
         # Nothing else: another owner may withdraw a column while the events are looked at.
         if changes.columns is not None:
