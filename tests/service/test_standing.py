@@ -119,6 +119,10 @@ def test_a_log_in_with_the_old_password_opens_nothing(
         accounts.begin("ann")
 
 
+def test_a_name_that_postgres_cannot_look_up_is_nobodys(accounts: Accounts) -> None:
+    assert accounts.log_in("ann\0", PASSWORD) is None
+
+
 def test_nothing_is_kept_for_an_account_or_a_dataset_that_is_gone(accounts: Accounts) -> None:
     accounts.deactivate("ann")
     with pytest.raises(Problem, match="not_logged_in"):
