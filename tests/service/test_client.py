@@ -1,6 +1,8 @@
 """A service asked from Python: calls like the library's, errors in the service's words."""
 
 import re
+import socket
+import threading
 import warnings
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
@@ -179,6 +181,37 @@ def test_a_key_is_sent_to_its_service_alone_and_not_shown(ann: Service) -> None:
         ann.budget("../owner")
     with pytest.raises(InvalidParameter, match="needs an API key"):
         topsecret.connect("https://example.org", "")
+
+
+def test_what_cannot_be_an_address_or_a_key_is_said_to_be_none() -> None:
+    service = topsecret.connect("https://example.org", "tsk_1_secret\n")  # as a file holds it
+    assert service.key == "tsk_1_secret"
+    for key in ("tsk_1\nsecret", "tsk_1_sécret"):
+        with pytest.raises(InvalidParameter, match="one line like tsk_") as refused:
+            topsecret.connect("https://example.org", key)
+        assert key not in str(refused.value)
+    for url in ("https://ann:secret@x.org", "https://[::1", "https://x.org:no", "https://x y"):
+        with pytest.raises(InvalidParameter, match="is like https://topsecret") as refused:
+            topsecret.connect(url, "tsk_1_secret")
+        assert url not in str(refused.value)
+
+
+@pytest.mark.parametrize("status", [b"200 OK", b"503 Busy"])
+@pytest.mark.parametrize("rest", [b"content-length: 9\r\n\r\n{}", b"x" * 70_000])
+def test_a_reply_that_breaks_off_is_no_reply(status: bytes, rest: bytes) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def reply() -> None:
+            with listening.accept()[0] as opened:
+                opened.recv(65536)
+                opened.sendall(b"HTTP/1.1 " + status + b"\r\n" + rest)
+
+        thread = threading.Thread(target=reply)
+        thread.start()
+        service = topsecret.connect(f"http://127.0.0.1:{listening.getsockname()[1]}", "tsk_1_s")
+        with pytest.raises(ServiceError, match=r"does not answer|status 503"):
+            service.datasets()
+        thread.join()
 
 
 def test_a_redirect_does_not_carry_the_key_away(service: Here, ann: Service) -> None:

@@ -7,6 +7,7 @@ import pytest
 from serving import PLACES, SHOP, Here, populate, settings, write_events
 from sqlalchemy import create_engine, text
 from test_files_that_change import meanwhile
+from test_standing import before
 from test_teams import browser, post
 
 from topsecret.errors import Closing, LedgerError
@@ -267,6 +268,35 @@ def test_only_owners_change_the_life_of_a_data_set(service: Here, who: str) -> N
         ("GET", "/owner/datasets/events/edit", None),
     ):
         assert service.call(who, method, path, body).status_code == 403
+
+
+def test_what_is_withdrawn_while_another_change_is_looked_at_stays_so(
+    fresh: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts, filtered = fresh.parts, {"colour": "text"}
+    write_events(parts.settings.files[0] / "next.csv", PLACES)
+    assert edit(fresh, EVENTS, filters=filtered) == 200
+
+    def withdraw() -> None:
+        parts.life.edit("events", Changes(columns=("place",), filters={}))
+
+    with monkeypatch.context() as patch:
+        before(patch, parts.datasets, "schema_of", withdraw)
+        assert edit(fresh, EVENTS, file="next.csv") == 200
+    known = parts.datasets.get("events")
+    assert (known.source.rpartition("/")[2], known.columns) == ("next.csv", ("place",))
+    assert known.filters == {}
+    with monkeypatch.context() as patch:
+        allow = Changes(filters=filtered)
+        before(patch, parts.datasets, "existing", lambda: parts.life.edit("events", allow))
+        assert edit(fresh, EVENTS, columns=["place", "colour"]) == 200
+    known = parts.datasets.get("events")
+    assert (known.columns, known.filters) == (("place", "colour"), filtered)
+    # Nor does a pause that ends bring back what is retired by then.
+    before(monkeypatch, parts.datasets, "get", lambda: parts.life.move("events", "retired"))
+    back = fresh.call("olga", "POST", f"{EVENTS}/state", {"state": "open"})
+    assert (back.status_code, "stays so" in back.text) == (400, True)
+    assert parts.datasets.get("events").state == "retired"
 
 
 WAITED = "Nothing was charged: the rules changed while this question waited for an engine. "

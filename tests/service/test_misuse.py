@@ -157,6 +157,13 @@ def test_what_cannot_be_asked_is_not_registered(service: Here) -> None:
     assert "has a name of 250 characters; at most 200 can be asked" in refused.json()["message"]
     body = REGISTER | {"name": "long", "file": "f" * 495 + ".csv"}
     assert service.call("olga", "POST", "/api/datasets", body).status_code == 400
+    # A form by hand: with such a delta every preview failed.
+    form = {"name": "tiny", "title": "T", "file": "events.csv", "columns": "place"}
+    key = {"authorization": f"Bearer {service.keys['olga']}"}
+    for epsilon, delta in (("20", "1e-300"), ("1e-9", "0.01")):
+        filled = form | {"person_column": "user", "epsilon": epsilon, "delta": delta}
+        sent = service.client.post("/owner/new", headers=key, data=filled)
+        assert (sent.status_code, "greater than equal" in sent.text) == (422, True)
 
 
 def test_the_owner_sees_every_data_set(service: Here) -> None:

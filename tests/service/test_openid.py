@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -26,6 +27,7 @@ from test_standing import before
 
 from topsecret.errors import InvalidParameter
 from topsecret.service.settings import Settings
+from topsecret.service.web import openid_pages
 
 CLIENT, SECRET = "topsecret", "a secret of the client's"
 
@@ -362,6 +364,37 @@ def test_a_provider_that_lies_about_itself_is_not_asked(liar: Liar, tmp_path: Pa
             liar.tell(described=described)
             service.parts.openid._found = None  # type: ignore[union-attr]
             assert client.get("/login/openid").status_code == 503, described
+
+
+def test_a_provider_that_hangs_keeps_nobody_else_waiting(
+    lied_to: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    came, asked, ended = list[object](), list[object](), threading.Event()
+
+    def hangs(*given: object) -> str:
+        asked.append(given)
+        ended.wait(60)
+        return "https://provider.example.org/"
+
+    monkeypatch.setattr(lied_to.parts.openid, "address", hangs)
+    limited = openid_pages.limited
+
+    def counted(*given: Any) -> None:
+        came.append(given)
+        limited(*given)
+
+    monkeypatch.setattr(openid_pages, "limited", counted)
+    door = f"{lied_to.client.base_url}/login/openid"
+    with ThreadPoolExecutor(50) as pool:  # more than there are threads for all requests
+        sent = [pool.submit(httpx.get, door, timeout=PATIENCE) for _ in range(50)]
+        deadline = time.monotonic() + PATIENCE
+        while len(came) < len(sent) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert lied_to.client.get("/api/health").status_code == 200
+        waiting = len(asked)
+        ended.set()
+        assert {one.result().status_code for one in sent} == {303}
+    assert waiting <= 4
 
 
 def test_without_a_provider_there_is_no_such_door(service: Here) -> None:

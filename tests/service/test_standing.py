@@ -21,6 +21,7 @@ from test_teams import browser, post
 from topsecret.errors import InvalidParameter, LedgerError
 from topsecret.ledger.store import Store
 from topsecret.service import api, schema
+from topsecret.service.audit import Trail
 from topsecret.service.auth import accounts as accounts_module
 from topsecret.service.auth import credentials, dependencies, standing
 from topsecret.service.auth.accounts import Accounts
@@ -116,6 +117,10 @@ def test_a_log_in_with_the_old_password_opens_nothing(
         assert accounts.sessions("ann") == []
     with pytest.raises(Problem, match="not_logged_in"):  # whoever vouched for her
         accounts.begin("ann")
+
+
+def test_a_name_that_postgres_cannot_look_up_is_nobodys(accounts: Accounts) -> None:
+    assert accounts.log_in("ann\0", PASSWORD) is None
 
 
 def test_nothing_is_kept_for_an_account_or_a_dataset_that_is_gone(accounts: Accounts) -> None:
@@ -232,6 +237,19 @@ def test_two_owners_who_act_on_each_other_at_once_are_one_after_the_other(
     assert (refused.status, refused.error) == wanted
     assert accounts.check_password("olga", PASSWORD)
     assert [one.role for one in roles.members("events") if one.name == "olga"] == ["owner"]
+    accounts._store.close()
+
+
+def test_a_change_under_way_keeps_no_entry_of_the_trail_waiting(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    accounts = opened(postgres_url)
+    trail, noted = Trail(accounts._store), list[int]()
+    olga = accounts.by_key(accounts.new_key("olga", "k"))
+    assert olga is not None
+    before(monkeypatch, standing, "check_rights", lambda: noted.append(trail.note("ann", "ask")))
+    guarded(accounts, olga).set_password("otto", NEW, first=True)
+    assert noted == [1]
     accounts._store.close()
 
 

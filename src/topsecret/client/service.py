@@ -276,18 +276,21 @@ class Service:
         return job
 
     def _call(self, method: str, path: str, body: Mapping[str, object] | None = None) -> Any:
-        from urllib.error import HTTPError  # here: importing topsecret must stay quick
+        from http.client import HTTPException  # here: importing topsecret must stay quick
+        from urllib.error import HTTPError
         from urllib.request import Request
 
         data = None if body is None else json.dumps(body).encode()
         headers = {"authorization": f"Bearer {self.key}", "content-type": "application/json"}
         request = Request(f"{self.url}/api/v1{path}", data=data, headers=headers, method=method)
+        opener = _opener(urlsplit(self.url).scheme)
         try:
-            with _opener(urlsplit(self.url).scheme).open(request, timeout=self.patience) as reply:
-                return json.load(reply)
-        except HTTPError as error:
-            status, text = error.code, error.read(100_000)
-        except (OSError, ValueError):
+            try:
+                with opener.open(request, timeout=self.patience) as reply:
+                    return json.load(reply)
+            except HTTPError as error:
+                status, text = error.code, error.read(100_000)
+        except (OSError, ValueError, HTTPException):
             raise ServiceError(f"{self.url} does not answer; check that it runs") from None
         raise _refusal(status, text)
 
@@ -301,15 +304,27 @@ def connect(url: str, key: str) -> Service:
     Parameters: ``url``: the service's address, beginning with https://; ``key``: an API key, which
     the account makes on its page.
     """
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+        whole = parts.port != 0 and "@" not in parts.netloc and not any(map(str.isspace, url))
+    except ValueError:  # a port that is no number
+        whole = False
+    if not whole:
+        raise InvalidParameter(
+            "a service's address is like https://topsecret.example.org:8443, without blanks, a "
+            "name or a password"
+        )
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise InvalidParameter("a service's address begins with https://")
     if parts.scheme == "http" and parts.hostname not in LOCAL:
         raise InvalidParameter(
             "a key that is sent without https can be read on the way; write https://"
         )
+    key = key.strip()  # a file ends with a line break
     if not key:
         raise InvalidParameter("a service needs an API key; make one under your account")
+    if not (key.isascii() and key.isprintable()):  # it could not be sent, and must not be shown
+        raise InvalidParameter("an API key is one line like tsk_…; copy it whole and alone")
     return Service(url.rstrip("/"), key)
 
 

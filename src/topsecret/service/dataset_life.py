@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import delete, func, select, update
 
 from topsecret.errors import InvalidParameter, SourceError
 from topsecret.ledger import Ledger
@@ -87,7 +87,7 @@ class Life:
             values["title"] = check_title(changes.title)
         columns = known.columns if changes.columns is None else changes.columns
         filters = known.filters if changes.filters is None else changes.filters
-        table = known.table
+        table, existing = known.table, None
         if changes.moves:
             new = NewDataset(
                 name,
@@ -111,11 +111,13 @@ class Life:
             values |= {"version": None, "version_from": None}
         elif changes.columns is not None or changes.filters is not None:
             existing = self._datasets.existing(known)
-        else:
-            existing = ()
-        if existing:
+        if existing is not None:
             check_columns(known.person, columns, filters, existing)
-            values |= {"columns": json.dumps(columns), "filters": json.dumps(dict(filters))}
+        # Nothing else: another owner may withdraw a column while the events are looked at.
+        if changes.columns is not None:
+            values["columns"] = json.dumps(columns)
+        if changes.filters is not None:
+            values["filters"] = json.dumps(dict(filters))
         if changes.version is not None:
             values |= {"version": _version(changes.version, table), "version_from": None}
         if changes.version_from is not None:
@@ -149,14 +151,15 @@ class Life:
 
     def move(self, name: str, state: State) -> None:
         """Pause a dataset, let it go on, or retire it for good with its budget."""
-        known = self._datasets.get(name)
-        if known.state == "retired":
-            raise InvalidParameter("a retired dataset stays so; its answers can be looked at")
+        self._datasets.get(name)
         if state == "retired" and self._ledger.account(name).state == "open":
             self._ledger.close_budget(name)
+        living = func.coalesce(DATASETS.c.state, "") != "retired"
+        one = update(DATASETS).where(DATASETS.c.name == name, living)
         with self._store.writing() as connection:
-            one = update(DATASETS).where(DATASETS.c.name == name)
-            connection.execute(one.values(state=None if state == "open" else state))
+            moved = connection.execute(one.values(state=None if state == "open" else state))
+        if moved.rowcount != 1:
+            raise InvalidParameter("a retired dataset stays so; its answers can be looked at")
 
     def delete(self, name: str) -> None:
         """Take back a registration of which nothing was ever asked; its budget stays as it is."""

@@ -157,6 +157,8 @@ class Parts:
         self.planning = AccountPlaces(1)
         # A password is hashed for long on purpose: who waits for that holds no thread.
         self.hashing = AccountPlaces(2)
+        # A provider of sign-ins may hang, and anybody may ask for it: few threads wait there.
+        self.signing_in = AccountPlaces(4, 2)
         told = partial(log, "source does not open")
         self.opening = Opening(turns.hanging, lambda dataset: told(dataset=dataset))
         # Long lists, and all that is made of an answer, are made one at a time, too.

@@ -144,6 +144,7 @@ class Accounts:
 
     def checked(self, name: str, password: str) -> str | None:
         """The hash of the account's password, if this is the password."""
+        name = "" if "\0" in name else name  # nobody's, and no text that PostgreSQL looks up
         with self._store.reading() as connection:
             query = select(USERS).where(USERS.c.name == name, USERS.c.active == 1)
             row = connection.execute(query).mappings().one_or_none()

@@ -28,7 +28,7 @@ from topsecret.service.schema import KEYS, ROLES, SESSIONS, USERS
 
 T = TypeVar("T")
 
-CHANGES_LOCK = 0x746F7075  # any constant: guarded transactions are one after the other
+CHANGES_LOCK = 0x746F7076  # of its own: guarded transactions are one after the other
 
 
 def active(store: Store, name: str) -> bool:

@@ -31,7 +31,8 @@ async def leave(request: Request, to: Sent = "") -> Response:
     """To the provider."""
     limited(request, "request", f"openid from {address(request)}")
     provider, service, attempt = _provider(request), parts(request), Attempt.new()
-    where = await blocking(partial(provider.address, attempt, _back(request)))
+    async with service.signing_in.turn(address(request)):
+        where = await blocking(partial(provider.address, attempt, _back(request)))
     text = json.dumps(asdict(attempt) | {"to": local(to), "ends": time.time() + SECONDS})
     kept = base64.urlsafe_b64encode(text.encode()).decode()
     signed = await blocking(partial(service.devices.sign, kept))
@@ -64,7 +65,8 @@ async def come_back(
     answers = credentials.same(state, attempt.state) and time.time() < begun["ends"]
     if not answers or not code or (iss and iss != provider.issuer):
         raise refused()
-    who = await blocking(partial(provider.identity, code, attempt, _back(request)))
+    async with service.signing_in.turn(address(request)):
+        who = await blocking(partial(provider.identity, code, attempt, _back(request)))
     find = partial(service.identities.account, provider.issuer, who.subject, who.name)
     name, token = await blocking(find), None
     if name is not None:
