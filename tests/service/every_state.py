@@ -4,10 +4,11 @@ import time
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
-from serving import Server
+from serving import PASSWORD, Server
 from sqlalchemy import update
 
 from topsecret.errors import DataIndependentFailure
+from topsecret.service.auth.people import User
 from topsecret.service.datasets import NewDataset
 from topsecret.service.jobs.answering import failure
 from topsecret.service.jobs.job import Asked
@@ -24,6 +25,8 @@ ITEMS = [
     "👪 café",
 ]
 RIGHT_TO_LEFT = "المدينة"
+NAME = LONG[:40].lower()
+"""As long as the name of an account or of a saved question may be."""
 
 
 CHOSEN_BY = ("a", "b", "c", "d", "e", "f")
@@ -85,6 +88,13 @@ def in_every_state(server: Server) -> dict[str, str]:
     parts.schedules.begin(
         *named, Asked(columns[0], 3, 0.001, where), cost=cost, times=at, every="day"
     )
+    asked = Asked(columns[0], 3, 0.001, ((RIGHT_TO_LEFT, "is", LONG),))
+    parts.saved.save(User("ann", "analyst"), NAME, "names", asked)
+    (files / f"{LONG[:200]}.csv").write_text("\n".join(rows[:2]) + "\n", encoding="utf-8")
+    parts.accounts.add(NAME, "analyst", PASSWORD)
+    for name in ("ann", NAME):
+        parts.accounts.new_key(name, LONG[:60], "read", 30)
+    parts.audit.note(NAME, "register", {"title": title, "columns": columns})
     parts.ledger.close()
     parts.store.close()
     return found

@@ -130,6 +130,10 @@ class Here:
     parts: Parts
     keys: dict[str, str]
 
+    @property
+    def address(self) -> str:
+        return str(self.client.base_url).rstrip("/")
+
     def call(self, who: str | None, method: str, path: str, body: Any = None) -> httpx.Response:
         headers = {} if who is None else {"authorization": f"Bearer {self.keys[who]}"}
         more = {} if body is None else {"json": body}

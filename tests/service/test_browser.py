@@ -5,14 +5,23 @@ phone, in light and in dark. ``TOPSECRET_SCREENSHOTS=1`` keeps a picture of each
 ``build/screenshots``, to look at.
 """
 
+import re
 import shutil
+import sqlite3
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from every_state import CHOSEN_BY, ITEMS, RIGHT_TO_LEFT, in_every_state, with_six_filters
+from every_state import (
+    CHOSEN_BY,
+    ITEMS,
+    NAME,
+    RIGHT_TO_LEFT,
+    in_every_state,
+    with_six_filters,
+)
 from page_looks import (
     AXE,
     BARS,
@@ -27,13 +36,14 @@ from page_looks import (
     shoot,
 )
 from playwright.sync_api import Browser, Route, expect, sync_playwright
-from serving import PASSWORD, PATIENCE, PLACES, SHOP, Server, write_events, write_table
-from visitors import first_run, log_in, visiting
+from serving import PASSWORD, PATIENCE, PLACES, SHOP, Here, Server, write_events, write_table
+from visitors import first_run, log_in, signed_in, visiting
 
 from topsecret.accounting import zcdp
 from topsecret.accounting.privacy_unit import PrivacyUnit
 from topsecret.ledger import Ledger, Price, Request
 from topsecret.service.app import ROUTERS
+from topsecret.service.databases import Databases
 
 expect.set_options(timeout=1000 * PATIENCE)
 FLAGS = [
@@ -361,15 +371,62 @@ def test_every_state_and_the_longest_names_fit(
                 assert page.locator(".sorted .number").nth(1).evaluate(ONE_LINE)
                 assert page.locator(".sorted th button").nth(2).evaluate(ONE_LINE)
                 page.set_viewport_size(DESKTOP)  # type: ignore[arg-type]
-        page.goto("/answers")
-        shoot(page, "names-history")
+        for path in ("/answers", "/saved", f"/saved/{NAME}/schedule", "/account"):
+            page.goto(path)
+            shoot(page, f"names{path.replace('/', '-')}")
     with visiting(browser, server, sessions["olga"]) as page:
         page.goto(f"/answers/{answers['failed']}")
         page.get_by_text("Cause, for owners alone").wait_for()
         shoot(page, "names-cause")
-        for path in ("/owner", "/owner/datasets/names", "/owner/datasets/names/edit"):
+        page.goto("/owner/analysts")
+        page.get_by_text(f"1 API key of {NAME}").click()
+        page.get_by_label(f"Remove {NAME}").click()
+        shoot(page, "names-owner-analysts")
+        for path in (
+            "/owner",
+            "/owner/datasets/names",
+            "/owner/datasets/names/edit",
+            "/owner/audit",
+            "/owner/new",
+            "/owner/new?file=names.csv",
+            "/answers?dataset=names",
+        ):
             page.goto(path)
-            shoot(page, f"names{path.replace('/', '-')}")
+            shoot(page, f"names{re.sub('[/?=.]', '-', path)}")
+
+
+def test_what_is_empty_or_ended_says_so(browser: Browser, fresh: Here) -> None:
+    """A service of its own, whose analyst has no share, and which finds no events any more."""
+    parts, folder = fresh.parts, fresh.parts.settings.files[0]
+    parts.accounts.add("eve", "analyst", PASSWORD)
+    parts.ledger.close_budget("metered")
+    parts.life.move("events", "paused")
+    parts.life.move("visits", "retired")
+    (folder / "events.csv").unlink()
+    bare = folder.parent / "bare.db"
+    sqlite3.connect(bare).close()
+    parts.datasets.databases = Databases((("bare", f"sqlite:///{bare}"),))
+    seen = {
+        "eve": {"/": "The owner of this service decides who may ask what."},
+        "bob": {"/": "Paused by its owner", "/datasets/metered": "nothing more is paid from it"},
+        "olga": {
+            "/answers?dataset=events": "Questions and their answers will be kept here.",
+            "/owner/audit?before=1": "There are no entries here.",
+            "/owner/datasets/visits": "retired",
+            "/owner/new?source=bare": "No tables found",
+            "/owner/new": "No events found",
+        },
+    }
+    for who, pages in seen.items():
+        with visiting(browser, fresh, signed_in(fresh, who)) as page:
+            for path, words in pages.items():
+                if words == "No events found":
+                    parts.datasets.databases = Databases(())
+                page.goto(path)
+                page.get_by_text(words).first.wait_for()
+                shoot(page, f"empty{re.sub('[/?=]', '-', path)}-{who}")
+            if who == "bob":
+                expect(page.locator("#go")).to_be_disabled()
 
 
 def test_axe_finds_what_is_wrong(browser: Browser) -> None:

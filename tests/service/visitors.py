@@ -6,12 +6,14 @@ from typing import Any
 
 from page_looks import DESKTOP, shoot
 from playwright.sync_api import Browser, Page, expect
-from serving import PASSWORD, PATIENCE, Server
+from serving import PASSWORD, PATIENCE, Here, Server
+
+from topsecret.service.auth.dependencies import SESSION
 
 
 @contextmanager
 def visiting(
-    browser: Browser, server: Server, session: Any = None, *, allow: tuple[str, ...] = ()
+    browser: Browser, server: Server | Here, session: Any = None, *, allow: tuple[str, ...] = ()
 ) -> Iterator[Page]:
     """A visitor of their own, perhaps logged in, whose page must show no error in the console."""
     options: dict[str, Any] = {"viewport": DESKTOP, "base_url": server.address}
@@ -35,6 +37,12 @@ def log_in(page: Page, name: str, password: str) -> None:
     page.get_by_label("Name").fill(name)
     page.get_by_label("Password").fill(password)
     page.keyboard.press("Enter")
+
+
+def signed_in(service: Here, name: str) -> dict[str, Any]:
+    """A session of somebody's, without their hand."""
+    cookie = {"name": SESSION, "value": service.parts.accounts.begin(name)}
+    return {"cookies": [cookie | {"url": service.address}], "origins": []}
 
 
 def first_run(browser: Browser, server: Server) -> dict[str, Any]:
