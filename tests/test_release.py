@@ -1,6 +1,8 @@
 import copy
 import json
+import math
 import pickle
+import re
 from dataclasses import FrozenInstanceError, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -100,6 +102,15 @@ Receipt
 
 def test_the_text_is_a_table_and_a_receipt() -> None:
     assert str(RELEASE) + "\n" == TEXT
+
+
+def test_a_guess_between_two_things_has_the_delta_of_two_steps() -> None:
+    """P ≤ e^ε·(e^ε·Q + δ) + δ, for the answer and for its opposite."""
+    once, twice = (math.exp(n) / (1 + math.exp(n)) for n in (1, 2))
+    text = str(replace(RELEASE, epsilon=1.0, delta=0.01).receipt)
+    shown = [float(percent) for percent in re.findall(r"at most ([\d.]+)%", text)]
+    right = [once + 0.01 / (1 + math.e), twice + 0.01 * (1 + math.e) / (1 + math.exp(2))]
+    assert shown == [math.ceil(1000 * one) / 10 for one in right]
 
 
 def test_a_complete_list_says_so() -> None:
