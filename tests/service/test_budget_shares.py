@@ -2,12 +2,15 @@
 
 import re
 from dataclasses import replace
+from fractions import Fraction
 
 import pytest
 from serving import Here
 from sqlalchemy import text
 
+from topsecret.errors import BudgetExceeded
 from topsecret.ledger import Flexible
+from topsecret.ledger.holds import Holds
 from topsecret.ledger.question_delta import delta_rate, question_delta
 from topsecret.ledger.store import Store
 from topsecret.questions.question import Keywords, Question
@@ -108,6 +111,21 @@ def test_of_a_share_below_what_was_spent_nothing_is_left(service: Here) -> None:
     service.parts.datasets.allow("events", "ann", {"epsilon": 0.01})
     plan = service.call("ann", "POST", PLAN, body | {"k": 2}).json()
     assert (plan["left"], plan["again"], plan["fits"]) == (0.0, 0, False)
+    assert service.call("ann", "GET", "/api/v1/datasets/events/budget").json()["left"] == {}
+    # At a fixed price, with questions left and no items.
+    service.parts.datasets.allow("metered", "ann", {"queries": 3, "picks": 5})
+    metered, body = "/api/v1/datasets/metered", {"column": "place", "k": 4}
+    assert service.answered("ann", f"{metered}/ask", body)["state"] == "answered"
+    service.parts.datasets.allow("metered", "ann", {"queries": 3, "picks": 2})
+    budget = service.call("ann", "GET", f"{metered}/budget").json()
+    assert (budget["left"], budget["summary"]) == (
+        {"queries": "2"},
+        "0 of 2 items left, 2 of 3 queries left",
+    )
+    assert "-2" not in service.answered("ann", f"{metered}/ask", body | {"k": 1})["message"]
+    assert "-2 of" not in service.call("olga", "GET", "/owner/datasets/metered").text
+    with pytest.raises(BudgetExceeded, match="has 0 items left for it"):
+        Holds(service.parts.ledger).hold("metered", "ann", {"picks": Fraction(1)}, 1)
 
 
 def test_a_refusal_says_what_ran_out_and_who_can_help(fresh: Here) -> None:

@@ -139,7 +139,7 @@ def what_is_left(left: Amounts, limits: Amounts) -> str:
 def resource_left(name: str, left: Fraction, limit: Fraction) -> str:
     """What is left of one resource, rounded down."""
     if name in NOUNS:
-        return f"{int(left)} of {described(name, limit, needed=False)} left"
+        return f"{int(max(left, NONE))} of {described(name, limit, needed=False)} left"
     return f"{PARTS.get(name, name)}: {_percent(_part(left, limit))} left"
 
 

@@ -152,7 +152,8 @@ rho 0.125 and slack 1 needed, rho 0.0625 and slack 0 left)"
     lacking = shortages(needed, left)
     needs = " and ".join(described(name, needed[name], needed=True) for name in lacking)
     rest = " and ".join(
-        described(name, left.get(name, Fraction(0)), needed=False) for name in lacking
+        described(name, max(Fraction(0), left.get(name, Fraction(0))), needed=False)
+        for name in lacking
     )
     if NOUNS.keys() & needed.keys():
         return f"{what} may need {needs}, and dataset {dataset!r} has {rest} left for it"

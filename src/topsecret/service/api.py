@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request, Response
 
-from topsecret.ledger.account import what_is_left
+from topsecret.ledger.account import NONE, what_is_left
 from topsecret.ledger.amounts import as_text
 from topsecret.service import shapes
 from topsecret.service.auth.dependencies import (
@@ -321,7 +321,8 @@ def _budget(service: Parts, name: str, dataset: str) -> dict[str, object]:
     share = service.datasets.allowance(dataset, name)
     assert share is not None  # checked above
     epsilon, delta = account.budget.guarantee
-    left = {key: min(value, account.left[key]) for key, value in share.left.items()}
+    # A share may have been lowered below what was spent of it.
+    left = {key: max(NONE, min(value, account.left[key])) for key, value in share.left.items()}
     return {
         "dataset": dataset,
         "state": account.state,

@@ -61,7 +61,7 @@ def _fits(error: BudgetExceeded, epsilon: float | None) -> str:
     """What would have fitted: all that a question takes grows about as ε²."""
     if epsilon is None:
         items = int(error.left.get("picks", 0)) if error.left.get("queries", 0) >= 1 else 0
-        return f"At most {items} items fit. " if items else ""
+        return f"At most {items} items fit. " if items > 0 else ""
     parts = [error.left.get(key, 0) / value for key, value in error.needed.items() if value]
     best = 0.97 * epsilon * math.sqrt(max(0, min(parts, default=0)))
     return f"An epsilon of {rounded_down(best, 2)} would fit. " if best >= LEAST_EPSILON else ""
