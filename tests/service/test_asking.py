@@ -133,6 +133,7 @@ def test_csv_is_safe_in_a_spreadsheet(service: Here) -> None:
     release = service.parts.jobs.find(mine).release
     assert release is not None
     assert "'=1+1" in replace(release, items=("=1+1",)).to_csv()
+    assert replace(release, item="=1+1").to_csv().startswith("rank,'=1+1\r\n")  # a column's name
 
 
 def test_an_allowance_of_nothing_buys_nothing(fresh: Here) -> None:

@@ -12,17 +12,20 @@ import sys
 import time
 import tomllib
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from serving import BRIEF, PASSWORD, PATIENCE, SOURCES, Server, settings
+from serving import BRIEF, PASSWORD, PATIENCE, SOURCES, Here, Server, settings
 from sqlalchemy import create_engine, text
 from test_coming_in import form_token
 from test_openid import provider, sign_in
 
+import topsecret
 from pages import PAGES, ROOT, blocks
+from topsecret.client import Service
 from topsecret.errors import InvalidParameter
 from topsecret.service.serve import certified
 from topsecret.service.state import Parts
@@ -33,6 +36,14 @@ STARTING, WALK, PEOPLE, OPENID, ASKING, IN_SQL, SAVING, OWNING = blocks("sh", PA
 (IMAGE,) = blocks("dockerfile", PAGE)
 EXAMPLE = "postgresql://reader@db.example.org/shop"
 KEY, ADDRESS = "tsk_…", "http://127.0.0.1:8000"
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+EXTRAS = set(PROJECT["optional-dependencies"])
+
+
+def extras_in(command: str) -> set[str]:
+    """What is installed with the package."""
+    (named,) = re.findall(r"\[([a-z,]+)\]'", command)
+    return set(named.split(","))
 
 
 @pytest.fixture
@@ -141,6 +152,25 @@ def test_the_questions_on_the_page_are_answered(
     assert answers["datasets/checkins/budget"]["state"] == "open"
 
 
+def test_the_python_on_the_page_is_answered(fresh: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+    (program,) = (one for one in blocks("text", PAGE) if "topsecret.connect(" in one)
+    rows = "".join(f"u{number},Harbour,FR\n" for number in range(900))
+    (fresh.parts.settings.files[0] / "checkins.csv").write_text(f"user,place,country\n{rows}")
+    body = {"name": "checkins", "title": "C", "file": "checkins.csv", "person": "user"}
+    body |= {"epsilon": 4, "columns": ["place"], "filters": {"country": "text"}}  # type: ignore[dict-item]
+    assert fresh.call("olga", "POST", "/api/v1/datasets", body).status_code == 201
+    fresh.parts.datasets.allow("checkins", "ann", {"epsilon": 4.0})
+    connect = topsecret.connect
+
+    def here(url: str, key: str) -> Service:
+        return replace(connect(url, key), url=fresh.address, patience=PATIENCE)
+
+    monkeypatch.setattr(topsecret, "connect", here)
+    names: dict[str, Any] = {"key": fresh.keys["ann"]}
+    exec(program, names)
+    assert names["answer"].items == ("Harbour",)
+
+
 def _wait(server: Server, key: str, job: str) -> None:
     deadline = time.monotonic() + PATIENCE
     headers = {"authorization": f"Bearer {key}"}
@@ -186,9 +216,7 @@ def test_the_ways_to_start_on_the_page_start_it(tmp_path: Path, program: Path, s
         json.loads(re.search(rf"^{word} (\[.*\])$", IMAGE, re.MULTILINE)[1])  # type: ignore[index]
         for word in ("ENTRYPOINT", "HEALTHCHECK CMD")
     )
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    (installed,) = re.findall(r"topsecret\[([a-z,]+)\]", IMAGE)
-    assert set(installed.split(",")) <= set(project["optional-dependencies"])
+    assert extras_in(IMAGE) <= EXTRAS
     _, by_provider = steps(OPENID)
     for number, step in enumerate([*steps(STARTING), by_provider, " ".join(entry)]):
         command = step.split("#")[0].strip()
@@ -239,6 +267,7 @@ def test_the_walk_of_the_page_ends_with_tls_owners_and_openid(
     # A machine that has topsecret needs none of these; the extras are this project's.
     *before, certificate, secret, serve = steps(WALK)
     assert [step.split()[0] for step in before] == ["python3", ".", "pip"]
+    assert extras_in(before[-1]) <= EXTRAS
     more = environment(program) | {"HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path)}
     shell: dict[str, Any] = {"cwd": tmp_path, "env": more}
     log = tmp_path / "log"

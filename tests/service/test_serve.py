@@ -156,6 +156,34 @@ def test_options_come_from_the_command_the_environment_or_a_file(
     ]
 
 
+def test_every_option_reaches_the_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[Settings] = []
+    monkeypatch.setattr(serve, "prepare", lambda settings, *_: given.append(settings))
+    monkeypatch.setattr(serve, "run", lambda *_: None)
+    options: dict[str, object] = {
+        "home": tmp_path,
+        "witness": tmp_path / "elsewhere" / "witness.json",
+        "database": "postgresql://host/db",
+        "tick": 2.5,
+        "limit": 60.5,
+        "prefix": "/topsecret",
+        "openid_issuer": "https://login.example.org",
+        "openid_client": "topsecret",
+        "openid_secret": "of the client",
+        "openid_claim": "email",
+        "keep_days": 90,
+        "notify": f"{sys.executable} --quietly",
+    }
+    words = ["serve", "--port", "0", "--https", "--files", str(tmp_path), "--source", "a=sqlite://"]
+    for name, value in options.items():
+        words += [f"--{name.replace('_', '-')}", str(value)]
+    with pytest.raises(SystemExit, match=r"^0$"):
+        main(words)
+    (found,) = given
+    more = {"files": (tmp_path,), "sources": (("a", "sqlite://"),), "https": True}
+    assert found == Settings.from_json(found.to_json()) == Settings(**options, **more)  # type: ignore[arg-type]
+
+
 def test_a_wrong_size_is_found_at_the_start(tmp_path: Path) -> None:
     words = ("serve", "--home", str(tmp_path), "--port", "0")
     done = command.run(*words, TOPSECRET_MEMORY="0MB")
