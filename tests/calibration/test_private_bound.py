@@ -9,6 +9,7 @@ from topsecret.calibration import Question, private_bound
 from topsecret.calibration.prepared import Prepared
 from topsecret.calibration.question import Scores
 from topsecret.calibration.unknown_domain import limited_domain, tested
+from topsecret.errors import InvalidParameter
 
 Build = Callable[[Question], Prepared]
 
@@ -53,3 +54,13 @@ def test_the_first_step_that_is_enough_is_found_with_few_lists(
     monkeypatch.setattr(private_bound, "_FEW_STEP", {})
     monkeypatch.setattr(private_bound, "_STEP", math.inf)  # every step is tried
     assert private_bound.with_private_bound(asked, noted).mechanism == found.mechanism
+
+
+def test_budgets_at_both_ends() -> None:
+    """A list at an epsilon beyond the floats' exponents; none where delta is all of the budget."""
+    large = Question.of(k=3, epsilon=1e5, delta=1e-6).ranked_by(Scores(3, 1, "rows", (1, 3)))
+    found = private_bound.with_private_bound(large, limited_domain)
+    assert found.mechanism.loss.keeps_to(large.epsilon, large.delta)
+    small = Question.of(k=3, epsilon=0.001, delta=0.09).ranked_by(Scores(3, 1, "rows", (1, 3)))
+    with pytest.raises(InvalidParameter, match=r"epsilon=0\.001 and delta=0\.09 leave nothing"):
+        private_bound.with_private_bound(small, limited_domain)

@@ -124,12 +124,13 @@ HANGING = "/api/datasets/hanging/ask"
 
 
 def hang(service: Here, *lengths: int) -> list[str]:
-    """Ask for lists of these lengths; from then on one of the questions is stuck."""
-    bodies = [QUESTION | {"k": k} for k in lengths]
-    asked = [service.call("ann", "POST", HANGING, body).json()["id"] for body in bodies]
-    turns = service.parts.jobs._turns
-    until(turns.hanging)
-    turns.limit = PATIENCE
+    """Ask for lists of these lengths: the first is stuck before the others are asked."""
+    turns, asked = service.parts.jobs._turns, []
+    for k in lengths:
+        job = service.call("ann", "POST", HANGING, QUESTION | {"k": k}).json()
+        asked.append(job["id"])
+        until(turns.hanging)
+        turns.limit = PATIENCE
     return asked
 
 

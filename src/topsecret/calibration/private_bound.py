@@ -47,15 +47,19 @@ def with_private_bound(question: Question, build: Callable[[Question], Prepared]
     units = question.ranked_by(_IN_UNITS)
     epsilon, left = exact(question.epsilon), LEFT * exact(question.delta)
     price = price_of_bound(exact(calibrate(gaussian, epsilon, left)))
+    too_little = InvalidParameter(
+        f"epsilon={question.epsilon} and delta={question.delta} leave nothing for choosing a "
+        "bound; raise them, or pass one max_per_item"
+    )
     if price == 0:
-        raise InvalidParameter(
-            f"epsilon={question.epsilon} and delta={question.delta} leave nothing for choosing a "
-            "bound; raise them, or pass one max_per_item"
-        )
+        raise too_little
     most = Fraction(Target(epsilon, left, price, Fraction(0)).limit)
 
     def at(step: int) -> tuple[Prepared, ChosenBound]:
-        listed = build(units.at(gaussian_epsilon((most * _SHRINK**step) ** 2, left)))
+        rest = gaussian_epsilon((most * _SHRINK**step) ** 2, left)
+        if rest == 0:  # delta alone pays for what is left
+            raise too_little
+        listed = build(units.at(rest))
         return listed, _bound_and(listed, question, price)
 
     first = int(build is tested and _overspends(question))

@@ -118,7 +118,9 @@ class Target:
 def gaussian_deltas(mu: float, x: NDArray[np.float64]) -> NDArray[np.float64]:
     """Φ(μ/2 − x/μ) − e^x·Φ(−μ/2 − x/μ) in floats, for searching."""
     below = [math.erfc((v / mu - mu / 2) / math.sqrt(2)) / 2 for v in x.tolist()]
-    above = [math.exp(v) * math.erfc((v / mu + mu / 2) / math.sqrt(2)) / 2 for v in x.tolist()]
+    above = [
+        math.exp(min(v, 700)) * math.erfc((v / mu + mu / 2) / math.sqrt(2)) / 2 for v in x.tolist()
+    ]
     found: NDArray[np.float64] = np.array(below) - np.array(above)
     return np.clip(found, 1e-300, None)
 
