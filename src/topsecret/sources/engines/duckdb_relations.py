@@ -8,7 +8,7 @@ reads to find its columns: then neither its columns nor a failure are free of ro
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -128,7 +128,10 @@ class Tables:
             raise error(f"{name} does not exist or cannot be opened; check the table")
         check_columns(name, columns, list(types), apart=apart)
         check_texts(name, columns, types, apart=apart)
-        return found.relation.copy(), kinds(types)
+        relation, schema = found.relation.copy(), kinds(types)
+        if self.trusted and any(schema[one] == "float" for one in columns):
+            relation = _row_by_row(relation, columns, types)
+        return relation, schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +143,24 @@ class _Found:
     def apart(self) -> bool:
         """Whether the schema is one of a table."""
         return self.stored.definition is None
+
+
+def _row_by_row(relation: exp.Expression, columns: Sequence[str], types: Mapping[str, str]) -> Any:
+    """The columns, so that NaN is compared row by row, also where what is trusted reads Parquet.
+
+    By the least and largest number of others, which leave out NaN, DuckDB would skip such rows, or
+    take a condition for true of them. It does not look through this CASE.
+    """
+    shown = []
+    for name in columns:
+        value: exp.Expression = exp.column(name, "trusted", quoted=True)
+        if types[name] in {"FLOAT", "DOUBLE"}:
+            missing = exp.cast(exp.Literal.string("nan"), types[name])
+            is_nan = exp.Anonymous(this="ISNAN", expressions=[value])
+            value = exp.case().when(is_nan, missing).else_(value.copy())
+        shown.append(exp.alias_(value, name, quoted=True))
+    rows: Any = exp.alias_(relation, "trusted", table=True, quoted=True)
+    return exp.select(*shown).from_(rows).subquery()
 
 
 def trusted(name: str) -> str:
