@@ -313,7 +313,11 @@ def test_what_was_not_read_is_cancelled_for_nothing(
         other = service.call("ann", "POST", path, QUESTION | {"k": 2}).json()
         until(lambda: ledger.account("events").pending)
         service.parts.jobs._under_way, mine = {}, service.parts.jobs._under_way
-        service.call("ann", "POST", f"/api/answers/{other['id']}/cancel")
+        button = f"/answers/{other['id']}/cancel"  # of the page
+        assert f'<form method="post" action="{button}">' in (
+            service.call("ann", "GET", f"/answers/{other['id']}").text
+        )
+        assert service.call("ann", "POST", button).status_code == 303
         service.parts.jobs._under_way = mine
         service.parts.desk._beat()
         assert service.ended("ann", other["id"])["error"] == "cancelled"

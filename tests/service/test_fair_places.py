@@ -77,6 +77,15 @@ def test_one_account_has_all_engines_but_one(engines: int, most: int) -> None:
     assert all(one.called for one in mine)
 
 
+def test_questions_of_one_account_come_in_their_order() -> None:
+    places = FairPlaces(1, threading.Event())
+    places.take("ann")
+    mine = [come(places, "ann") for _ in range(4)]
+    for called in range(1, 5):
+        places.leave("ann")
+        assert [one.called for one in mine] == [True] * called + [False] * (4 - called)
+
+
 def test_a_place_that_was_not_wanted_any_more_is_not_counted() -> None:
     places, stopped = FairPlaces(2, threading.Event(), 1), threading.Event()
     stopped.set()

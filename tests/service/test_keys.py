@@ -107,6 +107,18 @@ def test_the_owner_sees_and_revokes_the_keys_of_others(service: Here) -> None:
     assert status(service, key, "/api/me") == 401
 
 
+@pytest.mark.parametrize(("who", "page"), [("olga", "/owner/analysts"), ("bob", "/account")])
+def test_the_pages_show_and_revoke_keys(service: Here, who: str, page: str) -> None:
+    key = service.parts.accounts.new_key("bob", f"seen by {who}")
+    identity, headers = key.split("_")[1], {"authorization": f"Bearer {service.keys[who]}"}
+    assert f"tsk_{identity}_…" in service.call(who, "GET", page).text
+    revoke = f"{page}/revoke" if who == "olga" else f"{page}/keys/revoke"
+    form = {"name": "bob", "key": identity}
+    sent = service.client.post(revoke, headers=headers, data=form)
+    assert (sent.status_code, sent.headers["location"]) == (303, page)
+    assert status(service, key, "/api/me") == 401
+
+
 @pytest.mark.parametrize("how", ["change", "reset", "remove"])
 def test_a_new_password_ends_every_key(service: Here, how: str) -> None:
     name = f"carl-{how}"

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 from serving import Here, write_events
@@ -10,6 +11,7 @@ from topsecret.ledger import Flexible, Price
 from topsecret.ledger.amounts import as_text
 from topsecret.planning.summary import outlook
 from topsecret.questions.top_k import top_k, top_k_by
+from topsecret.results.group_releases import Releases
 from topsecret.results.receipt import two_people
 from topsecret.service.filters import conditions, typed
 from topsecret.service.grouped_by import GroupedBy
@@ -374,6 +376,9 @@ def test_the_page_shows_a_list_for_each_group(chosen: Here) -> None:
             GroupedBy("n", (value,)).groups({"n": "number"})
     csv = chosen.call("ann", "GET", f"/api/v1/answers/{job['id']}/csv").text
     assert csv.splitlines()[0].startswith("colour,")
+    release = chosen.parts.jobs.find(job["id"]).release
+    assert isinstance(release, Releases)
+    assert replace(release, by="=1+1").to_csv().startswith("'=1+1,")  # a column's name
 
 
 def test_bars_of_all_groups_have_one_scale(chosen: Here) -> None:
