@@ -169,12 +169,14 @@ def test_the_start_of_a_stable_list_is_that_of_bisection(
     assert looks[0] <= 10  # bisection alone looks 17 times and more
 
 
-@pytest.mark.parametrize("k", [10, 100, "auto", "all"])
-def test_a_preview_takes_few_steps(k: Any) -> None:
-    """Calls and returns, which are the same on every machine: 0.3 million at most.
+STEPS = {10: 300_000, 100: 320_000, "auto": 450_000, "all": 200_000}
+"""What a cold preview may take. Without what is kept between searches a list of 100 takes 0.36
+million, and before they were made quicker it took 2.3."""
 
-    Before the searches were made quicker they were 0.6 to 2.3 million.
-    """
+
+@pytest.mark.parametrize("k", STEPS)
+def test_a_preview_takes_few_steps(k: Any) -> None:
+    """Calls and returns: they are the same on every machine."""
     steps, before = 0, sys.getprofile()
 
     def count(*_: object) -> None:
@@ -187,4 +189,4 @@ def test_a_preview_takes_few_steps(k: Any) -> None:
         outlook(k, 0.31, 1e-6)  # no other test has calibrated for this one
     finally:
         sys.setprofile(before)
-    assert steps < 500_000
+    assert steps < STEPS[k]
