@@ -5,9 +5,12 @@ from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
 from serving import PASSWORD, Server
-from sqlalchemy import update
+from sqlalchemy import select, update
 
+from topsecret.accounting import zcdp
+from topsecret.accounting.privacy_unit import PrivacyUnit
 from topsecret.errors import DataIndependentFailure
+from topsecret.ledger import Price, Request
 from topsecret.service.auth.people import User
 from topsecret.service.datasets import NewDataset
 from topsecret.service.jobs.answering import failure
@@ -15,6 +18,7 @@ from topsecret.service.jobs.job import Asked
 from topsecret.service.schema import JOBS
 from topsecret.service.settings import Settings
 from topsecret.service.state import Parts
+from topsecret.service.web.analyst_pages import PAGE
 
 LONG = "Llanfairpwllgwyngyllgogerychwyrndrobwllllantysiliogogogoch" * 3
 ITEMS = [
@@ -83,6 +87,13 @@ def in_every_state(server: Server) -> dict[str, str]:
         with parts.store.writing() as connection:
             connection.execute(update(JOBS).where(JOBS.c.id == job.id).values(end))
         found[name] = job.id
+    with parts.store.writing() as connection:  # a page of the history, and what leads to the next
+        failed = connection.execute(select(JOBS).where(JOBS.c.id == found["failed"])).mappings()
+        row = dict(failed.one())
+        more = [{"id": f"{row['id']}-{n}", "request": f"more-{n}"} for n in range(PAGE)]
+        connection.execute(JOBS.insert(), [row | one for one in more])
+    price, unit = Price(zcdp(0.0001)), PrivacyUnit(person="user")  # a reservation without an end
+    parts.ledger.reserve(Request("names", price, {"asked": "by whom?"}, unit, analyst="ann"))
     named, cost = ("ann", "every-monday-" + LONG[:27].lower(), "names"), {"rho": Fraction(1, 10**6)}
     at = [datetime.now(UTC) + timedelta(days=number) for number in (1, 2)]
     parts.schedules.begin(

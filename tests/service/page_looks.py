@@ -1,4 +1,7 @@
-"""How a page looks: on a desktop and a phone, in light and in dark, by axe's rules."""
+"""How a page looks: on a desktop and a phone, in light and in dark, by axe's rules.
+
+On a phone all that is folded is unfolded: axe sees nothing of what is not shown.
+"""
 
 import os
 from pathlib import Path
@@ -21,6 +24,9 @@ SMALL = """[...document.querySelectorAll(
     "nav a, button, .button, .rows a, summary, select, label.check, input:not([type=checkbox])")]
   .filter((one) => one.checkVisibility() && one.getBoundingClientRect().height < 43.9)
   .map((one) => one.outerHTML.slice(0, 80))"""
+FOLDED = "() => document.querySelectorAll('details:not([open])')"
+UNFOLD = "all => { for (const one of all) one.open = true; }"
+FOLD = "all => { for (const one of all) one.open = false; }"
 AXE = Axe()
 INJECTED = Axe(axe_script="0")
 """For a page that has axe's script already: half a megabyte is read once for each page."""
@@ -48,8 +54,11 @@ def shoot(page: Page, name: str) -> None:
     """The page on a desktop and a phone, in light and in dark; it may not scroll sideways."""
     LOOKED_AT.add(urlsplit(page.url).path)
     page.evaluate(AXE.axe_script)
+    folded = page.evaluate_handle(FOLDED)
     for size, viewport in (("desktop", DESKTOP), ("phone", PHONE)):
         page.set_viewport_size(viewport)  # type: ignore[arg-type]
+        if size == "phone":
+            folded.evaluate(UNFOLD)
         # Colours move nothing: in the second ones axe looks at contrasts alone.
         usual, other = ("light", "dark") if size == "desktop" else ("dark", "light")
         for scheme, rules in ((usual, RULES), (other, CONTRAST)):
@@ -63,5 +72,6 @@ def shoot(page: Page, name: str) -> None:
     assert page.evaluate(SMALL) == [], f"{name} has targets that a finger misses"
     page.set_viewport_size({"width": 320, "height": 640})
     assert not page.evaluate(WIDER), f"{name} is wider than a small phone"
+    folded.evaluate(FOLD)
     page.set_viewport_size(DESKTOP)  # type: ignore[arg-type]
     page.emulate_media(color_scheme="light")

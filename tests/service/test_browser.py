@@ -242,6 +242,7 @@ def test_a_query_is_previewed_and_its_refusal_names_the_clause(
         assert page.locator(".bars .label").all_inner_texts() == ["red"]
         page.get_by_text("The query").click()
         assert page.locator("pre").inner_text() == query
+        shoot(page, "answer-sql")
 
 
 def test_no_condition_is_cut_off_a_question(
@@ -373,6 +374,8 @@ def test_every_state_and_the_longest_names_fit(
                 page.set_viewport_size(DESKTOP)  # type: ignore[arg-type]
         for path in ("/answers", "/saved", f"/saved/{NAME}/schedule", "/account"):
             page.goto(path)
+            if path == "/answers":
+                assert page.get_by_role("link", name="Older").is_visible()
             shoot(page, f"names{path.replace('/', '-')}")
     with visiting(browser, server, sessions["olga"]) as page:
         page.goto(f"/answers/{answers['failed']}")
@@ -389,6 +392,7 @@ def test_every_state_and_the_longest_names_fit(
             "/owner/audit",
             "/owner/new",
             "/owner/new?file=names.csv",
+            "/owner/in-doubt",
             "/answers?dataset=names",
         ):
             page.goto(path)
