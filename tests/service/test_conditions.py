@@ -1,10 +1,14 @@
 """Conditions reach the ledger as they were asked, or are refused: none is cut or changed."""
 
+import time
 from typing import Any
 
 import httpx
 import pytest
 from serving import Here
+from starlette.datastructures import FormData
+
+from topsecret.service.web.analyst_pages import _filters
 
 COLUMNS = ("a", "b", "c", "d", "e", "f")
 QUESTION = {"column": "place", "k": 1, "epsilon": 0.5}
@@ -91,6 +95,14 @@ def test_five_conditions_of_the_page_are_asked(six: Here) -> None:
     assert job["answer"]["items"] == ["p"]
     where = [{"column": "a", "verb": "is", "value": " 1"}]
     assert six.answered("ann", ASK, QUESTION | {"where": where})["answer"]["items"] == []
+
+
+def test_a_form_of_very_many_fields_holds_nobody_up() -> None:
+    # Forms are read by the thread that serves all requests.
+    form = FormData([(f"value:{number}", " ") for number in range(10_000)])
+    begun = time.thread_time()
+    assert _filters(form) == ()
+    assert time.thread_time() - begun < 1
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,13 @@ from typing import Any
 
 import httpx
 import pytest
-from serving import PATIENCE, Here, populate, settings
-from sqlalchemy import delete, select
+from serving import PASSWORD, PATIENCE, Here, populate, settings
+from sqlalchemy import Engine, delete, event, select
 from test_teams import browser
 
 from topsecret.results.release import Release
 from topsecret.service import api_owner, shapes, texts
+from topsecret.service.jobs.copies import kept_or_refused
 from topsecret.service.jobs.job import Asked, Job
 from topsecret.service.jobs.queue import Jobs
 from topsecret.service.schema import JOBS
@@ -221,6 +222,35 @@ def test_lists_on_pages_read_no_answers(service: Here) -> None:
         assert page.text.count('href="/answers/unread') == 30
     with service.parts.store.writing() as connection:
         connection.execute(delete(JOBS).where(JOBS.c.user == "bob", JOBS.c.answer == "unread"))
+
+
+def test_no_question_waits_for_a_look_at_all_that_its_account_was_answered(tmp_path: Path) -> None:
+    """SQLite goes through an answer to what stands behind it, while nobody else can write."""
+    parts = Parts(settings(tmp_path))
+    parts.accounts.add("ann", "analyst", PASSWORD)
+    looks: list[tuple[str, Any]] = []
+
+    def note(_connection: object, _cursor: object, statement: str, given: Any, *_: object) -> None:
+        if statement.startswith("SELECT service_jobs."):
+            looks.append((statement, given))
+
+    event.listen(Engine, "before_cursor_execute", note)
+    try:
+        parts.jobs.ask("ann", "events", Asked("place", 2, 0.5), None, "worker")
+        row: Any = {"user": "ann", "dataset": "events"}
+        with parts.store.writing() as connection:
+            kept_or_refused(connection, row, {"entry": 1, "shown": 1.0})
+    finally:
+        event.remove(Engine, "before_cursor_execute", note)
+    assert len(looks) == 2
+    with parts.store.reading() as connection:
+        plans = [
+            [step[-1] for step in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {one}", given)]
+            for one, given in looks
+        ]
+    assert plans[0] == ["SEARCH service_jobs USING COVERING INDEX service_jobs_by_end (user=?)"]
+    assert "service_jobs_by_entry (user=? AND dataset=? AND entry=?)" in plans[1][0]
+    parts.close()
 
 
 def test_others_are_answered_while_a_list_is_made(

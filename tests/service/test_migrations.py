@@ -1,4 +1,4 @@
-"""Databases of earlier services get the columns that they lack."""
+"""Databases of earlier services get the columns and the indexes that they lack."""
 
 from pathlib import Path
 
@@ -11,18 +11,24 @@ from topsecret.service import schema
 LATER = {
     "service_datasets": {"table", "delta_rate", "filters", "state", "version", "sql"},
     "service_keys": {"scope", "expires", "parent"},
-    "service_jobs": {"cancelled", "cause", "held"},
+    "service_jobs": {"cancelled", "cause", "held", "entry"},
     "service_users": {"first"},
     "service_sessions": {"begun", "agent"},
 }
 
+INDEXES = {"service_jobs_by_end", "service_jobs_by_entry"}
+
 
 @pytest.mark.parametrize("place", ["sqlite", "postgres"])
-def test_columns_are_added(place: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_columns_and_indexes_are_added(
+    place: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     where = str(tmp_path / "service.db")
     store = Store(where if place == "sqlite" else request.getfixturevalue("postgres_url"))
     schema.create(store)
     with store.writing() as connection:
+        for index in INDEXES:
+            connection.execute(text(f"DROP INDEX {index}"))
         for table, columns in LATER.items():
             for column in columns:
                 connection.execute(text(f'ALTER TABLE {table} DROP COLUMN "{column}"'))
@@ -30,4 +36,5 @@ def test_columns_are_added(place: str, tmp_path: Path, request: pytest.FixtureRe
     with store.reading() as connection:
         for table, columns in LATER.items():
             assert columns <= {one["name"] for one in inspect(connection).get_columns(table)}
+        assert {one["name"] for one in inspect(connection).get_indexes("service_jobs")} >= INDEXES
     store.close()

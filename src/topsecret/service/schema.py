@@ -143,10 +143,13 @@ JOBS = Table(
     UniqueConstraint("user", "dataset", "request", name="one_job_per_request"),
     Index("service_jobs_by_state", "state"),
     Index("service_jobs_by_user", "user", "asked"),
+    Index("service_jobs_by_end", "user", "shown"),
+    Index("service_jobs_by_entry", "user", "dataset", "entry", "asked"),
 )
 """Questions and, once they have one, their answers. ``cause`` is for the owners: why the data could
 not be read, in public words. ``held`` is what the ledger holds for the question, if it does;
-``entry`` is where it has the answer."""
+``entry`` is where it has the answer. SQLite goes through an answer to what stands behind it in a
+row: what is looked at for every question is in an index."""
 
 SAVED = Table(
     "service_saved",
@@ -222,6 +225,9 @@ def create(store: Store) -> None:
             connection.execute(text(f"SELECT pg_advisory_xact_lock({CREATION_LOCK})"))
         METADATA.create_all(connection)
         _add_columns(connection)
+        for table in METADATA.sorted_tables:
+            for index in table.indexes:  # those that earlier services did not have
+                index.create(connection, checkfirst=True)
 
 
 def _add_columns(connection: Connection) -> None:
