@@ -265,6 +265,18 @@ def test_a_person_whose_values_are_equal_is_one(
     assert source.leading_counts(QUERY) == [("tea", 1)]
 
 
+@pytest.mark.parametrize("kind", ["FLOAT", "DOUBLE"])
+def test_equal_floats_are_one_person_in_duckdb(kind: str) -> None:
+    """Whatever their signs: nan and -nan are equal there, too, and have two texts."""
+    with duckdb.connect() as connection:
+        connection.execute(f'CREATE TABLE t ("user" {kind}, place VARCHAR)')
+        nans = f"('nan', 'jam'), (-('nan'::{kind}), 'jam')"
+        connection.execute(f"INSERT INTO t VALUES {nans}, (0.1, 'jam'), (0, 'tea'), (-0.0, 'tea')")
+        texts = connection.execute('SELECT DISTINCT "user"::TEXT FROM t ORDER BY 1').fetchall()
+        assert [texts[0], texts[2], texts[3]] == [("-nan",), ("0.1",), ("nan",)]
+        assert OpenConnection(connection, "t").leading_counts(QUERY) == [("jam", 2), ("tea", 1)]
+
+
 def test_zero_is_one_person_in_duckdb() -> None:
     with duckdb.connect() as connection:
         connection.execute("CREATE TABLE t (user DOUBLE, place VARCHAR, long INTERVAL)")

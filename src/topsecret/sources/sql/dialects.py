@@ -138,10 +138,13 @@ def person(value: exp.Expression, kind: Kind, dialect: str) -> exp.Expression:
 
 
 def without_zeros(number: exp.Expression, dialect: str) -> exp.Expression:
-    """A number with one text: 1 for 1.00 of a decimal, 0 for -0 of a float."""
+    """A number with one text: 1 for 1.00 of a decimal, 0 for -0 of a float, nan for -nan."""
     if dialect == "postgres":
         return _call("PG_CATALOG.TRIM_SCALE", number)
-    return exp.paren(exp.Add(this=number.copy(), expression=exp.Literal.number(0)), copy=False)
+    whole = exp.Add(this=number.copy(), expression=exp.Literal.number(0))
+    # As FLOAT: a DOUBLE would make one of every float beside it, whose text is another.
+    none = exp.cast(exp.Literal.string("nan"), exp.DataType.Type.FLOAT)
+    return exp.case().when(_call("ISNAN", number), none).else_(whole)
 
 
 def _sqlite_person(value: exp.Expression, kind: Kind) -> exp.Expression:
