@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from experiments.report import markdown, write_table, write_verdict
+from experiments.report import markdown, sentence, write_table, write_verdict
 from topsecret.calibration import Question
 from topsecret.calibration.counts import with_counts
 from topsecret.results.intervals import CONFIDENCE, Intervals
@@ -143,10 +143,10 @@ def main(runs: int = RUNS, seed: int = 16) -> None:
     head = ["counts behind", *KINDS]
     write_table(NAME, head, shown[:-1])
     verdict = (
-        f"{len(kinds)} of {len(KINDS)} kinds of intervals hold in 95% ± 1% of {runs:,} runs of "
-        f"each setting ({min(kinds):.2%} to {max(kinds):.2%}); of the {len(values)} kinds and "
-        f"settings {len(values) - outside} do, the lowest in {min(values):.2%}, the highest in "
-        f"{max(values):.2%}."
+        f"with all settings together, {runs:,} runs of each, {len(kinds)} of {len(KINDS)} kinds of "
+        f"intervals hold in 95% ± 1% of the runs ({min(kinds):.2%} to {max(kinds):.2%}); of the "
+        f"{len(values)} pairs of a kind and a setting {len(values) - outside} do, the lowest in "
+        f"{min(values):.2%}, the highest in {max(values):.2%}."
     )
     narrowest = (
         "\n\n**The ones above 96% stay as they are.** A count and its half-width are whole "
@@ -162,7 +162,7 @@ def main(runs: int = RUNS, seed: int = 16) -> None:
     )
     write_verdict(
         NAME,
-        f"# Intervals of noisy counts: how often they hold\n\n**Verdict.** {verdict}\n\n"
+        f"# Intervals of noisy counts: how often they hold\n\n**Verdict.** {sentence(verdict)}\n\n"
         "Each noisy count, the number of persons, the share of persons (of one item), the "
         "difference of two items, and all counts of the list at once; at 95%, δ = 10⁻⁶. Noise is "
         "rounded to whole persons and half-widths are whole numbers, so that narrow intervals "

@@ -281,7 +281,7 @@ def _notes(runs: int) -> str:
         "printed*: the same with the larger ρ of that theorem, which costs a little more than ε "
         "(table above); the paper's .48 at ε = .4 and k = 50 lies between these two rows. "
         "*Half of δ for the test*: the paper's split with the accountant's best bound, which "
-        "allows twice the ρ of the paper's conversion and is proven. *As printed*: "
+        "allows 1.6 to 2 times the ρ of the paper's conversion and is proven. *As printed*: "
         'Algorithm 3 gives a "total pure-DP budget ε_EM = 2√ρ" for n picks "on h". Split over the '
         "picks it is private and loses most of the budget at k = 50; taken for each pick the claim "
         "is wrong by a factor of up to n in ρ, and its recall is shown for that reason only. In "

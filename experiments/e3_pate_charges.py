@@ -100,7 +100,7 @@ def _write(found: dict[str, tuple[Charge, ...]]) -> str:
         "1) by Corollary 9; charging it α/(2σ₁²), as one Gaussian, gives the printed number and is "
         "false (there is an exact counterexample at three labels). The last known value, 3.71 and "
         "8.16, came from a coarser grid than ours. Under the honest relation, one training record "
-        "changed (replace), a gap moves by 2 and everything costs about twice as much.",
+        "changed (replace), a gap moves by 2 and everything costs 2 to 2.5 times as much.",
         "The ε of PATE and PATE-τ in the table cannot be recomputed: their noise is not printed. "
         "The accuracies cannot be reproduced: CelebA's images are not at hand, so no teachers can "
         "be trained on it. [Students on another real set, and simulated votes on CelebA's true "

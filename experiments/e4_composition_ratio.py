@@ -143,9 +143,10 @@ def _write(rows: list[tuple[float, ...]], smoke: bool) -> str:
         f'smaller". The paper takes KOV on the lattice (k − 2i)ε and uses the δ_i found there, '
         f"often far below 10⁻⁶, for Lemma 4.4 too, hence the jagged curve; read at one δ = 10⁻⁶ "
         f"for both, the curve is smooth. In the printed form {len(printed_below)} of {len(rows)} "
-        "points lie below 1. For very few picks all bounds are the sum kε and the ratio is 1; at "
-        "one δ it is a little less, since KOV makes use of δ there, too. That the optimal bound is "
-        "never the larger one needs no experiment: a bounded-range step is a private step.",
+        "points lie below 1. For few picks KOV and Lemma 4.4 are both the sum kε and the ratio is "
+        "1; at one δ it is a little less, since KOV makes use of δ there, too. That the optimal "
+        "bound is never the larger one needs no experiment: a bounded-range step is a private "
+        "step.",
         "Known values at δ = 10⁻⁶:",
         markdown(
             ["k", "ε", "optimal, ours", "bracketed", "Lemma 4.4, ours", "known", "KOV"], anchors

@@ -171,9 +171,9 @@ def _write(levels, utilities, equal, runs) -> str:  # type: ignore[no-untyped-de
     slack = [u for u in utilities if u.bound > 0]
     ratio = levels[last]["oneshot (Thm 2.2)"] / levels[last]["Gumbel, optimal"]
     verdict = (
-        f"one-shot noise grows like k^{growth['oneshot (Thm 2.2)']:.2f} as claimed, and so does "
-        f"peeling by advanced composition (k^{growth['peeling, advanced']:.2f}) and Gumbel noise "
-        f"(k^{growth['Gumbel, optimal']:.2f}), whose scale is {ratio:.1f} times smaller at "
+        f"one-shot noise grows like k^{growth['oneshot (Thm 2.2)']:.2f} as claimed, peeling by "
+        f"advanced composition like k^{growth['peeling, advanced']:.2f}, and Gumbel noise like "
+        f"k^{growth['Gumbel, optimal']:.2f}, with a scale that is {ratio:.1f} times smaller at "
         f"k = {last:,}; Theorem 2.3 held at {len(utilities) - len(broken)} of {len(utilities)} "
         f"gaps ({len(slack)} of them with a bound above 0)."
     )
@@ -206,8 +206,9 @@ def _write(levels, utilities, equal, runs) -> str:  # type: ignore[no-untyped-de
         "The first column is under replace (s = 2), the others under add-remove; where the pure "
         "noise is smaller than that of Theorem 2.2, as it is at k = 300, OneshotLaplace uses it. "
         f"{runs} runs per gap ({max(2, runs // 20)} for the shares), counts in equal steps of the "
-        "gap, ± half width of the 95% interval. The bound is a union bound over all neighbours "
-        "and is 0 until the gap is several scales wide; only the gap at rank k matters in truth. "
+        "gap, ± half width of the 95% interval. The bound adds up an error for each gap between an "
+        "item and the next and is 0 until the gap is several scales wide; only the gap at rank k "
+        "matters in truth. "
         "The printed Algorithm 1 releases the noisy values of the selected items at the same "
         "noise, which its theorems do not cover; here the set alone is released. Ranking from "
         "pairwise comparisons (§3) is the ranking experiment's subject.",

@@ -206,9 +206,9 @@ def _write(cells: dict[Key, Cell], medians: dict[str, float], runs: int) -> str:
     verdict = (
         f"mean recall over {len(cells)} cells: tested {mean('tested'):.3f}, bounded sums "
         f"{mean('bounded'):.3f}, the private choice between them {mean('auto'):.3f}, the better of "
-        f"the two in hindsight {mean('better'):.3f}. The choice is between {worst:+.3f} and "
-        f"{most:+.3f} of tested, more than {LOSING} below it in {len(below)} cells, and more than "
-        f"{LOSING} below the better of the two in {len(losing)}."
+        f"the two in hindsight {mean('better'):.3f}. The choice finds from {-worst:.3f} "
+        f"less to {most:.3f} more than tested, is more than {LOSING} below it in {len(below)} "
+        f"cells, and more than {LOSING} below the better of the two in {len(losing)}."
     )
     rows = [
         [

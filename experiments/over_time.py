@@ -221,6 +221,10 @@ def run(
     draw(NAME, lambda figure: _paint(figure, rows), 10, 4.5)
     best = [max(rows[i : i + 3], key=lambda row: row[5])[4] for i in range(0, len(rows), 3)]
     won = {way: sum(name.startswith(way) for name in best) for way in WAYS}
+    level = sum(
+        name == "schedule" and _overlap(*rows[3 * place + 1 : 3 * place + 3])
+        for place, name in enumerate(best)
+    )
     meaning = (
         "no way is best everywhere, which is what the plan is for."
         if max(won.values()) < len(best)
@@ -228,8 +232,8 @@ def run(
     )
     verdict = (
         f"of {len(best)} settings the series is best in {won['series']}, the schedule in "
-        f"{won['schedule']}, independent lists in {won['independent']} (simulated weeks, "
-        f"{runs} runs): {meaning}"
+        f"{won['schedule']} (in {level} of them level with the series), independent lists in "
+        f"{won['independent']} (simulated weeks, {runs} runs): {meaning}"
     )
     table = [
         [_titled(row), row[2], row[3], row[4], f"{row[5]:.2f} ± {row[6]:.2f}", row[7]]
@@ -237,6 +241,11 @@ def run(
     ]
     heads = ["data", "periods", "k", "way", "recall", "earlier"]
     return write_page(NAME, TITLE, verdict, markdown(heads, table), TEXT.format(runs=runs))
+
+
+def _overlap(one: list[Any], other: list[Any]) -> bool:
+    """Whether the intervals of two rows overlap."""
+    return bool(abs(one[5] - other[5]) < one[6] + other[6])
 
 
 def _titled(row: list[Any]) -> str:
@@ -271,5 +280,5 @@ the width of its 95% interval over runs; where intervals overlap, two ways are l
 lists and schedules are by picks, as `Schedule` draws them.
 
 *Earlier*: a prototype's numbers, of 2 to 4 runs and of six weeks that were not written down.
-[Read at early weeks](early-weeks.md), those of series are found again within .01.
+[Read at early weeks](early-weeks.md), those of series are found again within .02.
 """

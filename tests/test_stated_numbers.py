@@ -284,6 +284,18 @@ def test_what_a_series_finds_at_early_weeks() -> None:
     assert len(found) == 6
     assert all(ways["series"] == max(ways.values()) for ways in found.values())
     assert "the series found most in all six; but those weeks were chosen" in page("series")
+    widths = {
+        (row["data"], row["periods"], row["k"], row["epsilon"], row["way"]): float(
+            row["half width"]
+        )
+        for row in rows("early-weeks")
+    }
+    level = [
+        ways["series"] - ways["schedule"] < widths[*key, "series"] + widths[*key, "schedule"]
+        for key, ways in found.items()
+    ]
+    assert sum(level) == 1
+    assert "in one of the six the schedule was level with it" in page("series")
     told = page("results/early-weeks")
     assert "Thirteen choices of six weeks were tried" in told
     assert "out of thirteen choices, to fit a prototype's numbers" in page("series")

@@ -16,7 +16,7 @@ from topsecret.results.receipt import two_people
 from topsecret.service.filters import conditions, typed
 from topsecret.service.grouped_by import GroupedBy
 from topsecret.service.jobs.job import Asked
-from topsecret.service.preview import worst_case
+from topsecret.service.preview import _buys, worst_case
 from topsecret.service.problems import Problem
 from topsecret.service.question_rules import may_be_asked
 from topsecret.service.ranked_by import RankedBy
@@ -124,8 +124,14 @@ def test_the_preview_of_counts_costs_what_the_question_costs(chosen: Here) -> No
 
 def test_all_that_is_safe_is_named_with_lower_bounds(chosen: Here) -> None:
     plan = chosen.call("ann", "POST", PLAN, QUESTION | {"k": "all"}).json()
-    assert plan["buys"].startswith("An item that ")
-    assert " people have is named with 95% probability" in plan["buys"]
+    # Not 'an item that so many people have': of people with many items it needs more.
+    assert plan["buys"] == (
+        f"An item with {plan['lead']} weighted people is named with 95% probability. People with "
+        "many items count less for each."
+    )
+    assert plan["lead_in"] == "weighted people"
+    some = chosen.call("ann", "POST", PLAN, QUESTION | {"k": "all", "at_least": 500}).json()
+    assert "of those, the ones shown to have at least 500 people are named" in some["buys"]
     job = chosen.answered("ann", ASK, QUESTION | {"k": "all"})
     assert set(job["answer"]["items"]) == {"Harbour", "Market", "Library"}
     page = chosen.call("ann", "GET", f"/answers/{job['id']}").text
@@ -134,6 +140,18 @@ def test_all_that_is_safe_is_named_with_lower_bounds(chosen: Here) -> None:
     assert refused.status_code == 400
     fixed = chosen.call("bob", "POST", "/api/datasets/metered/ask", {"column": "place", "k": "all"})
     assert fixed.status_code == 400
+
+
+def test_a_preview_says_what_a_cap_keeps_and_that_a_list_has_room_for_k() -> None:
+    capped = outlook(10, 1.0, 1e-6, 3)
+    assert (capped.name, capped.over_rank, capped.lead_in) == ("weighted", 0, "people")
+    assert _buys(capped, 10, 3, None) == (
+        f"An item with {capped.lead} people is safe to name with 95% probability; of those, the 10 "
+        "largest with noise are named. At most 3 items of each person count."
+    )
+    assert _buys(outlook(10, 1.0, 1e-6, 10), 10, 10, None).endswith(
+        "more people have it than any item below. At most 10 items of each person count."
+    )
 
 
 def test_only_what_surely_has_so_many_persons(chosen: Here) -> None:

@@ -154,7 +154,7 @@ def begin(
     mechanism: Mechanism = "auto",
     where: WhereOption = None,
     max_items: Annotated[
-        int | None, typer.Option(help="Cut each person down to this many items.")
+        int | None, typer.Option(help="Count at most this many items of each person.")
     ] = None,
     counts: Annotated[bool, typer.Option("--counts", help="Release noisy counts, too.")] = False,
     table: Table = None,

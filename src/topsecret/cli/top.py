@@ -91,7 +91,7 @@ def top(
         list[str] | None, typer.Option(help="Count these rows only, an SQL condition.")
     ] = None,
     max_items: Annotated[
-        int | None, typer.Option(help="Cut each person down to this many items.")
+        int | None, typer.Option(help="Count at most this many items of each person.")
     ] = None,
     order: OrderOption = "most",
     rise_from: Annotated[

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -97,6 +98,8 @@ def _outlook(prepared: Prepared, lead: int | None, whole: Loss | None = None) ->
     if scores is not None:
         lead_in = "times the bound" if scores.bounds else scores.noun
         lead = lead if lead is None or scores.bounds else scores.wholes(lead)
+    elif prepared.name == "weighted" and not _in_full(prepared.parameters):
+        lead_in = "weighted people"
     return Summary(
         prepared.name,
         prepared.answer,
@@ -107,3 +110,8 @@ def _outlook(prepared: Prepared, lead: int | None, whole: Loss | None = None) ->
         loss.epsilon(prepared.question.delta),
         lead_in,
     )
+
+
+def _in_full(weights: Mapping[str, object]) -> bool:
+    """Whether every item of a person that is counted counts in full."""
+    return weights["full_items"] == weights["most_items"]

@@ -33,6 +33,9 @@ CLOSED = (
 
 Length = int | Literal["auto", "all"]
 
+_PEOPLE = ("people", "weighted people")
+_CLIPPED = ", counted after clipping"
+
 
 @dataclass(frozen=True, slots=True)
 class Preview:
@@ -43,7 +46,7 @@ class Preview:
     """None where the owner fixed the price."""
     mechanism: str
     lead: int | None
-    """How many persons an item must be ahead to be named with 95% probability."""
+    """How many persons an item must be ahead, or have, to be named with 95% probability."""
     lead_in: str
     """What the lead counts: people, or where it is not persons that are ranked by, rows, say."""
     fits: bool
@@ -81,6 +84,7 @@ def preview(
     if account.state != "open":
         again = 0
     fits = again >= 1
+    buys = _buys(seen, asked.k, smaller_cap(dataset.cap, asked.max_items), asked.at_least)
     each = "" if groups is None else f", for each of {len(groups.values)} groups,"
     return Preview(
         asked.k,
@@ -92,7 +96,7 @@ def preview(
         float(cost),
         float(remaining),
         again,
-        _buys(seen, asked.k) if groups is None else _in_each(_buys(seen, asked.k)),
+        buys if groups is None else _in_each(buys),
         f"You get{each} {seen.answer}{', each with a noisy count' if asked.counts else ''}.",
         _protects(seen.epsilon),
         CLOSED if account.state != "open" else _takes(fits, float(cost), again),
@@ -194,19 +198,38 @@ def _in_each(words: str) -> str:
     return f"In each group: {words[:1].lower()}{words[1:]}"
 
 
-def _buys(seen: Summary, k: Length) -> str:
+def _buys(seen: Summary, k: Length, cap: int | None, at_least: int | None) -> str:
+    """What must be so that an item is named."""
     if seen.lead is None:
         return f"An item is named when {seen.named_when}."
+    words = _passes(seen, k, at_least) if seen.over_rank == 0 else _leads(seen, k)
+    if seen.lead_in == "weighted people":
+        words += " People with many items count less for each."
+    if cap is not None:
+        words += f" At most {cap} item{'' if cap == 1 else 's'} of each person count."
+    return words
+
+
+def _passes(seen: Summary, k: Length, at_least: int | None) -> str:
+    """Of a rule that looks at one item alone; a list has room for k of those that pass."""
+    named = "named" if k == "all" and at_least is None else "safe to name"
+    what = f"An item with {seen.lead:,} {seen.lead_in} is {named} with 95% probability"
+    if at_least is not None:
+        what += f"; of those, the ones shown to have at least {at_least:,} people are named"
+    elif k != "all":
+        largest, are = ("the", "is") if k == 1 else (f"the {k}", "are")
+        what += f"; of those, {largest} largest with noise {are} named"
+    return f"{what}{_CLIPPED if seen.lead_in not in _PEOPLE else ''}."
+
+
+def _leads(seen: Summary, k: Length) -> str:
+    """Of a rule that compares items."""
     last = "The largest item" if k == 1 else f"The last of the top {k}, the others far ahead,"
-    if seen.lead_in != "people":
-        if not seen.over_rank:
-            what = f"An item with {seen.lead:,} {seen.lead_in} is named with 95% probability"
-        else:
-            what = f"{last} is named with 95% probability if it has {seen.lead:,} {seen.lead_in} "
-            what += "more than any item below"
-        return f"{what}, counted after clipping."
-    if seen.over_rank == 0:
-        return f"An item that {seen.lead:,} people have is named with 95% probability."
+    if seen.lead_in not in _PEOPLE:
+        return (
+            f"{last} is named with 95% probability if it has {seen.lead:,} {seen.lead_in} more "
+            f"than any item below{_CLIPPED}."
+        )
     if seen.over_rank is None:
         return (
             f"The list can end where at least {seen.lead:,} fewer people have the next item: such "

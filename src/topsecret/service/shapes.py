@@ -259,8 +259,8 @@ class PreviewShape(BaseModel):
     mechanism: str
     """The algorithm by name."""
     lead: int | None
-    """How far ahead an item must be to be named with 95% probability."""
-    lead_in: str = Field(description="What the lead counts: people, or rows and so on.")
+    """How far ahead an item must be to be named with 95% probability, or how much it must have."""
+    lead_in: str = Field(description="What the lead counts: people, weighted people, or rows, say.")
     fits: bool
     """Whether it fits into what is left."""
     cost: float

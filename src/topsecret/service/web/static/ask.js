@@ -68,6 +68,7 @@
     lead.hidden = plan.lead === null;
     if (plan.lead !== null) lead.querySelector("b").textContent = plan.lead.toLocaleString("en");
     show("lead_in").textContent = plan.lead_in;
+    show("ahead").hidden = plan.mechanism === "weighted"; // an item is looked at by itself
     const left = 100 * plan.left;
     const cost = Math.min(100 * plan.cost, left);
     panel.querySelector(".cost").hidden = false;
