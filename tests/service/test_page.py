@@ -296,10 +296,11 @@ def test_the_walk_of_the_page_ends_with_tls_owners_and_openid(
                 page = web.get("/account").text
                 headers = {"x-csrf-token": form_token(page, "csrf")}
                 made = web.post("/api/v1/keys", json={"label": "first"}, headers=headers)
-            for step in steps(PEOPLE)[1:]:
-                export = steps(PEOPLE)[0].replace(KEY, made.json()["key"])
-                export = export.replace("https://topsecret.example.org:8443", address)
-                words = ["bash", "-euc", f"{export}\n{step}"]
+            where, certificate, *made_by_hand = steps(PEOPLE)
+            where = where.replace(KEY, made.json()["key"])
+            where = where.replace("https://topsecret.example.org:8443", address)
+            for step in made_by_hand:
+                words = ["bash", "-euc", f"{where}\n{certificate}\n{step}"]
                 subprocess.run(words, check=True, capture_output=True, **shell)
             frida = {"preferred_username": "frida"}
             httpx.put(f"{issuer}/users/f-1", json=frida, timeout=PATIENCE)
