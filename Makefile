@@ -9,7 +9,7 @@ LOCKED := --quiet --no-compile --disable-pip-version-check --constraint constrai
 export PYTHONDONTWRITEBYTECODE :=
 APT    := $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get
 
-.PHONY: release coverage pictures demo demo-service test newest lowest lock bare docs soak bench verify reproduce postgres chromium curl java clean
+.PHONY: release coverage pictures demo demo-service test newest lowest lock bare docs soak bench verify reproduce postgres chromium curl nginx java clean
 
 # A fresh Debian or Ubuntu has python3 without venv: ask the system for it only when it is missing.
 $(VENV)/.pip:
@@ -56,6 +56,12 @@ curl:
 	  { $(APT) update -q && $(APT) install -y -q --no-install-recommends curl; } || \
 	  { echo "curl is missing; install it (on Debian: apt install curl)."; exit 2; }
 
+# The proxy of the service's page is run, too, without the server that Debian's package may start.
+nginx:
+	@command -v nginx >/dev/null || ls /usr/sbin/nginx >/dev/null 2>&1 || \
+	  { $(APT) update -q && $(APT) install -y -q --no-install-recommends nginx; } || \
+	  { echo "nginx is missing; install it (on Debian and Ubuntu: apt install nginx)."; exit 2; }
+
 # The ledger is tested on a real PostgreSQL: ask the system for it only when it is missing.
 postgres:
 	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || \
@@ -72,20 +78,20 @@ java:
 
 # Types are checked on one core; on the other the tests are compiled meanwhile, once for all of their
 # processes. What is wrong with a test is told when they run.
-test: $(VENV)/.test postgres chromium curl java
+test: $(VENV)/.test postgres chromium curl nginx java
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python -m pytest --collect-only --quiet >/dev/null 2>&1 & $(BIN)/mypy; code=$$?; wait; exit $$code
 	$(BIN)/python -m pytest -n auto
 
 # The same tests with the newest and with the lowest versions that pyproject.toml allows.
-newest: postgres chromium curl java
+newest: postgres chromium curl nginx java
 	$(PYTHON) -m venv --clear .venv-newest
 	.venv-newest/bin/python -m pip install --quiet --upgrade pip
 	.venv-newest/bin/python -m pip install --quiet --editable '.[all]' --group dev --group docs
 	.venv-newest/bin/python -m pytest -n auto
 
-lowest: postgres chromium curl java
+lowest: postgres chromium curl nginx java
 	$(PYTHON) -m venv --clear .venv-lowest
 	.venv-lowest/bin/python -m pip install --quiet uv
 	.venv-lowest/bin/uv pip install --quiet --python .venv-lowest/bin/python --resolution lowest-direct \

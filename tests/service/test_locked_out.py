@@ -155,4 +155,7 @@ def test_an_owner_who_is_locked_out_gets_back_in(tmp_path: Path) -> None:
     assert parts.accounts.by_key(key) is None
     nowhere = reset("--home", str(tmp_path / "nothing"))
     assert (nowhere.returncode, "there is no service in" in nowhere.stderr) == (2, True)
+    missing = reset("--database", str(tmp_path / "nothing.db"))
+    assert (missing.returncode, "there is no file" in missing.stderr) == (2, True)
+    assert not (tmp_path / "nothing.db").exists()
     parts.close()

@@ -409,6 +409,7 @@ def test_without_a_provider_there_is_no_such_door(service: Here) -> None:
     [
         ({"openid_issuer": "http://provider.example.org", "openid_client": "x"}, "https://"),
         ({"openid_issuer": "https://provider.example.org"}, "--openid-client"),
+        ({"openid_client": "x"}, "needs --openid-issuer"),
     ],
 )
 def test_settings_that_cannot_work_are_refused(options: dict[str, str], words: str) -> None:

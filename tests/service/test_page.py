@@ -18,7 +18,7 @@ from typing import Any
 
 import httpx
 import pytest
-from serving import BRIEF, PASSWORD, PATIENCE, SOURCES, Here, Server, settings
+from serving import BRIEF, PASSWORD, PATIENCE, SOURCES, Here, Server, populate, settings
 from sqlalchemy import create_engine, text
 from test_coming_in import form_token
 from test_openid import provider, sign_in
@@ -32,7 +32,9 @@ from topsecret.service.state import Parts
 from topsecret.sources.demo_data import write_checkins
 
 PAGE = PAGES["docs/service.md"]
-STARTING, WALK, PEOPLE, OPENID, ASKING, IN_SQL, SAVING, OWNING = blocks("sh", PAGE)
+STARTING, WALK, PEOPLE, OPENID, ASKING, IN_SQL, SAVING, OWNING, COPYING, RESTORING = blocks(
+    "sh", PAGE
+)
 (IMAGE,) = blocks("dockerfile", PAGE)
 EXAMPLE = "postgresql://reader@db.example.org/shop"
 KEY, ADDRESS = "tsk_…", "http://127.0.0.1:8000"
@@ -296,10 +298,11 @@ def test_the_walk_of_the_page_ends_with_tls_owners_and_openid(
                 page = web.get("/account").text
                 headers = {"x-csrf-token": form_token(page, "csrf")}
                 made = web.post("/api/v1/keys", json={"label": "first"}, headers=headers)
-            for step in steps(PEOPLE)[1:]:
-                export = steps(PEOPLE)[0].replace(KEY, made.json()["key"])
-                export = export.replace("https://topsecret.example.org:8443", address)
-                words = ["bash", "-euc", f"{export}\n{step}"]
+            where, certificate, *made_by_hand = steps(PEOPLE)
+            where = where.replace(KEY, made.json()["key"])
+            where = where.replace("https://topsecret.example.org:8443", address)
+            for step in made_by_hand:
+                words = ["bash", "-euc", f"{where}\n{certificate}\n{step}"]
                 subprocess.run(words, check=True, capture_output=True, **shell)
             frida = {"preferred_username": "frida"}
             httpx.put(f"{issuer}/users/f-1", json=frida, timeout=PATIENCE)
@@ -313,6 +316,43 @@ def test_the_walk_of_the_page_ends_with_tls_owners_and_openid(
         finally:
             process.terminate()
             assert process.wait(PATIENCE) == 0
+
+
+def test_a_copy_that_is_made_as_the_page_says_is_a_whole_service(
+    tmp_path: Path, program: Path
+) -> None:
+    """It is made of a database in use, whose last changes are in SQLite's own log alone."""
+    home, copies = tmp_path / "home", tmp_path / "copies"
+    for folder in (home, copies):
+        folder.mkdir()
+    parts = Parts(settings(home))
+    populate(parts, home)
+    chains = parts.ledger.reached()
+    key = parts.accounts.new_key("olga", "copies")
+
+    def run(block: str) -> str:
+        named = block.replace("/var/lib/topsecret", str(home)).replace("/srv/copies", str(copies))
+        shell = ["bash", "-euc", named]
+        done = subprocess.run(
+            shell, env=environment(program), capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert (home / "service.db-wal").stat().st_size
+    for made in (run(COPYING), run(COPYING)):  # over an older copy, too
+        assert all(f"{name}: the chain ends with {chains[name][1]}" in made for name in chains)
+    assert stat.S_IMODE((copies / "service.db").stat().st_mode) == stat.S_IRUSR | stat.S_IWUSR
+    parts.store.close()
+    parts.ledger.close()
+    for ending in ("", "-wal", "-shm"):
+        (home / f"service.db{ending}").write_bytes(b"of a broken disk")
+    assert run(RESTORING) == made
+    restored = Parts(settings(home))
+    assert restored.ledger.reached() == chains
+    assert restored.accounts.by_key(key) is not None
+    restored.store.close()
+    restored.ledger.close()
 
 
 def test_a_certificate_that_cannot_be_used_is_refused(tmp_path: Path) -> None:

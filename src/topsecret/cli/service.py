@@ -60,6 +60,8 @@ def _opened(settings: Settings) -> Iterator[Store]:
 
     if not settings.database and not Path(settings.place).exists():
         raise InvalidParameter(f"there is no service in {settings.home}; name its --home")
+    if settings.database and "://" not in settings.database and not Path(settings.place).exists():
+        raise InvalidParameter(f"there is no file {settings.place}; name an existing --database")
     store = Store(settings.place)
     try:
         schema.create(store)

@@ -277,6 +277,7 @@ class Service:
 
     def _call(self, method: str, path: str, body: Mapping[str, object] | None = None) -> Any:
         from http.client import HTTPException  # here: importing topsecret must stay quick
+        from ssl import SSLCertVerificationError
         from urllib.error import HTTPError
         from urllib.request import Request
 
@@ -290,7 +291,12 @@ class Service:
                     return json.load(reply)
             except HTTPError as error:
                 status, text = error.code, error.read(100_000)
-        except (OSError, ValueError, HTTPException):
+        except (OSError, ValueError, HTTPException) as error:
+            if isinstance(getattr(error, "reason", None), SSLCertVerificationError):
+                raise ServiceError(
+                    f"{self.url} has a certificate that is not trusted here, or not for that name; "
+                    "let SSL_CERT_FILE name one that you made yourself"
+                ) from None
             raise ServiceError(f"{self.url} does not answer; check that it runs") from None
         raise _refusal(status, text)
 

@@ -84,6 +84,8 @@ class Settings:
                 raise InvalidParameter("--openid-issuer begins with https://")
             if not self.openid_client:
                 raise InvalidParameter("--openid-issuer needs --openid-client beside it")
+        elif self.openid_client:
+            raise InvalidParameter("--openid-client needs --openid-issuer beside it")
 
     @property
     def place(self) -> str:
