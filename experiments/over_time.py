@@ -271,5 +271,5 @@ the width of its 95% interval over runs; where intervals overlap, two ways are l
 lists and schedules are by picks, as `Schedule` draws them.
 
 *Earlier*: a prototype's numbers, of 2 to 4 runs and of six weeks that were not written down.
-[Read at early weeks](early-weeks.md), those of series are found again within .01.
+[Read at early weeks](early-weeks.md), those of series are found again within .013.
 """
