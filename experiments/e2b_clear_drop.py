@@ -126,7 +126,8 @@ def _paint(figure, names, sizes, found) -> None:  # type: ignore[no-untyped-def]
             [mean.mean for mean in line],
             [mean.half_width for mean in line],
             marker="o",
-            markersize=3,
+            markersize=7 if name == STABLE else 3,  # seen under the line that covers it
+            linewidth=4 if name == STABLE else None,
             label=name,
         )
     axis.set_xscale("log")

@@ -162,7 +162,9 @@ def _write(points: list[Point], skipped: list[str]) -> str:
         TITLE,
         verdict,
         markdown(["what", "size", "CPU seconds", "peak MiB", "MiB for the work"], table),
-        "## Growth of time, as a power of the size\n\n" + markdown(["what", "axis", "x"], grown),
+        "## Growth of time, as a power of the size\n\n"
+        "Fitted to the larger half of the sizes; axis *accounting* is the number of queries.\n\n"
+        + markdown(["what", "axis", "power"], grown),
         "CPU time of all threads, the least of up to five runs, each size in a fresh process; the "
         "peak is that of the whole process, input included. CPU time is used because the machine "
         "was shared while this ran. Rows: ten per person, 100 rows per place on average, "

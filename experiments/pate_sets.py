@@ -199,11 +199,14 @@ def _paint(figure: Any, middle: dict[Any, float], names: list[str], epsilons: An
             panel.plot(epsilons, [middle[name, method, e] for e in epsilons], "o-", label=method)
         panel.set_title(name, fontsize=9)
         panel.set_xscale("log", base=2)
+        panel.set_xticks(epsilons, [f"{epsilon}" for epsilon in epsilons])
+        panel.set_xlabel("ε")
         panel.grid(alpha=0.3)
     for panel in panels[len(names) :]:
         panel.axis("off")
-    panels[0].legend(fontsize=7)
     panels[0].set_ylabel("F1 of the student")
+    lines = panels[0].get_legend_handles_labels()
+    figure.legend(*lines, loc="outside lower center", ncols=len(METHODS))
 
 
 TEXT = """
