@@ -108,6 +108,8 @@ def row(parameter: Any) -> list[str]:
         name = f"`{parameter.name.upper()}`"
     else:
         name = ", ".join(f"`{word}`" for word in (*parameter.opts, *parameter.secondary_opts))
+        if re.search(r"[^A-Z]", parameter.metavar or ""):  # the form of what is given
+            name = f"{name.removesuffix('`')} {parameter.metavar}`"
     meaning = marked(parameter.help or "").replace("|", r"\|")
     return [name, meaning, default(parameter)]
 

@@ -96,7 +96,10 @@ def top(
     order: OrderOption = "most",
     rise_from: Annotated[
         list[str] | None,
-        typer.Option(help="Rank by the rise of persons from these rows to those of --where."),
+        typer.Option(
+            help="Rank by the rise of persons from these rows (an SQL condition) to those of "
+            "--where."
+        ),
     ] = None,
     measure: MeasureOption = "persons",
     sum_column: SumOption = None,
@@ -136,7 +139,9 @@ def top(
     by: Annotated[
         str | None, typer.Option(help="One list for each --group of this column.", metavar="COLUMN")
     ] = None,
-    group: Annotated[list[str] | None, typer.Option(help="A public value of --by.")] = None,
+    group: Annotated[
+        list[str] | None, typer.Option(help="A public value of --by; repeatable.")
+    ] = None,
     disjoint: Annotated[
         bool, typer.Option("--disjoint", help="Keep each person in one group alone.")
     ] = False,
