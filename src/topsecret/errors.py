@@ -147,6 +147,6 @@ class VerificationFailed(TopSecretError, AssertionError):
 class WeakPrivacy(UserWarning):
     """A budget protects little: epsilon above 10 or delta above 0.001.
 
-    Who wants it so says ``warnings.simplefilter("ignore", WeakPrivacy)``; the receipt still says
+    To accept that, call ``warnings.simplefilter("ignore", WeakPrivacy)``; the receipt still says
     that it is weak.
     """
