@@ -118,10 +118,15 @@ def mathml(formula: str, display: str = "inline") -> str:
 
     >>> "<msub><mrow>" in mathml("W'_i")
     True
+    >>> "<mo>&#x0223C;</mo>" in mathml(r"S \sim P"), "<mi>&#x022A5;" in mathml(r"\bot")
+    (True, True)
     >>> "<mi>ln</mi><mspace width='0.17em'/><mi>V</mi>" in mathml(r"\ln V")
     True
     """
     made = convert(formula, display=display).replace("<mi>&#x0005C;</mi>", "<mo>&#x0005C;</mo>")
+    made = made.replace("<mi>&#x0007E;</mi>", "<mo>&#x0223C;</mo>")  # a relation, with its space
+    made = made.replace("<mo>&#x022A5;</mo>", "<mi>&#x022A5;</mi>")  # a symbol, without
+    made = made.replace('mathvariant="bold"', 'style="font-weight: bold"')  # for Chromium
     names = "(?<!<msup>)(?<!<msub>)(<mi>(?:ln|cosh|tanh)</mi>)(?=<m(?:i|n|sup|sub|sqrt|frac)>)"
     made = re.sub(names, r"\1<mspace width='0.17em'/>", made)
     signs = r"(<mo[^>]*>(?:&#x00028;|\[|=|&#x0003D;|&#x0002C;|&#x02264;)</mo>)<mo>&#x02212;</mo>"

@@ -37,6 +37,8 @@ OF_THE_REFERENCE = {
     "public": re.compile(r"(?<=[.)] )Public(?=\.)"),
 }
 """Words of docstrings that the glossary explains, by its anchors."""
+EQUATION = re.compile(r"<pre.*?</pre>|<code.*?</code>|(?<![\w.])([εδρk]\u0304?) = (?=[\d.])", re.S)
+"""A letter and its value, outside of code: they stay on one line."""
 UNLINKED = re.compile(r"<(?:a|code|pre|h[1-6]|details)\b")
 UNLINKED_END = re.compile(r"</(?:a|code|pre|h[1-6]|details)>")
 LONG_CELL = 50
@@ -114,6 +116,8 @@ def on_page_content(html: str, page: Any = None, **_: Any) -> str:
     '<code class="whole">a/b</code>'
     >>> on_page_content("<code>src/topsecret/results/receipt.py</code>")
     '<code>src/<wbr>topsecret/<wbr>results/<wbr>receipt.py</code>'
+    >>> on_page_content("ε = 1 and <code>k = 2</code>").replace("\u00a0", "_")
+    'ε_=_1 and <code>k = 2</code>'
     >>> on_page_content('<p><img alt="" src="a.svg" /></p>')
     '<p><a href="a.svg"><img alt="" src="a.svg" /></a></p>'
     """
@@ -123,6 +127,7 @@ def on_page_content(html: str, page: Any = None, **_: Any) -> str:
     html = re.sub(r"<code>([^<\s]{1,24})</code>", r'<code class="whole">\1</code>', html)
     html = re.sub(r"<code>[^<]*</code>", options_whole, html)
     html = re.sub(r"(?<=\d) ± (?=[\d.])", "\u00a0±\u00a0", html)
+    html = EQUATION.sub(lambda found: f"{found[1]}\u00a0=\u00a0" if found[1] else found[0], html)
     html = re.sub(r"(<td[^>]*>[\d.,]+) (?=[a-zA-Z]{1,3}</td>)", "\\1\u00a0", html)
     html = re.sub(
         r"(?<=<code>)[^<\s]{25,}(?=</code>)",
