@@ -215,7 +215,7 @@ class Server:
     def __init__(self, folder: Path, *arguments: str, environment: dict[str, str] | None = None):
         self.folder = folder
         self.log = folder / "log.txt"
-        self._begun = self.log.stat().st_size if self.log.exists() else 0
+        self._begun = len(self.log.read_text(encoding="utf-8")) if self.log.exists() else 0
         files = folder / "files"
         files.mkdir(exist_ok=True)
         command = [sys.executable, "-m", "topsecret", "serve", "--port", "0", "--home"]

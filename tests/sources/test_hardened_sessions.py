@@ -21,6 +21,7 @@ from topsecret.sources.domains.weighted_labels import (
     weighted_labels,
 )
 from topsecret.sources.engines.duckdb import FileSource
+from topsecret.sources.engines.duckdb_session import closed_engine
 from topsecret.sources.engines.duckdb_tables import OpenConnection
 from topsecret.sources.engines.settings import DUCKDB, POSTGRES
 from topsecret.sources.engines.sqlalchemy import SqlSource
@@ -191,6 +192,35 @@ def test_the_callers_own_connection_is_asked(connection: duckdb.DuckDBPyConnecti
         name: connection.execute(f"SELECT current_setting('{name}')").fetchall()[0][0]
         for name in ("python_enable_replacements", "enable_progress_bar_print")
     } == {"python_enable_replacements": True, "enable_progress_bar_print": True}
+
+
+class Noted:
+    """An engine whose statements are noted before they are run."""
+
+    def __init__(self, engine: duckdb.DuckDBPyConnection, noted: list[str]) -> None:
+        self._engine, self._noted = engine, noted
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._engine, name)
+
+    def execute(self, statement: str, *more: Any) -> Any:
+        self._noted.append(statement)
+        return self._engine.execute(statement, *more)
+
+
+def test_no_bar_is_drawn_while_a_file_is_attached(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Nor of anything else: a worker of the service has a bar of DuckDB's until it is told."""
+    path, noted = tmp_path / "shop.db", list[str]()
+    duckdb.connect(path).close()
+    connect = duckdb.connect
+    monkeypatch.setattr(duckdb, "connect", lambda **more: Noted(connect(**more), noted))
+    with closed_engine("some.csv", attached=path):
+        pass
+    assert noted[0] == "SET enable_progress_bar_print = false"
+    assert noted[1].startswith("SET enable_progress_bar = ")
+    assert [one for one in noted[2:] if one.startswith("ATTACH ")]
 
 
 @pytest.mark.parametrize("kind", ["query_tree", "json", "query_tree_optimizer"])

@@ -134,7 +134,8 @@ def replaced_functions(own: set[str]) -> list[str]:
 def _functions() -> frozenset[tuple[str, str]]:
     """The functions that DuckDB comes with, and the types that they take."""
     with duckdb.connect() as fresh:
-        rows = fresh.execute(FUNCTIONS).fetchall()
+        # A cursor draws no progress bar, wherever this runs.
+        rows = fresh.cursor().execute(FUNCTIONS).fetchall()
     return frozenset((str(name).lower(), str(types)) for name, types, _ in rows)
 
 

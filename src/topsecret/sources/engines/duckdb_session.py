@@ -73,6 +73,13 @@ def closed_engine(
         }
         engine = _begun(lambda: duckdb.connect(config=config))
         try:
+            # First of all: where no file is run, as in a worker of the service, DuckDB draws a bar
+            # of its own, with the time, of whatever takes two seconds, reading a database's log
+            # included. Ours, on a terminal, needs the progress measured. In a Jupyter kernel DuckDB
+            # asks for ipywidgets: without a bar a query is as good.
+            with suppress(duckdb.Error):
+                engine.execute("SET enable_progress_bar_print = false")
+                engine.execute(f"SET enable_progress_bar = {str(sys.stderr.isatty()).lower()}")
             names = {name for path in paths for name in (str(path), literal_pattern(str(path)))}
             allowed = exp.Array(expressions=[exp.Literal.string(name) for name in sorted(names)])
             if names:
@@ -80,11 +87,6 @@ def closed_engine(
             if attached is not None:  # reads rows of its log: what fails is the caller's to judge
                 literal = exp.Literal.string(str(attached)).sql("duckdb")
                 engine.execute(f"ATTACH {literal} AS source (READ_ONLY)")
-            # Measures progress for the bar that is ours, on a terminal; never draws its own. In a
-            # Jupyter kernel it asks for ipywidgets: without a bar a query is as good.
-            with suppress(duckdb.Error):
-                engine.execute("SET enable_progress_bar_print = false")
-                engine.execute(f"SET enable_progress_bar = {str(sys.stderr.isatty()).lower()}")
             for name, value in (
                 ("TimeZone", "UTC"),
                 ("enable_external_access", False),
