@@ -203,8 +203,9 @@ def _write(levels, utilities, equal, runs) -> str:  # type: ignore[no-untyped-de
         "ahead of all others by the gap\n\n" + markdown(equal[0], equal[1:]),
         "## Theorem 2.3: probability of the true set, k = 10, ε = 1, pure\n\n"
         + markdown(["items", "k", "gap / scale", "seen", "at least (Thm 2.3)"], seen),
-        "The first column is under replace (s = 2), the others under add-remove; where the pure "
-        "noise is smaller than that of Theorem 2.2, as it is at k = 300, OneshotLaplace uses it. "
+        "Of the shares, the first column is under replace (s = 2), the others under add-remove; "
+        "where the pure noise is smaller than that of Theorem 2.2, as it is at k = 300, "
+        "OneshotLaplace uses it. "
         f"{runs} runs per gap ({max(2, runs // 20)} for the shares), counts in equal steps of the "
         "gap, ± half width of the 95% interval. The bound adds up an error for each gap between an "
         "item and the next and is 0 until the gap is several scales wide; only the gap at rank k "

@@ -6,7 +6,7 @@ is enclosed from above:
 
 - g(y) = −ln Φ((T − √y)/σ) is what a label of amount √y adds to −ln(1 − p). Let ĝ be the smallest
   concave function above g and above 0 for a label that is not there. By Jensen's inequality
-  Σ g(x_j²) ≤ Σ ĝ(x_j²) ≤ N·ĝ(C²/N).
+  Σ g(x_j²) ≤ Σ ĝ(x_j²) ≤ N·ĝ(C²/N), with N = ``items`` and C = ``total``.
 - Whole amounts up to a few hundred are taken one by one. Of more, a cell of amounts from a to b is
   taken as if its amounts were named as b and weighed as a², which is above all of them.
 

@@ -86,7 +86,7 @@ class Ledger:
         self._store.close()
 
     def paced(self, pace: SettlementTime) -> Ledger:
-        """The same ledger, whose reservations are read under and end when ``pace`` says."""
+        """The same ledger, where ``pace`` says when the reading for a reservation ends."""
         found = copy.copy(self)
         found.pace = pace
         return found
