@@ -150,7 +150,7 @@ def main(runs: int = RUNS, seed: int = 16) -> None:
     )
     narrowest = (
         "\n\n**The ones above 96% stay as they are.** A count and its half-width are whole "
-        "persons, so at a noise of about seven persons one person more or less is 1.5% of the "
+        "persons, so at a noise of about seven people one person more or less is 1.5% of the "
         "runs. An interval that says 95% should not be made to hold less often: each half-width is "
         "the smallest whole number that holds with a probability of at least 95% by the exact law "
         f"(the least of them here: {min(exact):.2%}).\n\nWe read 95% ± 1% as a demand on each "
@@ -163,9 +163,9 @@ def main(runs: int = RUNS, seed: int = 16) -> None:
     write_verdict(
         NAME,
         f"# Intervals of noisy counts: how often they hold\n\n**Verdict.** {sentence(verdict)}\n\n"
-        "Each noisy count, the number of persons, the share of persons (of one item), the "
+        "Each noisy count, the number of people, the share of people (of one item), the "
         "difference of two items, and all counts of the list at once; at 95%, δ = 10⁻⁶. Noise is "
-        "rounded to whole persons and half-widths are whole numbers, so that narrow intervals "
+        "rounded to whole people and half-widths are whole numbers, so that narrow intervals "
         "hold a little more often; the ends of a share are not rounded, so that it holds a little "
         "less or more often than 95% by where its true value lies. `python -m "
         "experiments.count_intervals` writes this; the "

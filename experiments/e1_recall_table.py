@@ -179,7 +179,8 @@ def _paint(figure, sets, sizes, epsilons, found) -> None:  # type: ignore[no-unt
             errors = [found[name, e, k, label].half_width for e, k in places]
             shifted = [place + turn * width for place in range(len(places))]
             colour = colours[2 * turn % 20 + turn // 10]
-            axis.bar(shifted, heights, width, yerr=errors, label=label, color=colour)
+            shown = label.replace("ε_EM", "$ε_{EM}$")
+            axis.bar(shifted, heights, width, yerr=errors, label=shown, color=colour)
         axis.set_xticks([p + 0.4 for p in range(len(places))], [f"ε={e}\nk={k}" for e, k in places])
         axis.set_ylabel("share of the true top k")
         axis.set_title(name if name == "Foursquare" else f"{name} (a substitute for the full set)")
@@ -208,7 +209,7 @@ def _write(sets, sizes, epsilons, found, runs) -> str:  # type: ignore[no-untype
             if not misses
             else f"below the printed StableTopK in {len(misses)} of {3 * len(grid)} cells ("
             + "; ".join(misses)
-            + "), for the third venue is only 23 persons ahead of the fourth."
+            + "), for the third venue is only 23 people ahead of the fourth."
         )
         + f" Without a list, tested: {line('unknown: tested')}."
     )
@@ -231,8 +232,8 @@ def _write(sets, sizes, epsilons, found, runs) -> str:  # type: ignore[no-untype
 
 def _title(name: str) -> str:
     if name == "Foursquare":
-        return "Foursquare (100,191 venues, 2,293 persons, δ = 1/2293)"
-    return "BrightKite, 5,766 persons as a substitute, δ = 1/5766; printed rows for reference"
+        return "Foursquare (100,191 venues, 2,293 people, δ = 1/2293)"
+    return "BrightKite, 5,766 people as a substitute, δ = 1/5766; printed rows for reference"
 
 
 def _cell(mean: Mean) -> str:
@@ -281,21 +282,21 @@ def _notes(runs: int) -> str:
         "printed*: the same with the larger ρ of that theorem, which costs a little more than ε "
         "(table above); the paper's .48 at ε = .4 and k = 50 lies between these two rows. "
         "*Half of δ for the test*: the paper's split with the accountant's best bound, which "
-        "allows 1.6 to 2 times the ρ of the paper's conversion and is proven. *As printed*: "
+        "allows 1.6 to 2 times the ρ of the paper's conversion and is proven.\n\n*As printed*: "
         'Algorithm 3 gives a "total pure-DP budget ε_EM = 2√ρ" for n picks "on h". Split over the '
         "picks it is private and loses most of the budget at k = 50; taken for each pick the claim "
         "is wrong by a factor of up to n in ρ, and its recall is shown for that reason only. In "
         "both, picks on h name released items again, which costs recall at k = 3 and 10. The "
         "printed .67 at k = 50, the same for both datasets and both larger ε, is below what the "
         "corrected algorithm reaches on Foursquare.\n\n"
-        "*Below print*, ε = .4, k = 3: the third venue has 1,035 persons and the "
+        "*Below print*, ε = .4, k = 3: the third venue has 1,035 people and the "
         "fourth 1,012; half of the budget goes to a drop that is not there, and picks at a noise "
-        "of about 9 persons confuse the two now and then. With the (k+1)-th item counted as "
+        "of about 9 people confuse the two now and then. With the (k+1)-th item counted as "
         "correct such runs score as the last public row says; the recommended mechanism "
         "spends nothing on a drop.\n\n"
         "*Without suffix*: a tenth of δ for the test, one person of gap per place away from k, "
         "the accountant's best bound. *Recommended* is what `plan` proposes for these public "
-        "numbers. The number of persons is taken as public, since δ is set from it. Rows marked "
+        "numbers. The number of people is taken as public, since δ is set from it. Rows marked "
         "*unknown* need no list of venues; they look at the 20·k leading ones. δ = 1/n is far too "
         "large for practice (one person in n may be exposed outright); it is the paper's setting."
     )

@@ -234,9 +234,9 @@ def _write(found, runs) -> str:  # type: ignore[no-untyped-def]
         "on picks with half of the budget, as the paper says.",
         "Differences. The paper does not say whether a day's cases are new ones or all so far: the "
         "curve that reaches 1.0 fits all so far, while the noise of 150 picks at ε = 0.1 (a scale "
-        "of about 300 persons) leaves the new cases of a day near chance (15/55 = .27) in the "
+        "of about 300 people) leaves the new cases of a day near chance (15/55 = .27) in the "
         "first window. One person's case counts on each day from its report on in the running "
-        "total, so the ten answers compose over the same persons, as they do in the paper. "
+        "total, so the ten answers compose over the same people, as they do in the paper. "
         "Advanced composition of ten days, then of fifteen picks, is what makes LD and TS so much "
         "worse than EM here; in one sum of 150 picks TS comes nearer to EM, and LD does on all "
         "cases so far, from the second window on. LD must also pass a threshold, since it needs no "

@@ -93,7 +93,7 @@ def run(
         rows.append(["true set", "oneshot", u.items, u.k, *numbers])
     head = ["what", "mechanism", "items", "k", "gap / scale", "value", "95% half width"]
     write_table(NAME, [*head, "Theorem 2.3"], rows)
-    draw(NAME, lambda figure: _paint(figure, levels, utilities), 11, 5)
+    draw(NAME, lambda figure: _paint(figure, levels, utilities), 11, 5.5)
     equal = _compare(runs, seed, smoke)
     return _write(levels, utilities, equal, runs)
 
@@ -147,7 +147,6 @@ def _paint(figure, levels, utilities) -> None:  # type: ignore[no-untyped-def]
     left.set_yscale("log")
     left.set_xlabel("k")
     left.set_ylabel(f"noise scale at ({EPSILON}, 10⁻⁶), m = {ITEMS:,}")
-    left.legend(fontsize="small")
     for m in dict.fromkeys(u.items for u in utilities):
         line = [u for u in utilities if u.items == m]
         places = [u.over_scale for u in line]
@@ -156,9 +155,9 @@ def _paint(figure, levels, utilities) -> None:  # type: ignore[no-untyped-def]
         right.plot(places, [u.bound for u in line], "--", label=f"Theorem 2.3, m = {m:,}")
     right.set_xlabel("gap / noise scale")
     right.set_ylabel("probability of the true set")
-    right.legend(fontsize="small")
     for axis in (left, right):
         axis.grid(alpha=0.3)
+        axis.legend(fontsize="small", loc="upper center", bbox_to_anchor=(0.5, -0.13))
 
 
 def _write(levels, utilities, equal, runs) -> str:  # type: ignore[no-untyped-def]

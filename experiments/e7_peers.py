@@ -198,7 +198,7 @@ def _write(answers: list[Answer], skipped: list[str], head: list[str]) -> str:
         TITLE,
         verdict,
         markdown(head, [_row(answer) for answer in answers]),
-        "152,917 pairs of 6,206 persons and 8,826 places (Foursquare, Jakarta; a first version of "
+        "152,917 pairs of 6,206 people and 8,826 places (Foursquare, Jakarta; a first version of "
         "`tested` was tuned on it, among other sets), (1, 10⁻⁶) for each "
         "person with all their rows, one more or one less, no public list of places. ± is the half "
         "width of the 95% interval over so few runs; recall is of the true top k by distinct "

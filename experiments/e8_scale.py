@@ -130,7 +130,7 @@ def _paint(figure, points) -> None:  # type: ignore[no-untyped-def]
         memory = axis.twinx()
         memory.plot([p.size for p in line], [p.peak for p in line], "x--", color="grey")
         memory.set_ylabel("peak MiB", color="grey")
-        memory.set_ylim(bottom=0)
+        memory.set_ylim(0, 1.2 * max(p.peak for p in line))
         axis.grid(alpha=0.3)
 
 

@@ -11,7 +11,7 @@ OTHERS = {
     "tested-top-k": "Recall of `TestedTopK` beside the others",
     "tested-constants": "How the constants of `TestedTopK` were chosen (a table)",
     "count-intervals": "How often the intervals of noisy counts hold",
-    "weighted-sums": "Processor time of weighted persons inside DuckDB and PostgreSQL",
+    "weighted-sums": "Processor time of weighted people inside DuckDB and PostgreSQL",
     "k-bar": "Recall of `LimitedDomain` for other multiples of k than k̄ = 20·k",
 }
 """Pages that are no table or figure of a paper."""

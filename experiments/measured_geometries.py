@@ -238,7 +238,7 @@ def _write(cells: dict[Key, Cell], medians: dict[str, float], runs: int) -> str:
         "weighted with its exact probability, of which that of sums is shown. *Loses*: auto is "
         f"more than {LOSING} below the better of the two.",
         "The bounds were fixed before the first run, and all constants of the choice are those of "
-        "lists by persons. Parts are scaled down exactly here; an engine does it by a table of "
+        "lists by people. Parts are scaled down exactly here; an engine does it by a table of "
         "fractions, by up to 8% more.",
         markdown([*head, "better"], rows),
     )

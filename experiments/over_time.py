@@ -141,7 +141,7 @@ class Trial:
         return [int(item) for item in chosen.items if isinstance(item, int)]
 
     def _sums(self, weights: Weights, period: int) -> Histogram:
-        """The weighted persons of each item so far."""
+        """The weighted people of each item so far."""
         seen = self.mixed[self.when[self.mixed] < period]
         order = seen[np.argsort(self.persons[seen], kind="stable")]
         kept = order[_ranks(self.persons[order]) < weights.most_items]
@@ -236,7 +236,7 @@ def run(
         f"{won['independent']} (simulated weeks, {runs} runs): {meaning}"
     )
     table = [
-        [_titled(row), row[2], row[3], row[4], f"{row[5]:.2f} ± {row[6]:.2f}", row[7]]
+        [_titled(row), row[2], row[3], row[4], f"{row[5]:.2f} ± {row[6]:.2f}", row[7] or "–"]
         for row in rows
     ]
     heads = ["data", "periods", "k", "way", "recall", "earlier"]
@@ -279,6 +279,7 @@ the product's accountant; recall of the true top k so far, mean of six periods e
 the width of its 95% interval over runs; where intervals overlap, two ways are level. Independent
 lists and schedules are by picks, as `Schedule` draws them.
 
-*Earlier*: a prototype's numbers, of 2 to 4 runs and of six weeks that were not written down.
+*Earlier*: a prototype's numbers, of 2 to 4 runs and of six weeks that were not written down; "–"
+where it has none.
 [Read at early weeks](early-weeks.md), those of series are found again within .02.
 """

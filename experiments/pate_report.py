@@ -30,8 +30,8 @@ def write(rows: list[dict[str, str]]) -> str:
     def free(name: str, column: str = "student F1") -> str:
         return f"{average(cells, ('real', name, ''), column):.3f}"
 
-    noiseless = ", ".join(
-        f"{name.removesuffix(', no noise')} {average(cells, ('real', name, ''), 'student F1'):.3f}"
+    noiseless = "; ".join(
+        f"{name.removesuffix(', no noise')}: {average(cells, ('real', name, ''), 'student F1'):.3f}"
         for name in dict.fromkeys(row["method"] for row in rows if not row["epsilon"])
     )
     text = TEMPLATE.read_text(encoding="utf-8").format(
@@ -55,13 +55,14 @@ def write(rows: list[dict[str, str]]) -> str:
         tau_43=found["PATE-τ, τ = 4", 0.43],
         pate_43=found["PATE", 0.43],
         stable_45=found["StableTopK", 0.45],
-        pate_45=found["PATE", 0.45],
-        tau_45=found["PATE-τ, τ = 4", 0.45],
+        at_45=", ".join(
+            f"{m} {_needed(found[m, 0.45])}" for m in ("StableTopK", "PATE", "PATE-τ, τ = 4")
+        ),
         stable_ar_43=found["StableTopK, add-remove", 0.43],
         tau_ar_43=found["PATE-τ, τ = 4, add-remove", 0.43],
     )
     write_verdict("pate", text)
-    draw("pate", lambda figure: _paint(figure, cells, methods, epsilons), 10, 4)
+    draw("pate", lambda figure: _paint(figure, cells, methods, epsilons), 10, 5)
     line = next(line for line in text.splitlines() if line.startswith("**Verdict.** "))
     return line.removeprefix("**Verdict.** ")
 
@@ -82,6 +83,11 @@ def aligned(cells: Cells, method: str, epsilons: list[str], target: float) -> st
             part = (target - low) / (score - low)
             return f"{math.exp(math.log(before) + part * math.log(epsilon / before)):.1f}"
     return "–"
+
+
+def _needed(epsilon: str) -> str:
+    """ε in a sentence."""
+    return "at no ε" if epsilon == "–" else epsilon
 
 
 def spread(rows: list[dict[str, str]]) -> str:
@@ -119,7 +125,7 @@ def _paint(figure: Any, cells: Cells, methods: list[str], epsilons: list[str]) -
         panel.set_xlabel("epsilon")
         panel.set_title("add-remove (the paper's relation)" if wanted else "replace")
         panel.grid(alpha=0.3)
-        panel.legend(fontsize=8, loc="lower right")
+        panel.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.13))
     panels[0].set_ylabel("F1 of the student")
     panels[0].set_ylim(0.25, 0.54)
 

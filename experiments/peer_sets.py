@@ -246,13 +246,13 @@ def write(found: Sequence[Run], shapes: dict[str, Shape], skipped: list[str]) ->
         verdict,
         "Recall at k = 10 / at k = 50, the best of each set in bold (within 0.005); the sets by "
         "how many items the median person has:",
-        markdown(["data", "persons", "items", "items of a person", *LIBRARIES], table),
+        markdown(["data", "people", "items", "items of a person", *LIBRARIES], table),
         "The rule for choosing the sets: all of `experiments/data.py` of which it is known who has "
         f"what, up to {LARGEST:,} pairs of a person and an item (for time; the limit was lowered "
         "three times while the first sets ran), and E7's Jakarta. (1, 10⁻⁶) for each person "
         "with all their rows, one more or one less, no public "
         f"list of items. Means of {runs} runs, so differences under 0.05 mean little. Recall is "
-        "the share of k that was named rightly, by distinct persons; an item tied with the k-th "
+        "the share of k that was named rightly, by distinct people; an item tied with the k-th "
         "is right.",
         "The other libraries need a limit on the items of one person. Each got 1, 5 and 20, and "
         "the table shows the best of the three, chosen afterwards for each set and each k: a user "

@@ -248,8 +248,8 @@ def _write(cells: dict[Key, Cell], nouns: dict[str, str], runs: int) -> str:
     why = (
         f"**The worst cell.** {worst[0]}, k = {worst[1]}, ε = {worst[2]:g}: a bound of "
         f"{missed.best} finds {max(missed.by_bound.values()):.2f}, and the choice mostly takes "
-        f"{taken}. It looks at how many persons a bound cuts off, and not at whether that changes "
-        "the order, which it could not ask for so little: where the items of most persons are also "
+        f"{taken}. It looks at how many people a bound cuts off, and not at whether that changes "
+        "the order, which would cost more of ε to ask: where the items of most people are also "
         "those of the largest sums, the smallest bound ranks them as well and needs the least "
         "noise."
     )

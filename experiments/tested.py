@@ -87,7 +87,7 @@ def measure(names: Iterable[str], runs: int) -> Cells:
 
 
 def chosen(name: str, k: int, epsilon: float, runs: int) -> tuple[Seen, TestedTopK]:
-    """What the choice between tested picks and weighted persons answers; length 0 is weights."""
+    """What the choice between tested picks and weighted people answers; length 0 is weights."""
     rng = np.random.default_rng((k, int(10 * epsilon), 1))
     found, made = counted(name), TestedOrWeighted(k, epsilon, DELTA)
     tested, weighted, choice = made.branches.parts
@@ -220,7 +220,7 @@ def verdict(cells: Cells, runs: int) -> str:
         "## The default",
         f'What `mechanism="auto"` answers from k = {SHORTEST_TESTED} on where it is known who has '
         "what: TestedOrWeighted, which spends a twentieth of the budget on choosing between picks "
-        "and weighted persons ([E11](e11-geometries.md)). First form and LimitedDomain on the "
+        "and weighted people ([E11](e11-geometries.md)). First form and LimitedDomain on the "
         f"same {len(persons)} sets.",
         "*Why cells miss*, beside what is said above: picks have a twentieth less of the budget "
         "here. Which of the two is drawn is noise where few items can be named by either: at ε = "

@@ -59,28 +59,28 @@ def test_what_else_lowers_a_lead() -> None:
     )
     weighted = plan(k=10, epsilon=1.0)["weighted"].needed_lead
     assert (
-        f"an item with {weighted} weighted persons passes the threshold with 95% probability"
+        f"an item with {weighted} weighted people passes the threshold with 95% probability"
         in CHOOSING
     )
     assert six == usual
     capped = [recommended(k=10, epsilon=1.0, max_items=n) for n in (1, 2, 3, 4)]
     assert capped == ["limited-domain-laplace", "weighted", "weighted", "tested-or-weighted"]
     assert "with one item per person `limited-domain-laplace`, with 2 or 3 `weighted`" in PLANNING
-    assert "With at most 3 items per person all weights are whole persons" in PLANNING
+    assert "With at most 3 items per person all weights are whole people" in PLANNING
 
 
 def test_the_numbers_beside_the_code() -> None:
     needed = plan(k=10, needed_lead=200).epsilon
     tested = plan(k=10, epsilon=1.0)["tested"].needed_lead
     capped = plan(k=10, epsilon=1.0, max_items=3)
-    assert f'["tested"].needed_lead  # {tested} persons more' in CHOOSING
+    assert f'["tested"].needed_lead  # {tested} people more' in CHOOSING
     assert f"plan(k=10, needed_lead=200).epsilon  # {needed:g}: " in CHOOSING
     assert f"plan(k=10, needed_lead=200).epsilon  # {needed:g}: " in PLANNING
     assert f"capped.recommended  # {capped.recommended!r}" in CHOOSING
     assert f"needed_lead  # {capped[capped.recommended].needed_lead}\n" in CHOOSING
     preview = plan(k=10, epsilon=1.0)
     assert f"preview.recommended  # {preview.recommended!r}" in PLANNING
-    assert f"needed_lead  # {preview['limited-domain'].needed_lead} persons" in PLANNING
+    assert f"needed_lead  # {preview['limited-domain'].needed_lead} people" in PLANNING
 
 
 def test_three_leads_that_are_not_the_same() -> None:
@@ -256,7 +256,7 @@ def test_what_two_people_have_together() -> None:
 def test_the_numbers_of_the_first_page() -> None:
     readme = PAGES["README.md"]
     assert f"{PERSONS:,} people, {ROWS:,} check-ins" in readme
-    assert f"{ROWS:,} made-up check-ins of {PERSONS:,} persons" in PAGES["docs/quick-start.md"]
+    assert f"{ROWS:,} made-up check-ins of {PERSONS:,} people" in PAGES["docs/quick-start.md"]
     with (ROOT / "docs" / "results" / "e7-peers.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     best: dict[str, float] = {}

@@ -72,7 +72,7 @@ def test_a_long_paragraph_is_found() -> None:
 
 PRIVATE = (
     r"(?:tell|tells|told)[^.|\n]{0,25} apart",
-    r"\w+ persons apart",
+    r"\w+ (?:people|persons) apart",
     r"(?:repeats?|answer,?|question,?|refused) for nothing",
     r"not believed",
     r"even chance",
@@ -82,7 +82,7 @@ PRIVATE = (
     r"costs the symbols",
     r"NOTHING (?:came|comes)",
     r"covered them all",
-    r"two persons to the",
+    r"two (?:people|persons) to the",
     r"counts? as one standard",
     r"data[ -]sets?",  # a dataset
     r"\basks? the data\b",
@@ -135,9 +135,9 @@ GIVEN = re.compile(
 EXAMPLES = {
     "docs/choosing.md": (
         "say 1 per quarter",
-        "keeps those that can be said to have 1,000 persons",
+        "keeps those that can be said to have 1,000 people",
         "With a cap of 1 (",
-        "With a million persons take 10⁻⁸ or less",
+        "With a million people take 10⁻⁸ or less",
         "the one of rank 1,601 alone",
         "and over rank 1,601 alone",
     ),
@@ -148,7 +148,7 @@ EXAMPLES = {
     "docs/measures.md": (
         "at most 3 visits of a person count for a place, at most 200 minutes",
         "a household buys for some 100 a month",
-        "A bound of 1 is a list by persons",
+        "A bound of 1 is a list by people",
         "A value below 0, NULL",
         "counts as 0",
         "the noise is for a move of 2",

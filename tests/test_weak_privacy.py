@@ -84,10 +84,10 @@ WAYS: dict[str, Callable[[Path, Budget], Any]] = {
 def test_every_way_in_warns_at_the_callers_line(way: str, place: Path) -> None:
     with pytest.warns(WeakPrivacy) as seen:
         answer = WAYS[way](place, {"epsilon": 20, "delta": 0.01})
-    assert {str(one.message) for one in seen} == {f"{LARGE}; {LIKELY} persons"}
+    assert {str(one.message) for one in seen} == {f"{LARGE}; {LIKELY} people"}
     assert {one.filename for one in seen} == {__file__}
     if way in ("top_k", "sql", "rank_file", "strength"):
-        assert dict(answer.receipt)["Weak"].endswith(f" is above 10: {MORE}; {LIKELY} persons.")
+        assert dict(answer.receipt)["Weak"].endswith(f" is above 10: {MORE}; {LIKELY} people.")
     if way in ("top_k_by", "Schedule", "Series"):
         assert "This is weak: epsilon = " in answer.together
 
@@ -164,7 +164,7 @@ def test_every_command_says_it_once_on_stderr(command: str, place: Path, tmp_pat
     assert (opened.returncode, opened.stderr) == (0, "")
     said = run(*COMMANDS[command], *BUDGET, cwd=tmp_path)
     assert said.returncode == 0, said.stderr
-    warning = f"topsecret: warning: {LARGE}; {LIKELY} persons (--accept-weak-privacy silences"
+    warning = f"topsecret: warning: {LARGE}; {LIKELY} people (--accept-weak-privacy silences"
     assert said.stderr == f"{warning} this)\n"
     void = run(*COMMANDS[command], "--epsilon", "1", "--delta", "0.5", cwd=tmp_path)
     assert void.returncode == 2
@@ -197,7 +197,7 @@ def test_a_later_run_of_a_weak_schedule_says_it_and_can_be_silenced(
 def test_labels_in_json_say_it(place: Path) -> None:
     done = run("pate", str(place / "votes.npz"), *BUDGET, "--accept-weak-privacy", "--json")
     assert done.stderr == ""
-    assert json.loads(done.stdout.splitlines()[-1])["weak"].endswith(f"{LIKELY} persons")
+    assert json.loads(done.stdout.splitlines()[-1])["weak"].endswith(f"{LIKELY} people")
 
 
 def test_python_silences_it_by_its_class(place: Path) -> None:

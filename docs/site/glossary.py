@@ -26,7 +26,7 @@ WORDS = {
     "public-domain": r"public domains?",
     "unknown-domain": r"unknown (?:domains?|items)",
     "recall": r"recall",
-    "weighted-persons": r"weighted persons?",
+    "weighted-people": r"weighted people?",
     "cap": r"caps?",
     "sensitivity": r"sensitivity",
     "composition": r"composition",

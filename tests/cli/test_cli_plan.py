@@ -32,7 +32,7 @@ def test_the_smallest_epsilon_for_a_lead() -> None:
 def test_a_simulation_with_bars() -> None:
     words = ["--shape", "zipf:1.1", "--items", "500", "--persons", "5000", "--runs", "3"]
     done = run("plan", "-k", "1", "--epsilon", "1", *words, COLUMNS="200")
-    assert "Zipf's law with exponent 1.1: 500 items, 5,000 persons" in done.stdout
+    assert "Zipf's law with exponent 1.1: 500 items, 5,000 people" in done.stdout
     assert "████  1.000 ± 0.000" in done.stdout
 
 

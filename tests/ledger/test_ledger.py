@@ -247,7 +247,7 @@ def test_an_allowance_states_the_budgets_resources(ledger: Ledger) -> None:
 def test_a_budget_protects_one_unit(ledger: Ledger) -> None:
     ledger.open_budget("d", metered(), person="user")
     for unit in (PrivacyUnit("session"), PrivacyUnit("user", adjacency="replace")):
-        with pytest.raises(InvalidParameter, match="protects persons identified by 'user'"):
+        with pytest.raises(InvalidParameter, match="protects people identified by 'user'"):
             ledger.reserve(request(unit=unit))
 
 

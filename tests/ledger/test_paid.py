@@ -165,7 +165,7 @@ def test_a_refusal_speaks_of_epsilon_and_its_advice_has_the_delta_of_that_epsilo
             "dataset 'none' has no budget; open one with topsecret budget open "
             "none --person COLUMN --epsilon 1, say",
         ),
-        ({"person": "row"}, "the budget of dataset 'm' protects persons identified by 'user'"),
+        ({"person": "row"}, "the budget of dataset 'm' protects people identified by 'user'"),
         ({"analyst": ""}, "analyst='' must be a printable text of 1 to 200 characters"),
     ],
 )

@@ -178,7 +178,7 @@ def test_options_are_checked() -> None:
         ChosenBound((LIMITED,), (1, 2), 1.0)
     with pytest.raises(InvalidParameter, match="must cost the same"):
         ChosenBound((LIMITED, LimitedDomain(1, 2, 0.7, 0.05, sensitivity=2)), (1, 2), 1.0)
-    with pytest.raises(InvalidParameter, match="built for counts of persons"):
+    with pytest.raises(InvalidParameter, match="built for counts of people"):
         ChosenBound.of(replace(LIMITED, sensitivity=2), (1, 2), 1.0)
     made = ChosenBound.of(LIMITED, (1, 2), 1.0)
     with pytest.raises(InvalidParameter, match="counted with the bounds"):

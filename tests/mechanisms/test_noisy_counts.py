@@ -201,7 +201,7 @@ def test_bad_requests():
     counts, h = NoisyCounts(epsilon=1.0), Histogram.of({"a": 5})
     with pytest.raises(InvalidParameter, match="items must not name one twice"):
         counts.release(h, ("a", "a"))
-    with pytest.raises(InvalidParameter, match="real scores have no persons to count"):
+    with pytest.raises(InvalidParameter, match="real scores have no people to count"):
         counts.release(Histogram.from_counts([0.5, 1.5]), (0,))
     with pytest.raises(InvalidParameter, match="released=0 must be at least 1"):
         counts.half_width(0)

@@ -1,4 +1,4 @@
-"""Weighted persons: the exact law against the claim, the draw against the law, wrong versions."""
+"""Weighted people: the exact law against the claim, the draw against the law, wrong versions."""
 
 import itertools
 import math

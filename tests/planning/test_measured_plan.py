@@ -106,7 +106,7 @@ def test_rows_of_a_shape_are_those_of_persons_who_draw() -> None:
         ({"max_per_item": 3}, "max_per_item=3 bounds rows and sums"),
         ({"measure": Sum("price"), "shape": Zipf(1.0, 9, 9)}, "no values to sum; give public_am"),
         ({**ROWS, "max_total": 5, "shape": Zipf(1.0, 9, 9)}, "tried with one public max_per_item"),
-        ({**ROWS, "public_counts": [3, 2]}, "public_counts are of persons"),
+        ({**ROWS, "public_counts": [3, 2]}, "public_counts are of people"),
         ({"public_amounts": [[1]]}, "are for measure='rows' or Sum"),
         ({"measure": "rows", "public_amounts": "visits.csv"}, "a private source has no place"),
         ({"measure": "rows", "public_amounts": [[-1]]}, "at least 0; found -1"),

@@ -235,7 +235,7 @@ def test_no_module_takes_the_place_of_the_function() -> None:
 
 def test_an_example_keeps_to_the_cap() -> None:
     made = plan(k=1, epsilon=1.0, max_items=2, shape=Zipf(1.0, 50, 900, events=5), runs=2)
-    assert made.shape.endswith("900 persons with 2 events each")
+    assert made.shape.endswith("900 people with 2 events each")
 
 
 def test_progress_is_told() -> None:

@@ -73,7 +73,7 @@ def test_an_object_that_costs_more_than_the_budget_is_refused() -> None:
         (OneshotExponential(k=2, epsilon=1, sensitivity=0.5), {}, "by less than 1"),
         (LaplaceRanking(k=2, epsilon=1), {}, "is for adjacency='replace'"),
         (ClippedSums(2, 1.0, 1e-6, 1, 1, 1), {}, "only where all that one person adds is scaled"),
-        (LeadingRises(2, MINE, 1.0), {}, "only where the persons of two periods"),
+        (LeadingRises(2, MINE, 1.0), {}, "only where the people of two periods"),
     ],
 )
 def test_an_object_that_does_not_fit_is_refused(

@@ -285,7 +285,7 @@ def test_persons_are_the_question_that_they_were() -> None:
             {"mechanism": "weighted"},
             r"'weighted' ranks by rows and sums with a bound on all",
         ),
-        ({"counts": True}, r"counts=True counts persons"),
+        ({"counts": True}, r"counts=True counts people"),
         ({"max_per_item": None}, r"needs a bound on what one person adds"),
     ],
 )

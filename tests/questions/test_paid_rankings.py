@@ -50,7 +50,7 @@ def test_a_ranking_is_paid_for_once(tmp_path: Path, games: Path, method: str) ->
     assert dict(again.receipt)["Budget"].startswith("nothing: this is the stored answer")
     assert first.to_dict()["charge"]["dataset"] == "league"  # type: ignore[index]
     assert ledger.account("league").spent == spent
-    with pytest.raises(InvalidParameter, match="protects persons identified by 'user'"):
+    with pytest.raises(InvalidParameter, match="protects people identified by 'user'"):
         ask("persons")
     with pytest.raises(BudgetExceeded):
         ask(epsilon=5.0)

@@ -60,12 +60,12 @@ def ask(source: object, **changes: object) -> object:
         (
             {"delta": -1e-9},
             "delta=-1e-09 must be at least 0 and below 1; "
-            "1e-6 is the default, well below one over the number of persons",
+            "1e-6 is the default, well below one over the number of people",
         ),
         (
             {"delta": 1},
             "delta=1 must be at least 0 and below 1; "
-            "1e-6 is the default, well below one over the number of persons",
+            "1e-6 is the default, well below one over the number of people",
         ),
         ({"delta": float("nan")}, "delta=nan must be a finite number; write delta=1e-6"),
         (

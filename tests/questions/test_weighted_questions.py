@@ -156,7 +156,7 @@ def test_what_is_asked_is_in_the_fingerprint() -> None:
         ({"k": 5, "weighting": "cap"}, "weighting='cap' needs the cap"),
         ({"k": 5, "weighting": "half"}, "weighting='half' must be 'share' or 'cap'"),
         ({"k": "all", "domain": ["p1", "p2"]}, "would name the whole public domain"),
-        ({"k": "all", "counts": True}, "counts=True is not offered beside weighted persons"),
+        ({"k": "all", "counts": True}, "counts=True is not offered beside weighted people"),
         ({"k": 3, "mechanism": "weighted", "domain": range(9)}, "a domain that is listed"),
         ({"k": "every"}, "must be a whole number, 'auto' or 'all'"),
     ],
@@ -179,7 +179,7 @@ def test_the_command_line_asks_the_same(events: Path) -> None:
 def test_a_plan_says_what_weighted_persons_need() -> None:
     made = plan(k=10, epsilon=1.0)
     assert made["weighted"].needed_lead == 54
-    assert "Over nobody: weighted persons" in str(made)
+    assert "Over nobody: weighted people" in str(made)
     everything = plan(k="all", epsilon=1.0)
     assert everything.recommended == "weighted"
     assert "all safe items" in str(everything)

@@ -259,7 +259,7 @@ def test_a_person_whose_values_are_equal_is_one(
     engine.dispose()
     source = SqlSource(postgres_url, "t")
     if kind in {"FLOAT8", "INTERVAL", "JSONB", "NUMERIC[]"}:
-        with pytest.raises(DataIndependentFailure, match="cannot identify persons"):
+        with pytest.raises(DataIndependentFailure, match="cannot identify people"):
             source.leading_counts(QUERY)
         return
     assert source.leading_counts(QUERY) == [("tea", 1)]
@@ -283,5 +283,5 @@ def test_zero_is_one_person_in_duckdb() -> None:
         connection.execute("INSERT INTO t VALUES (0.0, 'tea', '1 day'), (-0.0, 'tea', '24 hours')")
         source = OpenConnection(connection, "t")
         assert source.leading_counts(QUERY) == [("tea", 1)]
-        with pytest.raises(DataIndependentFailure, match="cannot identify persons"):
+        with pytest.raises(DataIndependentFailure, match="cannot identify people"):
             source.leading_counts(CountQuery("place", "long", rows=5))

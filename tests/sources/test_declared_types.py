@@ -244,7 +244,7 @@ def test_persons_that_are_times_without_a_text_stay_apart() -> None:
                 found = OpenConnection(connection, "t").leading_counts(query)
                 assert found == [("milk", 1), ("tea", 1)]
         connection.execute("CREATE TABLE s (user TIMESTAMP_S, place TEXT)")
-        with pytest.raises(DataIndependentFailure, match="cannot identify persons"):
+        with pytest.raises(DataIndependentFailure, match="cannot identify people"):
             OpenConnection(connection, "s").leading_counts(QUERY)
 
 
@@ -379,7 +379,7 @@ def test_types_that_merge_or_split_persons_are_refused(kind: str) -> None:
         except duckdb.Error:
             pytest.skip(f"this DuckDB has no {kind}")
         connection.execute(f"INSERT INTO t SELECT *, 'park' FROM (VALUES {REFUSED[kind]})")
-        with pytest.raises(DataIndependentFailure, match=r"cannot identify persons|or variants"):
+        with pytest.raises(DataIndependentFailure, match=r"cannot identify people|or variants"):
             OpenConnection(connection, "t").leading_counts(QUERY)
 
 

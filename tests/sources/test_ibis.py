@@ -46,7 +46,7 @@ MIXING = {"mutate", "join", "limit"}
 def test_an_expression_is_counted(visits: Any, name: str, domain: list[str] | None) -> None:
     make = EXPRESSIONS[name]
     if name in MIXING:
-        with pytest.raises(DataIndependentFailure, match="may mix persons"):
+        with pytest.raises(DataIndependentFailure, match="may mix people"):
             top_k(make(visits), **ASKED, domain=domain)
     for _ in range(2):  # what a first question keeps for itself is gone before the second
         release = top_k(make(visits), **ASKED, domain=domain, trust_view=name in MIXING)

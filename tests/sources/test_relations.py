@@ -106,7 +106,7 @@ def test_what_a_view_may_be(make: Any, engine: str, view: str, _: Any, clause: s
             assert sum(count for _, count in source(name).leading_counts(QUERY)) > 0
         return
     for name in ("v", "w"):
-        with pytest.raises(DataIndependentFailure, match="may mix persons: ") as caught:
+        with pytest.raises(DataIndependentFailure, match="may mix people: ") as caught:
             source(name).leading_counts(QUERY)
         assert clause in str(caught.value)
         assert "trust_view=True" in str(caught.value)
@@ -256,7 +256,7 @@ def test_the_person_of_a_view_is_one_column(make: Any) -> None:
     ]
     source = make("duckdb", [*TABLE, *made])
     for name in ("v", "w", "x"):
-        with pytest.raises(DataIndependentFailure, match="may mix persons"):
+        with pytest.raises(DataIndependentFailure, match="may mix people"):
             source(name).leading_counts(QUERY)
 
 
@@ -288,7 +288,7 @@ def test_what_postgresql_knows_beside_views(make: Any, postgres: sqlalchemy.Engi
     refusals = {"last": "LIMIT", "secured": "its row security", "f": "CLEAN", "small": "LOWER"}
     refusals["felt"] = "a cast by a function"  # which PostgreSQL finds whatever the search path
     for name, clause in refusals.items():
-        with pytest.raises(DataIndependentFailure, match="may mix persons") as caught:
+        with pytest.raises(DataIndependentFailure, match="may mix people") as caught:
             source(name).leading_counts(QUERY)
         assert clause in str(caught.value).upper() or clause in str(caught.value)
 
@@ -370,7 +370,7 @@ def test_ibis_is_analysed(make: Any) -> None:
         kept = table.filter(table.n > 1).mutate(p=table.p.upper())
         assert OpenConnection.of_ibis(kept).leading_counts(QUERY) == [("MILK", 1), ("TEA", 1)]
         for mixed in (table.limit(2), table.filter(table.n == table.n.max()), table.sample(0.5)):
-            with pytest.raises(DataIndependentFailure, match="may mix persons"):
+            with pytest.raises(DataIndependentFailure, match="may mix people"):
                 OpenConnection.of_ibis(mixed).leading_counts(QUERY)
 
 

@@ -63,7 +63,7 @@ def test_what_a_plan_may_be(spark: SparkSession, events: DataFrame) -> None:
         "CollectList": events.groupBy("u").agg(f.collect_list("p").cast("string").alias("p")),
     }
     for clause, frame in refused.items():
-        with pytest.raises(DataIndependentFailure, match="may mix persons") as caught:
+        with pytest.raises(DataIndependentFailure, match="may mix people") as caught:
             schema_only(frame)
         assert clause in str(caught.value)
     assert SparkSource(events.limit(2), trust_view=True).assumes
@@ -252,7 +252,7 @@ def test_numbers_as_groups_over_text(spark: SparkSession) -> None:
 @pytest.mark.parametrize("kind", ["array<string>", "timestamp", "double", "map<string,int>"])
 def test_types_that_merge_or_split_persons_are_refused(spark: SparkSession, kind: str) -> None:
     frame = spark.createDataFrame([], f"u {kind}, p string")
-    with pytest.raises(DataIndependentFailure, match="cannot identify persons"):
+    with pytest.raises(DataIndependentFailure, match="cannot identify people"):
         schema_only(frame)
 
 

@@ -33,7 +33,7 @@ def test_a_row_of_a_table_has_one_person(make: Any, engine: str) -> None:
     with pytest.raises(DataIndependentFailure) as refused:
         source("v").leading_counts(QUERY)
     assert str(refused.value).endswith(
-        f"v may mix persons: {SIDES} of them (a privacy file for topsecret.sql says whose it is); "
+        f"v may mix people: {SIDES} of them (a privacy file for topsecret.sql says whose it is); "
         "pass its table with where= and an item= expression, or the query to topsecret.sql, or "
         "pass trust_view=True if you know that each row depends on its own person alone and none "
         "can fail"

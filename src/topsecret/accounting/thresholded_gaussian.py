@@ -49,7 +49,7 @@ class ThresholdedGaussian:
     sigma: Fraction
     """The standard deviation of the noise."""
     threshold: Fraction
-    """In persons, as sigma."""
+    """In people, as sigma."""
 
     @property
     def mu_squared(self) -> Fraction:

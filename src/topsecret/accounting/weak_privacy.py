@@ -8,7 +8,7 @@ True
 >>> print(weakness(12, 1e-6))
 epsilon = 12 is above 10: one person may make an answer more than 22,026 times as likely
 >>> print(weakness(1, 0.01))
-delta = 0.01 is above 0.001: that would allow publishing all rows of one in every 100 persons
+delta = 0.01 is above 0.001: that would allow publishing all rows of one in every 100 people
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LARGEST_EPSILON = 10.0
 LARGEST_DELTA = 1e-3
 
 VOID_DELTA = 0.1
-"""From here on no guarantee is given at all: publishing the rows of a tenth of the persons would
+"""From here on no guarantee is given at all: publishing the rows of a tenth of the people would
 be allowed."""
 
 
@@ -36,7 +36,7 @@ def refuse_void(delta: Number) -> None:
         raise InvalidParameter(
             f"delta={delta} must be below {VOID_DELTA}: one that allows publishing the rows of "
             "every tenth person protects nobody; 1e-6 is the default, well below one over the "
-            "number of persons"
+            "number of people"
         )
 
 
@@ -91,6 +91,6 @@ def weakness(epsilon: float, delta: float) -> str | None:
     if delta > LARGEST_DELTA:
         found.append(
             f"delta = {rounded_up(delta)} is above 0.001: that would allow publishing all rows "
-            f"of one in every {math.floor(1 / delta):,} persons"
+            f"of one in every {math.floor(1 / delta):,} people"
         )
     return "; ".join(found) or None

@@ -65,7 +65,7 @@ class Entry:
     chooses_k: bool = False
     """Whether it is for k="auto" alone."""
     weighs: bool = False
-    """Whether persons are weighted: it can name all safe items, or those of many persons."""
+    """Whether people are weighted: it can name all safe items, or those of many people."""
     epsilons: tuple[float, float] = (0.0, math.inf)
     """The range in which its calibration works."""
     pure: bool = False
@@ -345,7 +345,7 @@ def _not_measured(name: str, question: Question) -> InvalidParameter:
         )
     known = ", ".join(known for known, entry in _ENTRIES.items() if entry.measures)
     return InvalidParameter(
-        f"mechanism={name!r} ranks by persons alone; leave measure out, or use one of: {known}"
+        f"mechanism={name!r} ranks by people alone; leave measure out, or use one of: {known}"
     )
 
 
@@ -354,7 +354,7 @@ def _not_least(name: str, question: Question) -> InvalidParameter:
     if question.domain_size is None:
         return DomainRequired(
             "order='least' needs a public domain: of items that were only seen in the data, those "
-            "with the least are those of single persons; give the domain"
+            "with the least are those of single people; give the domain"
         )
     known = ", ".join(known for known, entry in _ENTRIES.items() if entry.least)
     return InvalidParameter(

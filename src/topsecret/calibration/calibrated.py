@@ -40,7 +40,7 @@ def calibrated(
         selection = prepare(mechanism, question)
     elif mechanism == "weighted":
         raise InvalidParameter(
-            "counts=True is not offered beside weighted persons, which tell how many each item "
+            "counts=True is not offered beside weighted people, which tell how many each item "
             "has at least; leave it out, or pass mechanism='tested'"
         )
     elif isinstance(mechanism, str):

@@ -45,7 +45,7 @@ class Prepared:
     parameters: Mapping[str, Public]
     """Its public parameters, by name."""
     scale: float
-    """The scale of the noise that a count must stand out from, in persons."""
+    """The scale of the noise that a count must stand out from, in people."""
     named_when: str
     """The rule by which an item may be named, in words."""
     answer: str
@@ -92,13 +92,13 @@ class Drawn:
     counts: tuple[int, ...] | None
     """Noisy counts of the items; None without."""
     persons: int | None
-    """The noisy number of persons; None where it was not asked for."""
+    """The noisy number of people; None where it was not asked for."""
     intervals: Intervals | None
     """What the counts tell; None without counts, or where no item was released."""
     values: tuple[int, ...] | None
-    """Noisy weighted persons, in 1/1024, where the selection releases them."""
+    """Noisy weighted people, in 1/1024, where the selection releases them."""
     at_least: tuple[int, ...] | None
-    """How many persons each item has at least, where the selection tells."""
+    """How many people each item has at least, where the selection tells."""
     symbols: int
     """How many symbols were released, for budgets that pay by the symbol."""
     branch: str | None = None
@@ -133,11 +133,11 @@ class Calibrated:
 
     @property
     def weights(self) -> Weights | Clip | None:
-        """The weights, or bounds, with which persons are to be counted; None for plain counts."""
+        """The weights, or bounds, with which people are to be counted; None for plain counts."""
         return getattr(self.selection.mechanism, "weights", None)
 
     def draw(self, histogram: Histogram, persons: int | None = None) -> Drawn:
-        """The answer about secret counts, drawn once; with the secret number of persons, if any."""
+        """The answer about secret counts, drawn once; with the secret number of people, if any."""
         selection, asked_for = self.selection.mechanism.select(histogram), self.question.k
         items = selection.items
         symbols = len(items) + (not selection.complete) + (selection.chosen is not None)

@@ -21,7 +21,7 @@ BOUND_SHARE = Fraction(1, 20)
 """The part of the budget (as zCDP) for the bound."""
 TARGET, HANDICAP = 8, 2
 """How many noise scales, of the list or of the choice if that has more, a bound may cut off in
-persons, and by how many it must be better than a smaller one. Chosen on made-up shapes
+people, and by how many it must be better than a smaller one. Chosen on made-up shapes
 (docs/results/private-bound.md)."""
 LEFT = Fraction(4, 5)
 """The part of delta for which the price of the choice is computed."""
@@ -111,7 +111,7 @@ def _described(question: Question, listed: Prepared, mechanism: ChosenBound) -> 
         },
         named_when=f"{listed.named_when}. The bound on what one person adds was chosen with noise "
         f"out of {bounds} public ones, for a twentieth of the budget: one that cuts off about "
-        f"{mechanism.target} persons at the item of rank {mechanism.rank}",
+        f"{mechanism.target} people at the item of rank {mechanism.rank}",
     )
 
 

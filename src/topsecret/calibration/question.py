@@ -56,7 +56,7 @@ class Measured(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """What items are ranked by where it is not persons: whole units that a person adds up to."""
+    """What items are ranked by where it is not people: whole units that a person adds up to."""
 
     sensitivity: int
     """How many units one person moves a score by, at most."""
@@ -111,9 +111,9 @@ class Question:
     k_bar_given: bool = False
     """Whether ``k_bar`` was asked for; otherwise a mechanism may know a better one."""
     at_least: int | None = None
-    """Name items that surely have so many persons; None for any."""
+    """Name items that surely have so many people; None for any."""
     weighting: Weighting = "share"
-    """How persons with many items count where persons are weighted."""
+    """How people with many items count where people are weighted."""
     ordered: bool = False
     """Whether the order of the items must be part of the answer."""
     fill: bool = False
@@ -121,7 +121,7 @@ class Question:
     choose: Choose = CHOOSE
     """Whether "auto" may choose by a noisy look at the data, for a part of the budget."""
     scores: Scores | None = None
-    """What the items are ranked by; None for distinct persons."""
+    """What the items are ranked by; None for distinct people."""
     least: bool = False
     """Whether the items with the least are asked for, of a public domain."""
     two_periods: bool = False
@@ -191,7 +191,7 @@ class Question:
         return replace(self, least=order == "least")
 
     def ranked_by(self, scores: Scores | None) -> Question:
-        """The same question about other scores; None for distinct persons."""
+        """The same question about other scores; None for distinct people."""
         return self if scores == self.scores else replace(self, scores=scores)
 
     def of_two_periods(self) -> Question:
@@ -302,7 +302,7 @@ def _budget(epsilon: Number, delta: Number) -> tuple[float, float]:
     if not 0 <= failure < 1:
         raise InvalidParameter(
             f"delta={delta} must be at least 0 and below 1; "
-            "1e-6 is the default, well below one over the number of persons"
+            "1e-6 is the default, well below one over the number of people"
         )
     refuse_void(delta)
     return budget, failure

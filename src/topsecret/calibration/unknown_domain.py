@@ -237,7 +237,7 @@ def top_stable(question: Question) -> Prepared:
 
 
 def _line(reach: int, price: float, share: float) -> float:
-    """How far the line is above the first item that cannot be named, in persons."""
+    """How far the line is above the first item that cannot be named, in people."""
     with precision(64):
         return up(1 + ball(reach / exact(share)).log() / ball(exact(price)))
 

@@ -1,4 +1,4 @@
-"""Weighted persons: for people who have few items, and for everything that can be named safely."""
+"""Weighted people: for people who have few items, and for everything that can be named safely."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from topsecret.mechanisms import ClippedSums, WeightedHistogram
 
 
 def weights_of(question: Question) -> Weights:
-    """The public table: shares, or whole persons up to the cap."""
+    """The public table: shares, or whole people up to the cap."""
     if question.weighting == "cap":
         assert question.max_items is not None
         return Weights.cap(question.max_items)

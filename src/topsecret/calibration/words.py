@@ -14,12 +14,12 @@ from topsecret.results.export import Public
 
 
 def about(value: float) -> str:
-    """A number of persons with four digits, rounded up."""
+    """A number of people with four digits, rounded up."""
     return rounded_up(value, 4)
 
 
 def amount(question: Question, persons: float) -> str:
-    """As much as so many persons can add, rounded up, in what the items are ranked by."""
+    """As much as so many people can add, rounded up, in what the items are ranked by."""
     return f"{scaled(question, persons)} {noun(question)}"
 
 

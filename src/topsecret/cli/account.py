@@ -22,7 +22,7 @@ def picks(
         float, typer.Option(help="Delta, a probability added to what epsilon allows.")
     ] = 1e-6,
     tests: Annotated[int, typer.Option(help="Gaussian tests beside the picks.")] = 0,
-    sigma: Annotated[float, typer.Option(help="Noise of each test, in persons.")] = 10.0,
+    sigma: Annotated[float, typer.Option(help="Noise of each test, in people.")] = 10.0,
     json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
 ) -> None:
     """Every bound on the cost of picks (exponential mechanism), the smallest marked.

@@ -1,4 +1,4 @@
-"""``topsecret demo``: made-up check-ins; lists by persons, rows and a sum; what to try next."""
+"""``topsecret demo``: made-up check-ins; lists by people, rows and a sum; what to try next."""
 
 from __future__ import annotations
 

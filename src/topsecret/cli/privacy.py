@@ -23,9 +23,7 @@ def init(
     source: SourceArgument,
     person: Annotated[
         str,
-        typer.Option(
-            help="The table of persons and its key: customers.id.", metavar="TABLE.COLUMN"
-        ),
+        typer.Option(help="The table of people and its key: customers.id.", metavar="TABLE.COLUMN"),
     ],
 ) -> None:
     """Propose a privacy file from the database's foreign keys. No row is read.

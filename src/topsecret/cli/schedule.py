@@ -59,7 +59,7 @@ FirstDay = Annotated[
 Name = Annotated[str, typer.Option(help="The schedule's name in the ledger.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 TrustView = Annotated[
-    bool, typer.Option("--trust-view", help="The table is a view that mixes no persons.")
+    bool, typer.Option("--trust-view", help="The table is a view that mixes no people.")
 ]
 
 

@@ -54,9 +54,9 @@ Name = Annotated[str, typer.Option(help="The series' name in the ledger.")]
 
 @series.command()
 def plan(
-    persons: Annotated[int, typer.Option(help="About how many persons, over the whole time.")],
+    persons: Annotated[int, typer.Option(help="About how many people, over the whole time.")],
     items_per_person: Annotated[float, typer.Option(help="About how many items each has.")],
-    kth_count: Annotated[int, typer.Option(help="About how many persons the k-th item has.")],
+    kth_count: Annotated[int, typer.Option(help="About how many people the k-th item has.")],
     periods: Annotated[int, typer.Option(help="How many periods.")],
     epsilon: Epsilon,
     k: Length = 10,
@@ -100,7 +100,7 @@ def plan(
         )
     typer.echo(
         f"most is expected of: {found.best.name}. Rule of thumb for a year of weeks at epsilon 1: "
-        "a series where persons have few items, or the k-th item is 4 to 10 standard deviations "
+        "a series where people have few items, or the k-th item is 4 to 10 standard deviations "
         "of its noise "
         f"(here {found.kth_deviations:.2g}); else a schedule."
     )
@@ -175,7 +175,7 @@ def _tell(terms: SeriesTerms) -> None:
     for period in sorted({1, (numbers.periods + 1) // 2, numbers.periods}):
         need = rounded_up(numbers.threshold(period) / 1024, 4)
         typer.echo(
-            f"  period {period:>4}: noise of {rounded_up(numbers.deviation(period), 4)} persons "
+            f"  period {period:>4}: noise of {rounded_up(numbers.deviation(period), 4)} people "
             f"(standard deviation), named from {need} on"
         )
     typer.echo(

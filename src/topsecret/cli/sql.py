@@ -77,7 +77,7 @@ def sql_command(
     json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
     csv: Annotated[bool, typer.Option("--csv", help="Print the items as CSV.")] = False,
 ) -> None:
-    """Answer an SQL query that ranks items by their number of persons, by rows or by a sum.
+    """Answer an SQL query that ranks items by their number of people, by rows or by a sum.
 
     topsecret sql "SELECT place, COUNT(DISTINCT user) AS n FROM checkins GROUP BY place ORDER BY n
     DESC LIMIT 10" --source checkins.csv --person user --epsilon 1

@@ -84,7 +84,7 @@ def top(
     trust_view: Annotated[
         bool,
         typer.Option(
-            "--trust-view", help="The table is a view that mixes no persons: take my word for it."
+            "--trust-view", help="The table is a view that mixes no people: take my word for it."
         ),
     ] = False,
     where: Annotated[
@@ -97,7 +97,7 @@ def top(
     rise_from: Annotated[
         list[str] | None,
         typer.Option(
-            help="Rank by the rise of persons from these rows (an SQL condition) to those of "
+            help="Rank by the rise of people from these rows (an SQL condition) to those of "
             "--where."
         ),
     ] = None,
@@ -108,10 +108,10 @@ def top(
     max_total: MaxTotalOption = None,
     at_least: Annotated[
         int | None,
-        typer.Option(help="Name items with so many persons: with 95% probability all have them."),
+        typer.Option(help="Name items with so many people: with 95% probability all have them."),
     ] = None,
     weighting: Annotated[
-        str, typer.Option(help="How persons with many items count where weighted: share or cap.")
+        str, typer.Option(help="How people with many items count where weighted: share or cap.")
     ] = "share",
     domain: Annotated[
         str | None,
@@ -125,7 +125,7 @@ def top(
         float | None, typer.Option(help="Their part of the budget; 0.15 is usual.")
     ] = None,
     count_persons: Annotated[
-        bool, typer.Option("--count-persons", help="With --counts: the number of persons, too.")
+        bool, typer.Option("--count-persons", help="With --counts: the number of people, too.")
     ] = False,
     counts_share: Annotated[
         float | None, typer.Option(help="Older: their share of epsilon.", hidden=True)

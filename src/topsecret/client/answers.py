@@ -30,7 +30,7 @@ class Answer:
     half_width: int | None
     """Each true count lies within this of its noisy one with 95% probability."""
     at_least: tuple[int, ...] | None
-    """How many persons each item surely has, with k="all"."""
+    """How many people each item surely has, with k="all"."""
     receipt: Mapping[str, str]
     """What the answer promises and what it cost, line by line, in words."""
 
@@ -87,7 +87,7 @@ class Preview:
     fits: bool
     """Whether the question fits into what is left."""
     lead: int | None
-    """How many persons an item must be ahead to be named with 95% probability."""
+    """How many people an item must be ahead to be named with 95% probability."""
     again: int
     """How many such questions fit into what is left."""
     answer: str

@@ -48,7 +48,7 @@ def question(
     Parameters: ``item``: the column to rank; ``k``: how many items; "auto" for as many as stand
     out, "all" for all that are safe; ``epsilon``: how much of the share to spend; left out where
     the owner fixed the price; ``where``: conditions ``(column, operator, value)`` that keep rows;
-    ``counts``: whether noisy counts are added; ``at_least``: name what surely has so many persons;
+    ``counts``: whether noisy counts are added; ``at_least``: name what surely has so many people;
     ``kinds``: called to look up the columns' kinds.
     """
     conditions = []
@@ -88,7 +88,7 @@ def measured(
     max_per_item: Bound | Sequence[Bound] | None,
     max_total: Bound | None,
 ) -> dict[str, object]:
-    """What it ranks by, where it is not persons.
+    """What it ranks by, where it is not people.
 
     Parameters: ``measure``: "persons", "rows" or ``Sum("column")``; ``max_per_item``: the most that
     one person adds to one item, by rows or sums; ``max_total``: a bound on all that one person

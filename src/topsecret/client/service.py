@@ -55,7 +55,7 @@ class Service:
     rank; ``k``: how many items; "auto" for as many as stand out, "all" for all that are safe;
     ``epsilon``: how much of the share to spend; left out where the owner fixed the price;
     ``where``: conditions ``(column, operator, value)`` that keep rows; ``counts``: whether noisy
-    counts are added; ``at_least``: name what surely has so many persons; ``measure``: "persons",
+    counts are added; ``at_least``: name what surely has so many people; ``measure``: "persons",
     "rows" or ``Sum("column")``; ``max_per_item``: the most that one person adds to one item, by
     rows or sums; ``max_total``: a bound on all that one person adds; ``request_id``: a name of your
     choice: the same one finds the same answer; ``wait``: how many seconds to wait for the answer;

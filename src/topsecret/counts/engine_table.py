@@ -49,15 +49,15 @@ class CountedDomain(Protocol):
 
 
 class WeightedLabels(CountedDomain, Protocol):
-    """What an engine tells about weighted sums: the counts are sums, and persons come beside."""
+    """What an engine tells about weighted sums: the counts are sums, and people come beside."""
 
     def persons_of(self, items: Sequence[Any]) -> list[int]:
-        """How many persons have each of these items, all named before."""
+        """How many people have each of these items, all named before."""
         ...
 
 
 class PersonsTable:
-    """The persons beside weighted sums: the leading items, and counts of what was named."""
+    """The people beside weighted sums: the leading items, and counts of what was named."""
 
     def __init__(self, labels: WeightedLabels) -> None:
         self._labels = labels
@@ -76,7 +76,7 @@ class PersonsTable:
         raise TooLarge("the engine groups weighted sums alone; rank the leading counts instead")
 
     def ranked(self, size: int) -> list[tuple[Item, int]]:
-        """The leading observed items by persons."""
+        """The leading observed items by people."""
         return self._labels.leading(size)
 
     def scores(self) -> list[tuple[Item, Fraction]]:
@@ -84,7 +84,7 @@ class PersonsTable:
         raise TooLarge("a domain that an engine counts is not listed; use a smaller histogram")
 
     def counts_of(self, items: Sequence[Item]) -> list[int]:
-        """The persons of items that were named before."""
+        """The people of items that were named before."""
         return self._labels.persons_of(items)
 
 

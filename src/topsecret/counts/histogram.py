@@ -1,4 +1,4 @@
-"""The secret: how many persons have each item.
+"""The secret: how many people have each item.
 
 A :class:`Histogram` hides its content. Its ``repr`` and its errors show public facts only; the
 mechanisms read it through three views: the *field* of equal scores, the *names* of groups that
@@ -40,18 +40,18 @@ Item = Hashable
 
 
 class Histogram:
-    """Counts of distinct persons per item, kept secret.
+    """Counts of distinct people per item, kept secret.
 
     Make one with :meth:`of`, :meth:`from_counts` or :meth:`leading`.
 
     Parameters: ``table``: the counts, as the constructors below make them; ``weighted``: sums of
-    weights beside the counts, where there are any; ``counts``: how many persons have each observed
+    weights beside the counts, where there are any; ``counts``: how many people have each observed
     item; ``domain``: all items that may be named; None if they are not public; ``pairs``: items
     with their counts, best first; ``limit``: how many rows were asked for; ``holdings``: the items
     that each person has; ``weights``: how much each item of a person counts; ``salt``: a secret
     that chooses which items of a person count under a cap; ``amounts``: for each person what they
     add to each item; ``bounds``: the bounds on one person, of which one is chosen; ``clip``: how
-    one person's part is bounded; ``later``: how many persons have each item in the later period;
+    one person's part is bounded; ``later``: how many people have each item in the later period;
     ``earlier``: the same for the earlier period; ``sums``: the sums of the weights; ``groups``: the
     places of the groups, in the order of naming; ``bits``: where random bits come from;
     ``mechanism``: the name that an error gives; ``at_least``: how many items the domain must have.
@@ -114,7 +114,7 @@ class Histogram:
         domain: Sequence[Any] | None = None,
         salt: bytes = b"",
     ) -> Histogram:
-        """From each person's items: the counts of persons, and their weighted sums beside them.
+        """From each person's items: the counts of people, and their weighted sums beside them.
 
         >>> Histogram.of_holdings({"ada": ["tea"]}, Weights.share())
         <Histogram: secret counts, unknown domain>
@@ -157,7 +157,7 @@ class Histogram:
 
     @classmethod
     def of_periods(cls, later: Mapping[Any, int], earlier: Mapping[Any, int]) -> Histogram:
-        """From the counts of persons in two periods, for a mechanism that ranks by rises.
+        """From the counts of people in two periods, for a mechanism that ranks by rises.
 
         >>> Histogram.of_periods({"tea": 9}, {"tea": 8, "jam": 2})
         <Histogram: secret counts, unknown domain>
@@ -192,7 +192,7 @@ class Histogram:
         return table.scores_by_bound
 
     def beside(self, weights: Weights, sums: Histogram) -> Histogram:
-        """These counts with sums of weights beside them, of the same persons."""
+        """These counts with sums of weights beside them, of the same people."""
         return Histogram(self._table, (weights, sums._table))
 
     def weighted(self, weights: Weights | Clip) -> Histogram:

@@ -35,7 +35,7 @@ class ScoresByBound(Protocol):
         ...
 
     def beyond(self, rank: int) -> list[int]:
-        """For each bound but the last: what persons add between it and the next one, to the item
+        """For each bound but the last: what people add between it and the next one, to the item
         that has the ``rank``-th most of that."""
         ...
 

@@ -360,7 +360,7 @@ def _leading(counts: NDArray[Any], size: int) -> tuple[NDArray[np.intp], NDArray
 
 def _no_persons() -> InvalidParameter:
     return InvalidParameter(
-        "real scores have no persons to count; this mechanism needs integer counts"
+        "real scores have no people to count; this mechanism needs integer counts"
     )
 
 

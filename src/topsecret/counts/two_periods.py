@@ -1,4 +1,4 @@
-"""The leading items of two periods, each with its number of persons in both. Secret.
+"""The leading items of two periods, each with its number of people in both. Secret.
 
 >>> from topsecret.counts.histogram import Histogram
 >>> Histogram.of_periods({"tea": 9, "jam": 4}, {"tea": 8})
@@ -19,7 +19,7 @@ from topsecret.noise.screening import ScoreGroups
 
 Item = Hashable
 Rows = Iterable[tuple[Any, int, int]]
-"""(item, its persons in the period, its persons in the other one), best first."""
+"""(item, its people in the period, its people in the other one), best first."""
 
 
 class TwoPeriods:
@@ -37,7 +37,7 @@ class TwoPeriods:
             self._rises |= found
 
     def rise(self, item: Item) -> int:
-        """The later persons less the earlier ones, of an item that leads in one of the periods."""
+        """The later people less the earlier ones, of an item that leads in one of the periods."""
         return self._rises.get(canonical_key(item), 0)
 
     @property

@@ -1,6 +1,6 @@
 """One text for values that are equal, whatever their types: by it a person is known.
 
-Who is known by two texts is two persons, counted twice or taught to two teachers. ``repr`` is not
+Who is known by two texts is two people, counted twice or taught to two teachers. ``repr`` is not
 enough: equal decimals, moments and bytes have several, and an object without a text of its own
 writes its address.
 

@@ -7,7 +7,7 @@
 >>> measurement([900, 5, 0]), measurement.map(1)
 ([0], (0.03125, 0.0))
 
-The input is a vector of counts of distinct persons, one for each item of a public list, and the
+The input is a vector of counts of distinct people, one for each item of a public list, and the
 answer the places of the named items in that list. Two vectors are at distance d when no count
 differs by more than d, all in one direction (in any, for mechanisms made for ``replace``).
 

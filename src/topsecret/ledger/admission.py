@@ -74,14 +74,14 @@ def weighed(row: DatasetRow, request: Request, analyst: str) -> tuple[Amounts, A
 
 
 def left_for(row: DatasetRow, unit: PrivacyUnit, analyst: str) -> Amounts:
-    """What there is for an analyst's queries about these persons."""
+    """What there is for an analyst's queries about these people."""
     if row.state != rows.OPEN:
         raise InvalidParameter(
             f"the budget of dataset {row.name!r} is closed and admits nothing more; ask its owner"
         )
     if (unit.person, unit.adjacency) != (row.person, row.adjacency):
         raise InvalidParameter(
-            f"the budget of dataset {row.name!r} protects persons identified by "
+            f"the budget of dataset {row.name!r} protects people identified by "
             f"{row.person!r} under {row.adjacency}; ask with these"
         )
     left = minus(row.budget.limits, row.spent)

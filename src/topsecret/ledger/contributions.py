@@ -5,7 +5,7 @@ random number from which, with the series' key, the noise of the period comes. B
 is no noise for the period, after it there is one version of its counts. Rows that change, vanish or
 come back later move nothing; a row that is late counts in the period in which it is found.
 
-Persons are kept under a keyed hash, items in clear: as secret as the data.
+People are kept under a keyed hash, items in clear: as secret as the data.
 
 **Precondition of the guarantee.** What one person adds is a function of that person's own rows, the
 periods in which they were found, and the key: docs/proofs/series.md.

@@ -111,7 +111,7 @@ class Ledger:
         person: str,
         adjacency: str = "add-remove",
     ) -> None:
-        """Give a dataset its budget, once, for the persons that ``person`` identifies."""
+        """Give a dataset its budget, once, for the people that ``person`` identifies."""
         _name("dataset", dataset)
         unit = PrivacyUnit(person=person, adjacency=adjacency)  # type: ignore[arg-type]  # checked there
         terms = canonical(budget.to_record())

@@ -106,7 +106,7 @@ class CanonicalSet:
 
     @property
     def length_scale(self) -> Fraction:
-        """2ρ·s/ε_u, the scale of the size's noise in persons."""
+        """2ρ·s/ε_u, the scale of the size's noise in people."""
         return 2 * _RHO * parameters.directions(self.adjacency) / self.size_epsilon
 
     @property

@@ -9,17 +9,17 @@
 ('tea', 'jam')
 
 Rows and sums need a bound on one person. A small one cuts off what people add, a large one needs
-noise for persons whom nobody has. Where nobody knows a good bound, a small part of the budget asks
+noise for people whom nobody has. Where nobody knows a good bound, a small part of the budget asks
 the data for one out of a public list c_0 < c_1 < … and publishes it.
 
-**Scores.** For a bound c_i and the next one, c_i + w, let D_j be what all persons add to item j
-beyond c_i and up to c_i + w, and Q_i = (m-th largest D)/w: about how many persons a bound of c_i
+**Scores.** For a bound c_i and the next one, c_i + w, let D_j be what all people add to item j
+beyond c_i and up to c_i + w, and Q_i = (m-th largest D)/w: about how many people a bound of c_i
 cuts off at an item of rank m. Q falls with i.
 
-With a public target K, a few times the noise in persons, the score of c_i is −max(0, Q_i − K, K −
+With a public target K, a few times the noise in people, the score of c_i is −max(0, Q_i − K, K −
 Q_{i−1}), less a public handicap H for each smaller bound there is; the first bound has no last
 term, the last one none with Q_i. It is highest for the smallest bound that cuts off at most K
-persons. Then the m-th score at c_i is at least c_i·Q_{i−1}, more than K·c_i: what is ranked stands
+people. Then the m-th score at c_i is at least c_i·Q_{i−1}, more than K·c_i: what is ranked stands
 out from noise in units of c_i.
 
 **Statement.** The bound and the list are what one ε-bounded-range step, followed by the list's own
@@ -90,9 +90,9 @@ class ChosenBound:
     rank: int = 1
     """At which rank what is cut off is looked at."""
     target: int = 1
-    """How many persons may be cut off there."""
+    """How many people may be cut off there."""
     handicap: int = 0
-    """By how many persons a bound must be better than the one before it."""
+    """By how many people a bound must be better than the one before it."""
 
     def __post_init__(self) -> None:
         parameters.positive(self.epsilon, "epsilon")
@@ -121,7 +121,7 @@ class ChosenBound:
         target: int = 1,
         handicap: int = 0,
     ) -> ChosenBound:
-        """The mechanism, built for counts of persons, in units of each bound."""
+        """The mechanism, built for counts of people, in units of each bound."""
         options = tuple(in_units_of(mechanism, bound) for bound in _rising(bounds))
         return cls(options, bounds, epsilon, rank, target, handicap)
 
@@ -206,9 +206,9 @@ def _rising(bounds: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def in_units_of(mechanism: Picks, bound: int) -> Mechanism:
-    """The mechanism for counts of persons, made for scores that one person moves by ``bound``."""
+    """The mechanism for counts of people, made for scores that one person moves by ``bound``."""
     if mechanism.sensitivity != 1:
-        raise InvalidParameter("the mechanism must be built for counts of persons: sensitivity=1")
+        raise InvalidParameter("the mechanism must be built for counts of people: sensitivity=1")
     if isinstance(mechanism, GumbelTopK):
         return replace(mechanism, scale=bound * exact(mechanism.scale), sensitivity=bound)
     changed: Any = replace(mechanism, sensitivity=bound)

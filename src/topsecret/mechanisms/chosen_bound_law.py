@@ -1,4 +1,4 @@
-"""A chosen bound on small sets of persons: how verification has their rows counted."""
+"""A chosen bound on small sets of people: how verification has their rows counted."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def items_of_rows(rows: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class BoundOfRows:
-    """A chosen bound whose persons have rows, several of them perhaps of one item."""
+    """A chosen bound whose people have rows, several of them perhaps of one item."""
 
     release: ChosenBound
 
@@ -54,7 +54,7 @@ class BoundOfRows:
     def counted(
         self, holdings: Mapping[str, Sequence[str]], domain: Sequence[str] | None
     ) -> Histogram:
-        """The scores of persons with these rows, at each bound."""
+        """The scores of people with these rows, at each bound."""
         items = None if domain is None else items_of_rows(domain)
         return Histogram.of_amounts(amounts_of_rows(holdings), self.release.bounds, items)
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BinnedChoice:
-    """A chosen release, its weighted persons told as the number of ``cuts`` that they reach.
+    """A chosen release, its weighted people told as the number of ``cuts`` that they reach.
 
     An answer begins with the branch. Picks follow with their length, list and ending; weights with
     all labels above the threshold, each with its bin, of which the best k are post-processing.
@@ -36,7 +36,7 @@ class BinnedChoice:
 
     @property
     def weights(self) -> Weights | Clip:
-        """The weights, or the bounds, with which the persons must be counted."""
+        """The weights, or the bounds, with which the people must be counted."""
         return self.release.weights
 
     @property
@@ -52,7 +52,7 @@ class BinnedChoice:
     def counted(
         self, holdings: Mapping[str, Sequence[str]], domain: Sequence[str] | None
     ) -> Histogram:
-        """The histogram of persons with these items: how verification has them counted."""
+        """The histogram of people with these items: how verification has them counted."""
         if isinstance(self.weights, Clip):
             return Histogram.of_parts(amounts_of_rows(holdings), self.weights)
         return Histogram.of_holdings(holdings, self.weights, domain)

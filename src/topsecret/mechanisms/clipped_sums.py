@@ -10,7 +10,7 @@ together: each is at most c = ``most``, at most N = ``items`` of them count, and
 the sum of their squares exceeds C = ``total`` all are scaled down to that. Whoever adds to few
 items counts in full. The proof, for a referee, is docs/proofs/weighted-histogram.md.
 
-**Statement.** Every observed label draws v = S + N(0, σ²), S the sum of what all persons add, and
+**Statement.** Every observed label draws v = S + N(0, σ²), S the sum of what all people add, and
 is named iff v > T; the k largest are published in order. Under add-remove this costs
 gaussian(C²/σ²) + failure(δ_t), δ_t the largest probability with which a label of one person alone
 is named (:class:`~topsecret.accounting.own_labels.OwnLabels`). On a public domain every label may

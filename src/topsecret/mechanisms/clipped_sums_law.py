@@ -1,4 +1,4 @@
-"""The exact law of `ClippedSums` on small sets of persons, its noisy sums put into a few bins.
+"""The exact law of `ClippedSums` on small sets of people, its noisy sums put into a few bins.
 
 Labels are independent, so the law is a product; bins and the best k are post-processing of it.
 """
@@ -61,7 +61,7 @@ class BinnedSums:
     def counted(
         self, holdings: Mapping[str, Sequence[str]], domain: Sequence[str] | None
     ) -> Histogram:
-        """The sums of persons with these rows, each person cut and scaled."""
+        """The sums of people with these rows, each person cut and scaled."""
         limits = (self.release.most, self.release.total, self.release.items)
         sums: dict[str, int] = {}
         for amounts in amounts_of_rows(holdings).values():

@@ -11,7 +11,7 @@ True
 **Statement.** m released items, of which one person has at most Δ (``max_items``; None: m). Fix a
 rational λ ≤ ½, S = Δ − 2Δλ + mλ², and a, b with S/a + 1/b ≤ μ². Draw Z_i ~ N(0, a) for every item
 and one W ~ N(0, b); publish the integers nearest to h_i + Z_i + λW and, if wanted, the one nearest
-to N + W, where N is the number of distinct persons. Under add-remove this costs what one Gaussian
+to N + W, where N is the number of distinct people. Under add-remove this costs what one Gaussian
 step of signal-to-noise ratio μ costs: ``gaussian(mu²)``.
 
 **Proof.** Publish X_i = h_i − λN + Z_i and Y = N + W instead: what is published is a function of
@@ -27,13 +27,13 @@ then has the deviation (√S + λ)/μ, and λ = (Δ − √(Δ(m − Δ)/(m − 
 smallest: (√m + 1)/(2μ) without a cap, where independent noise needs √m/μ.
 
 **Preconditions.** The items are public: a selection released them and paid for that. ``max_items``
-was enforced when the histogram was counted. Counts are of distinct persons.
+was enforced when the histogram was counted. Counts are of distinct people.
 
 **Why each line matters.**
-- N must be the number of *all* persons that the counts are of (a weaker filter is allowed, a
-  stricter one is not): it must move whenever a count does. A fixed or rounded number of persons in
+- N must be the number of *all* people that the counts are of (a weaker filter is allowed, a
+  stricter one is not): it must move whenever a count does. A fixed or rounded number of people in
   its place breaks the proof, and the tests say so.
-- One W for all counts of a person: a second one, for another list of the same persons, would
+- One W for all counts of a person: a second one, for another list of the same people, would
   reveal differences. Lists of overlapping groups are one release of all their items.
 - Under replace counts move both ways and N stays: λ = 0, independent noise of a = min(m, 2Δ)/μ².
 - Rounding is post-processing. Integers: a float could reveal the count by its last digits.
@@ -73,14 +73,14 @@ class ReleasedCounts:
     counts: tuple[int, ...]
     """The noisy count of each item, in the items' order."""
     persons: int | None
-    """The noisy number of persons; None where it was not asked for or there is none."""
+    """The noisy number of people; None where it was not asked for or there is none."""
     noise: CountNoise | None
     """The law of the noise, public; None where no item was released."""
 
 
 @dataclass(frozen=True)
 class CorrelatedCounts:
-    """Noisy counts of released items, and of persons, at a fixed price.
+    """Noisy counts of released items, and of people, at a fixed price.
 
     Guarantee: the loss is ``gaussian(mu²)``, whatever the number of items.
     """
@@ -138,7 +138,7 @@ class CorrelatedCounts:
     ) -> ReleasedCounts:
         """The noisy count of each item, in the order given, and of ``persons`` if passed.
 
-        ``persons`` is the exact number of all persons that the counts are of. Secret.
+        ``persons`` is the exact number of all people that the counts are of. Secret.
         """
         no_repetition(items)
         if not items:
@@ -146,7 +146,7 @@ class CorrelatedCounts:
         if persons is not None and self.adjacency == "replace":
             raise InvalidParameter(
                 "persons cannot be published under replace, where their number is public; "
-                "leave persons out"
+                "leave people out"
             )
         noise = self.noise(len(items))
         common, each = drawn(noise, SystemBits() if bits is None else bits)
@@ -159,7 +159,7 @@ class CorrelatedCounts:
     def counts_alone(
         self, histogram: Histogram, items: Sequence[Hashable], bits: BitSource | None
     ) -> tuple[int, ...]:
-        """The noisy counts; the number of persons is not published with them."""
+        """The noisy counts; the number of people is not published with them."""
         return self.release(histogram, items, bits=bits).counts
 
     def clamped_law(self, counts: Sequence[int], window: tuple[int, int]) -> dict[Outcome, arb]:

@@ -18,7 +18,7 @@ from topsecret.exact.rounding import ball
 
 @dataclass(frozen=True, slots=True)
 class CountNoise:
-    """Z_i + weight·W for each of ``released`` counts, and W for the number of persons."""
+    """Z_i + weight·W for each of ``released`` counts, and W for the number of people."""
 
     released: int
     """How many counts are released."""

@@ -9,7 +9,7 @@
 item j if h₍ⱼ₎ + Lap(1/ε₀) > h₍k₊₁₎ + 1 + ln(1/(2δ))/ε₀, independently. The *unordered* set of the
 included items is k steps of (ε₀, δ)-DP each (their Thm 5): the loss is k·approximate(ε₀, δ).
 
-**Preconditions.** Whole counts of distinct persons: one person moves each by at most 1, all in one
+**Preconditions.** Whole counts of distinct people: one person moves each by at most 1, all in one
 direction, so the gap h₍ⱼ₎ − h₍k₊₁₎ of an item moves by at most 1.
 
 **Why each line matters.**

@@ -13,7 +13,7 @@ OpenDP's proof of its noisy top k, Thm 2.1, charges the same rounds by zCDP).
 
 **Preconditions.** The domain is public and the same for all neighbours. Each score moves by at
 most Δ_q = ``sensitivity`` between neighbours. s = 1 only under add-remove with *monotone* scores
-(all move in the same direction, as counts of persons do); else s = 2.
+(all move in the same direction, as counts of people do); else s = 2.
 
 **Why.** Between neighbours log w_i moves by a number of [0, s·Δ_q/τ] up to a common constant: in
 [0, Δ_q/τ] when all move in one direction, in [−Δ_q/τ, Δ_q/τ] otherwise. Normalising adds a constant
@@ -47,7 +47,7 @@ class GumbelTopK:
     """The k best items of a public domain, in order, by Gumbel noise of the given scale.
 
     Guarantee: k picks of ε₀ = s·sensitivity/scale each, s = 1 for counts under add-remove and
-    2 under replace; ``loss`` says what that costs. For scores that are not counts of persons
+    2 under replace; ``loss`` says what that costs. For scores that are not counts of people
     and may move in both directions, pass ``adjacency="replace"``.
     """
 

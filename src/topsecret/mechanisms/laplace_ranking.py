@@ -15,7 +15,7 @@ moves from one item to another (Δ_q = 1; a tie is half a win for each, and move
 **Why.** The vector h moves by at most 2Δ_q in the L1 norm, so the vector v is ε-DP by the Laplace
 mechanism, and the ranking is post-processing of v. The bound does not grow with k: unlike
 ``OneshotLaplace``, no more noise is needed for a longer list. That rests on the precondition: with
-counts of persons, of which one may have every item, it is false (and verification rejects it).
+counts of people, of which one may have every item, it is false (and verification rejects it).
 
 In the checker's words: neighbours under ``replace`` with ``max_items`` = 1.
 """

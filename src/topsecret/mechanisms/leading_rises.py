@@ -1,4 +1,4 @@
-"""`LeadingRises`: the items whose persons rise most from one period to another, of those that lead.
+"""`LeadingRises`: the items whose people rise most from one period to another, of those that lead.
 
 >>> from topsecret import Histogram
 >>> from topsecret.mechanisms import TestedTopK
@@ -8,20 +8,20 @@
 >>> mechanism.select(Histogram.of_periods(later, earlier)).items
 ('jam',)
 
-Of items that were only seen in the data, those of single persons rise: their names must not be
+Of items that were only seen in the data, those of single people rise: their names must not be
 candidates. So three releases share a budget. The first two are lists of the later and of the
 earlier period, by a mechanism for an unknown domain; what they name is public from then on. The
 third picks the largest rises among these names.
 
 **Statement.** Let N be what ``naming`` names of the later and of the earlier counts, drawn apart,
-and d_j the later persons of item j less its earlier ones. The k items of N with the largest
+and d_j the later people of item j less its earlier ones. The k items of N with the largest
 d_j + Gumbel(2/ε₀), in order, or all of N where it has fewer, cost 2·naming.loss and then k picks of
 ε₀, under add-remove. So do N and they together.
 
-**Preconditions.** Both counts are of distinct persons, each person's rows of one period apart from
+**Preconditions.** Both counts are of distinct people, each person's rows of one period apart from
 those of the other. One person moves every count by at most 1, all of them in one direction.
 
-**Proof.** The two lists are two releases about counts of distinct persons, of the same person more
+**Proof.** The two lists are two releases about counts of distinct people, of the same person more
 or less: their losses add. N is a function of them, and so is its size. Given N, which is now a
 public domain, one person more moves every d_j, j ∈ N, by −1, 0 or 1, some up and some down; with 1
 added to all of them, which changes no pick, by 0, 1 or 2. So each pick with Gumbel(2/ε₀) is
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 MOVES = 2
 """By how much one person moves a rise, from the lowest to the highest."""
 _SHIFT = 1 << 40
-"""More persons than there will be: no score is negative."""
+"""More people than there will be: no score is negative."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class LeadingRises:
     ``smallest`` names the largest falls.
     """
 
-    precondition: ClassVar[str] = "the persons of two periods are counted apart"
+    precondition: ClassVar[str] = "the people of two periods are counted apart"
     """What the source must see to, beside adjacency, a cap and a sensitivity."""
 
     k: int
@@ -98,7 +98,7 @@ class LeadingRises:
 
     @property
     def scale(self) -> Fraction:
-        """The scale of the noise on a rise, in persons."""
+        """The scale of the noise on a rise, in people."""
         return MOVES / exact(self.epsilon_per_pick)
 
     def select(self, histogram: Histogram, bits: BitSource | None = None) -> Selection:

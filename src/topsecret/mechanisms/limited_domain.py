@@ -13,7 +13,7 @@ v_j = h₍ⱼ₎ + Gumbel(1/ε₀) for j ≤ k̄; report items by decreasing v u
 (ε′(δ′) + k·ln(1 + δ), δ + δ′)-DP for every bound (ε′, δ′) on k picks of ε₀: the loss is
 picks(k, ε₀) + slack(k·ln(1 + δ)) + failure(δ).
 
-**Preconditions.** Counts are of distinct persons: one person moves each by at most 1, all in one
+**Preconditions.** Counts are of distinct people: one person moves each by at most 1, all in one
 direction (add-remove), at most Δ = ``max_items`` of them. k̄ ≥ k is fixed before seeing data.
 Other scores that a person moves by at most c = ``sensitivity``, such as clipped rows or sums, are
 counts in units of c: Gumbel(c/ε₀) and t = h₍k̄₊₁₎ + c + c·ln(M/δ)/ε₀. The argument below is the

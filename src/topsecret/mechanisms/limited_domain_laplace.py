@@ -1,4 +1,4 @@
-"""`LimitedDomainLaplace`: `LimitedDomain` for persons who touch few items.
+"""`LimitedDomainLaplace`: `LimitedDomain` for people who touch few items.
 
 >>> from topsecret import Histogram
 >>> mechanism = LimitedDomainLaplace(k=2, k_bar=5, epsilon_per_pick=1.0, delta=1e-8, max_items=1)
@@ -11,7 +11,7 @@ v_j = h₍ⱼ₎ + Lap(1/ε₀) for j ≤ k̄; report items by decreasing v unti
 (Δε₀, (e^(Δε₀) + 1)·δ̄)-DP with δ̄ = (δ/4)·(2 + ln(Δ/δ)): the cost does not grow with k, so it is
 worth it when Δ < k. The loss is approximate(Δε₀, (e^(Δε₀) + 1)·δ̄).
 
-**Preconditions.** Counts of distinct persons; Δ = ``max_items`` ≤ k̄ was enforced when they were
+**Preconditions.** Counts of distinct people; Δ = ``max_items`` ≤ k̄ was enforced when they were
 counted; add-remove; k̄ ≥ k is fixed before seeing data.
 
 **Why each line matters.**

@@ -17,7 +17,7 @@ each: c = min(n, Δ) under add-remove, min(n, 2Δ) under replace (Δ items leave
   2020, Thm 4 in several dimensions): the squared distance of the counts is at most c.
 
 **Preconditions.** The items are public: a selection released them and paid for that. ``max_items``
-was enforced when the histogram was counted. Counts are of distinct persons.
+was enforced when the histogram was counted. Counts are of distinct people.
 
 **Why each line matters.**
 - *Fresh* noise: the noise that selected an item is large because it was selected; publishing it

@@ -27,7 +27,7 @@ two-sided noise the same shift would do, at twice the variance.
 **Tight.** For k = 1 the scores (0, 1) give the first item e^(−ε)/2, and (1, 1) give ½.
 
 Against ``PermuteAndFlip`` at the same ε: one pass over the groups instead of k, and a list whose
-items have, in expectation, no fewer persons on any of the small histograms of a test. There the
+items have, in expectation, no fewer people on any of the small histograms of a test. There the
 loss is kept as k steps, which composes better with other releases at δ > 0; here it is one step
 of ε.
 """

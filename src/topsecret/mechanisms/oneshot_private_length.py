@@ -20,7 +20,7 @@ is `OneshotExponential` with k = m at ε_c. The second step sees m alone of the 
 composition. Under replace u(m) moves within [−2, 2], and the noise doubles in both steps.
 
 A list of m items needs noise of scale m/ε_c, and the largest of t such noises is about m·ln(t)/ε_c:
-the shorter the list, the fewer persons must an item lead by. The margin is the lead of the m-th
+the shorter the list, the fewer people must an item lead by. The margin is the lead of the m-th
 item over what noise makes of the items down to rank t. Derived in docs/proofs/canonical-set.md.
 """
 
@@ -100,7 +100,7 @@ class OneshotPrivateLength:
 
     @property
     def length_scale(self) -> Fraction:
-        """2s/ε_u, the scale of the length's noise in persons."""
+        """2s/ε_u, the scale of the length's noise in people."""
         return 2 * parameters.directions(self.adjacency) / self.length_epsilon
 
     def list_scale(self, m: int) -> Fraction:

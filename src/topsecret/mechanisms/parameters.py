@@ -12,7 +12,7 @@ from topsecret.exact.rounding import Number, exact
 Adjacency = Literal["add-remove", "replace"]
 
 LARGEST_SENSITIVITY = 2**31
-"""With it the sums of fewer than 2³² persons stay below 2⁶³."""
+"""With it the sums of fewer than 2³² people stay below 2⁶³."""
 
 
 def whole(value: int, name: str, at_least: int = 1) -> int:

@@ -4,7 +4,7 @@ with.
 >>> lengths(10)
 (1, 2, 3, 4, 5, 6, 7, 9, 10)
 
-Each length m has a *margin* u(m) in persons: how far the counts carry a selection of m items.
+Each length m has a *margin* u(m) in people: how far the counts carry a selection of m items.
 The score s(m) = −max(0, −u(m), u(m⁺)), m⁺ the next larger length, is 0 exactly where m carries and
 m⁺ does not, and falls with the distance from there. Report-noisy-max with exponential noise
 chooses the length, which is published.

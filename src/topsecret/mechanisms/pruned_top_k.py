@@ -12,7 +12,7 @@ null slots and test, since every item may be named.
 ε_i = e·⌈8·(i/n)^½⌉/8, then ⌈k/10⌉ hidden prunes, each removing one picked item ∝ e^(−e·h); the
 others are published in pick order. The loss is picks_in_order(ε_1, …, ε_n) + picks(⌈k/10⌉, e).
 
-**Preconditions.** The domain is public; counts of persons move by at most 1, all in the same
+**Preconditions.** The domain is public; counts of people move by at most 1, all in the same
 direction (add-remove). Scores that a person moves by at most c = ``sensitivity``, all in the same
 direction, are counts in units of c: e^(ε_i·h/c) and e^(−e·h/c).
 

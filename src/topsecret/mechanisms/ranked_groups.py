@@ -39,7 +39,7 @@ class RankedGroups:
         field = histogram.field()
         if field.scores.dtype == np.float64:
             raise InvalidParameter(
-                "real scores have no persons to count; this mechanism needs integer counts"
+                "real scores have no people to count; this mechanism needs integer counts"
             )
         order = np.argsort(field.scores, kind="stable")[::-1]
         sizes = np.ones(len(order), dtype=np.int64) if field.sizes is None else field.sizes[order]

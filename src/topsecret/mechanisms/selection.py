@@ -38,9 +38,9 @@ class Selection:
     chosen: int | None = None
     """A public number that the mechanism chose on the way and releases too, such as k̄."""
     values: tuple[int, ...] | None = None
-    """The noisy weighted persons of each item, in 1/1024, where the mechanism releases them."""
+    """The noisy weighted people of each item, in 1/1024, where the mechanism releases them."""
     at_least: tuple[int, ...] | None = None
-    """How many persons each item surely has (all of them with probability .95)."""
+    """How many people each item surely has (all of them with probability .95)."""
     branch: str | None = None
     """Which of several mechanisms a private choice named, where there was one."""
 

@@ -119,7 +119,7 @@ class SeriesNumbers:
         return coefficients(self.kind, self.periods, self.window, bits)
 
     def deviation(self, period: int) -> float:
-        """The standard deviation of a period's noise, in persons, rounded up."""
+        """The standard deviation of a period's noise, in people, rounded up."""
         with precision(_BITS):
             return up(self._deviation(period))
 

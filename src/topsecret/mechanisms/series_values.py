@@ -66,7 +66,7 @@ class SeriesNoise:
         return named
 
     def bounds(self, labels: Sequence[bytes]) -> Bounds:
-        """Floats around the noise of many labels, in persons."""
+        """Floats around the noise of many labels, in people."""
         total = np.zeros(len(labels)), np.zeros(len(labels))
         reach = 0.0
         coefficients, sigma = self._numbers.coefficients(), self._numbers.sigma

@@ -11,7 +11,7 @@ noisy gap q_j + r(j) among j ≤ k̄ (``largest_gap.py``), test that gap (``prop
 and release the *unordered* set of the top k, or nothing. The loss is picks(1, 2/τ) + gaussian(1/σ²)
 + failure(δ_t) with τ = σ = 1/√ρ, so that the choice and the test cost ρ/2 of zCDP each.
 
-**Preconditions.** Counts of distinct persons: one person moves each by at most 1. k̄ and r are
+**Preconditions.** Counts of distinct people: one person moves each by at most 1. k̄ and r are
 fixed before seeing data.
 
 **Why each line matters.**

@@ -71,7 +71,7 @@ from topsecret.noise.bits import BitSource, SystemBits
 class StableFixedK:
     """The unordered top ``k``, cheaper where the counts drop near k.
 
-    ``closeness`` is λ: how many persons of gap one place away from k is worth. ``delta=None``
+    ``closeness`` is λ: how many people of gap one place away from k is worth. ``delta=None``
     needs a public domain; a ``delta`` names observed items only.
 
     Guarantee: a (``failure`` + ``delta``)-approximate ``rho``-zCDP release, up to

@@ -1,4 +1,4 @@
-"""`TestedOrWeighted`: tested picks or weighted persons, whichever a private choice prefers.
+"""`TestedOrWeighted`: tested picks or weighted people, whichever a private choice prefers.
 
 >>> from topsecret.counts.histogram import Histogram
 >>> holdings = {person: ["tea"] if person % 3 else ["jam"] for person in range(900)}
@@ -28,10 +28,10 @@ for every x, δ_c the profile of one ε_a-bounded-range step in front of the lar
 branches' profiles without their failures, δ_t the larger failure. ``loss`` is exactly that.
 
 **Preconditions.** Those of `TestedTopK` for the counts and of `WeightedHistogram` for the sums, of
-the same persons.
+the same people.
 
 **Rows and sums.** With a :class:`~topsecret.counts.clip.Clip` in place of weights both are of what
-persons add: scores of which one person moves each by at most c, and parts, of which one person adds
+people add: scores of which one person moves each by at most c, and parts, of which one person adds
 a vector of at most the length C (`ClippedSums`). Counts are then scores divided by c, and n·w(n) in
 the second score's move is the most that a vector within the bounds adds to n labels.
 
@@ -91,7 +91,7 @@ _SHRINK = 0.9995
 
 @dataclass(frozen=True)
 class TestedOrWeighted:
-    """At most k items in order, by tested picks or by weighted persons; which is chosen privately.
+    """At most k items in order, by tested picks or by weighted people; which is chosen privately.
 
     Guarantee: (epsilon, delta)-DP under add-remove, the choice included.
     """
@@ -164,13 +164,13 @@ class TestedOrWeighted:
         )
 
     def binned(self, *cuts: int) -> BinnedChoice:
-        """The same release with weighted persons known only as how many ``cuts`` they reach."""
+        """The same release with weighted people known only as how many ``cuts`` they reach."""
         from topsecret.mechanisms.chosen_law import BinnedChoice
 
         return BinnedChoice(self, tuple(cuts))
 
     def probabilities(self, histogram: Histogram) -> dict[Outcome, arb]:
-        """The exact law; of weighted persons that of the *set* of named labels alone."""
+        """The exact law; of weighted people that of the *set* of named labels alone."""
         return self.binned().probabilities(histogram)
 
     def distribution(self, histogram: Histogram) -> dict[Outcome, float]:
@@ -198,7 +198,7 @@ class Branches:
     tested: TestedTopK
     """The mechanism of picks."""
     weighted: WeightedHistogram | ClippedSums
-    """The mechanism of weighted persons, or of bounded sums."""
+    """The mechanism of weighted people, or of bounded sums."""
     epsilon: Fraction
     """ε_a: the price of the choice."""
     weights: Weights | Clip
@@ -233,7 +233,7 @@ class Branches:
 
     @property
     def threshold(self) -> Fraction:
-        """T of the weights: in persons, or in units of the scores."""
+        """T of the weights: in people, or in units of the scores."""
         return self.level / self._per_score
 
     @property

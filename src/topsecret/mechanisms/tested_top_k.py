@@ -16,7 +16,7 @@ docs/proofs/tested-top-k.md; in short:
 prunes (e_m each), the later prunes (e_m/2 each) and one Gaussian step of μ. ``loss`` is exactly
 that, plus failure(δ_t).
 
-**Preconditions.** Counts of distinct persons; k̄, all prices, σ and z are fixed beforehand
+**Preconditions.** Counts of distinct people; k̄, all prices, σ and z are fixed beforehand
 (``tested_schedule.py`` computes them from k, ε and δ alone). Scores that one person moves by at
 most c = ``sensitivity``, all in one direction, are taken in units of c: every lead is divided by c.
 

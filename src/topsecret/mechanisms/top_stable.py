@@ -12,7 +12,7 @@ max(0, h₍ᵢ₎ − h₍ᵢ₊₁₎ − 1) + Lap(2/ε₂) > T̂, stop. Releas
 k of those i by picks of ε_EM/k each (``epsilon_refine`` is ε_EM). The loss is
 approximate(ε, δ) + picks(k, ε_EM/k); the picks are charged whether they are made or not.
 
-**Preconditions.** Counts of distinct persons, add-remove. k̄ ≥ k is fixed before seeing data.
+**Preconditions.** Counts of distinct people, add-remove. k̄ ≥ k is fixed before seeing data.
 
 **Why each line matters.**
 - *The gap after i* is h₍ᵢ₎ − h₍ᵢ₊₁₎. If it is above 1 the set of the top i is the same on every

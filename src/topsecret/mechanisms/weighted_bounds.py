@@ -1,4 +1,4 @@
-"""How many persons a named label surely has: a lower bound from its noisy value.
+"""How many people a named label surely has: a lower bound from its noisy value.
 
 >>> persons_at_least([102_400], 1, Fraction(7), Fraction(41))
 (89,)
@@ -7,7 +7,7 @@ The value v of a named label is a Gaussian that was seen only because it exceede
 the S with P[V ≥ v | V > T] = α/R when the label's sum is S, R the number of labels that were named:
 all R bounds hold together with probability 1 − α (docs/proofs/weighted-histogram.md). The largest
 values are the luckiest, so that a bound with α alone would fail for the head of a list. Sums of
-weights are at most persons, hence it bounds persons too; no upper bound follows.
+weights are at most people, hence it bounds people too; no upper bound follows.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _bound(
     """
 
     def surely(persons: int) -> bool:
-        """P[V ≥ value | V > T] < α/R at a sum of persons − 1, and hence at every smaller sum."""
+        """P[V ≥ value | V > T] < α/R at a sum of people − 1, and hence at every smaller sum."""
         with precision(128):
             place = (value - (persons - 1)) / sigma
             chance = normal_below(-ball(place))

@@ -1,4 +1,4 @@
-"""`WeightedHistogram`: weighted persons, Gaussian noise, and everything above a threshold.
+"""`WeightedHistogram`: weighted people, Gaussian noise, and everything above a threshold.
 
 >>> from topsecret.counts.histogram import Histogram
 >>> holdings = {person: ["tea", "jam"] if person < 300 else ["tea"] for person in range(900)}
@@ -61,10 +61,10 @@ from topsecret.noise.screening import ScoreGroups
 
 @dataclass(frozen=True)
 class WeightedHistogram:
-    """The k best labels by noisy weighted persons, or all that can be named safely (``k=None``).
+    """The k best labels by noisy weighted people, or all that can be named safely (``k=None``).
 
     Guarantee: (epsilon, delta)-DP under ``adjacency``. ``at_least`` keeps the labels that surely
-    have so many persons: all of them do with probability .95.
+    have so many people: all of them do with probability .95.
     """
 
     k: int | None
@@ -105,7 +105,7 @@ class WeightedHistogram:
 
     @property
     def sigma(self) -> Fraction:
-        """The standard deviation of the noise, in persons. Public."""
+        """The standard deviation of the noise, in people. Public."""
         if self.release is not None:
             return self.release.sigma
         squared = self._directions * self.weights.squared_norm
@@ -113,7 +113,7 @@ class WeightedHistogram:
 
     @property
     def threshold(self) -> Fraction | None:
-        """T, in persons; None on a public domain. Public."""
+        """T, in people; None on a public domain. Public."""
         return None if self.release is None else self.release.threshold
 
     @property
@@ -127,7 +127,7 @@ class WeightedHistogram:
 
     @property
     def _directions(self) -> int:
-        """Two persons' vectors without negative entries are at most √2 norms apart."""
+        """Two people's vectors without negative entries are at most √2 norms apart."""
         return parameters.directions(self.adjacency)
 
     def select(self, histogram: Histogram, bits: BitSource | None = None) -> Selection:

@@ -48,7 +48,7 @@ class BinnedValues:
 
     @property
     def weights(self) -> Weights:
-        """The table with which the persons must be counted."""
+        """The table with which the people must be counted."""
         return self.release.weights
 
     @property
@@ -74,7 +74,7 @@ class BinnedValues:
     def counted(
         self, holdings: Mapping[str, Sequence[str]], domain: Sequence[str] | None
     ) -> Histogram:
-        """The histogram of persons with these items: how verification has them counted."""
+        """The histogram of people with these items: how verification has them counted."""
         return Histogram.of_holdings(holdings, self.weights, domain)
 
     def select(self, histogram: Histogram, bits: BitSource | None = None) -> Selection:

@@ -1,7 +1,7 @@
 """The public numbers of `WeightedHistogram`: noise and threshold, from (ε, δ) and the weights.
 
 The noise alone may spend nearly all of delta, and so may the threshold: they are largest for
-different persons, those who share all their labels and those who share none
+different people, those who share all their labels and those who share none
 (docs/proofs/weighted-histogram.md). The search is in floats; what is returned was checked in balls.
 """
 
@@ -30,7 +30,7 @@ LARGEST_EPSILON = 50
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """How much noise, and from where on a label is named, in persons."""
+    """How much noise, and from where on a label is named, in people."""
 
     sigma: Fraction
     """The standard deviation of the noise."""

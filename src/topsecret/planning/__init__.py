@@ -50,7 +50,7 @@ def plan(
     """What each mechanism would need and give for a top-k question, before anything is spent.
 
     Give ``epsilon``, or ``needed_lead``: then the plan is for the smallest epsilon at which an
-    item with that many persons more than the rest is named with 95% probability. ``max_items`` is
+    item with that many people more than the rest is named with 95% probability. ``max_items`` is
     the cap on one person's items, ``domain_size`` the size of a public list of all items; with one
     ``delta`` may be 0. ``ordered``, ``fill``, ``choose`` and ``at_least`` are those of ``top_k``. A
     ``shape`` (or ``public_counts``, counts that are public already) is an example on which the
@@ -68,7 +68,7 @@ def plan(
     many items a public list of all items has; None if there is none; ``ordered``: whether the order
     must be part of the answer; ``fill``: whether a set is completed to k items at random;
     ``choose``: "private" or "public": whether the data may be asked which mechanism suits them;
-    ``at_least``: plan for items that surely have so many persons; ``needed_lead``: find the
+    ``at_least``: plan for items that surely have so many people; ``needed_lead``: find the
     smallest epsilon at which so large a lead is enough; ``shape``: an example of data, on which the
     recall is simulated; ``public_counts``: counts that are public already, as the example;
     ``measure``: "persons", "rows" or ``Sum("column")``; ``max_per_item``: the most that one person
@@ -108,7 +108,7 @@ def plan(
 
         if public_counts is not None:
             raise InvalidParameter(
-                "public_counts are of persons; give public_amounts=[[…], …], what each person adds"
+                "public_counts are of people; give public_amounts=[[…], …], what each person adds"
             )
         return measured_plan(
             question,

@@ -1,4 +1,4 @@
-"""How likely a mechanism names an item that leads the rest by so many persons.
+"""How likely a mechanism names an item that leads the rest by so many people.
 
 Two scenes, both with the items after the top k tied, the hardest case for a given lead over them.
 ``one``: the last item of the top k has this lead, and the other k − 1 are far ahead. ``every``: all
@@ -55,7 +55,7 @@ class Chances:
 
 @singledispatch
 def of(mechanism: object, lead: int, k: int, others: int) -> Chances:
-    """The chances of k items that lead ``others`` items by ``lead`` persons."""
+    """The chances of k items that lead ``others`` items by ``lead`` people."""
     raise TypeError(f"no chances are known for a {type(mechanism).__name__}")
 
 
@@ -150,7 +150,7 @@ def _(mechanism: TestedTopK, lead: int, k: int, others: int) -> Chances:
 
 @of.register
 def _(mechanism: TestedOrWeighted, lead: int, k: int, others: int) -> Chances:
-    """Those of its picks: being ahead of rank k̄ + 1 says nothing about weighted persons."""
+    """Those of its picks: being ahead of rank k̄ + 1 says nothing about weighted people."""
     return of(mechanism.branches.tested, lead, k, others)
 
 
@@ -176,7 +176,7 @@ def _(mechanism: ClippedSums, lead: int, k: int, others: int) -> Chances:
 
 @of.register
 def _(mechanism: WeightedHistogram, lead: int, k: int, others: int) -> Chances:
-    """Above the threshold, in weighted persons; on a public domain above all others."""
+    """Above the threshold, in weighted people; on a public domain above all others."""
     sigma, threshold = float(mechanism.sigma), mechanism.threshold
     if threshold is not None:
         one = races.normal_below((lead - float(threshold)) / sigma)

@@ -17,7 +17,7 @@ def unwanted_left(
 ) -> NDArray[np.float64]:
     """The law of the number of other items that survive picks and prunes.
 
-    k items lead ``others`` items by ``lead`` persons. A pick of price ε prefers a leading item
+    k items lead ``others`` items by ``lead`` people. A pick of price ε prefers a leading item
     by e^(ε·lead); a prune prefers another item by e^(prune_lead). A state is the number of
     others among the picked: how many leading ones there are follows from it.
 

@@ -1,7 +1,7 @@
-"""The lead that an item needs: the fewest persons more than the rest that make naming it likely.
+"""The lead that an item needs: the fewest people more than the rest that make naming it likely.
 
 Where items are ranked by rows or sums, a lead is in multiples of what one person adds at most: in
-these units everything but the weights of ``max_total`` is as with persons.
+these units everything but the weights of ``max_total`` is as with people.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _FARTHEST = 2**62
 
 @dataclass(frozen=True, slots=True)
 class Leads:
-    """Needed leads over the rest, in persons; None when no lead is enough."""
+    """Needed leads over the rest, in people; None when no lead is enough."""
 
     one: int | None
     """For the last item of the top k to be named with 95% probability, the others far ahead."""
@@ -82,7 +82,7 @@ def in_bounds(prepared: Prepared) -> Prepared:
 
 
 def _in_bounds(question: Question) -> Question:
-    """The question about persons that needs the same leads, in multiples of the bound."""
+    """The question about people that needs the same leads, in multiples of the bound."""
     fixed = not question.bounds and not question.total
     return question.ranked_by(None) if fixed else question
 
@@ -95,7 +95,7 @@ def _picks(mechanism: Mechanism) -> Mechanism:
 
 
 def chance(prepared: Prepared, lead: int) -> chances.Chances:
-    """The chances in the two scenes, with ``lead`` persons more than the rest."""
+    """The chances in the two scenes, with ``lead`` people more than the rest."""
     question = prepared.question
     if isinstance(question.k, str):  # which k has the gap makes no difference
         return chances.of(prepared.mechanism, lead, 1, question.k_bar)

@@ -41,7 +41,7 @@ def measured_plan(
     examined = shape is not None or public_amounts is not None
     to_propose = examined and bound is None and total is None and kind != "persons"
     measure = measure_of(kind, PRIVATE if to_propose else bound, total)
-    assert measure is not None  # refused with the bounds of persons
+    assert measure is not None  # refused with the bounds of people
     example = _example(measure, shape, public_amounts)
     if example is not None and not to_propose and (measure.bounds or measure.total):
         raise InvalidParameter(
@@ -69,7 +69,7 @@ def measured_plan(
     made = replace(made, needed_lead=needed_lead, proposed=words)
     if example is None:
         return made
-    # An example says of each item what persons add, and not who they are: no bound on all of it.
+    # An example says of each item what people add, and not who they are: no bound on all of it.
     names = [option.name for option in made.options if option.name != "tested-or-weighted"]
     recalls_now = simulate(
         asked,

@@ -35,7 +35,7 @@ class Option:
     named_when: str
     """The rule by which an item may be named, in words."""
     scale: float
-    """The scale of the noise, in persons."""
+    """The scale of the noise, in people."""
     needed_lead: int | None
     """The lead that the last item of the top k needs to be named with 95% probability."""
     needed_lead_all: int | None
@@ -76,7 +76,7 @@ class HeldQuestions:
     """How many picks a budget for many questions holds at one noise scale."""
 
     scale: int
-    """The scale of the noise, in persons."""
+    """The scale of the noise, in people."""
     picks: int
     """How many picks fit."""
     lists: int | None
@@ -108,7 +108,7 @@ class Plan:
 
     @property
     def noun(self) -> str:
-        """What leads are of, after their number: persons, rows, of price, times the bound."""
+        """What leads are of, after their number: people, rows, of price, times the bound."""
         scores = self.question.scores
         if scores is None:
             return "persons"
@@ -296,21 +296,21 @@ class Plan:
 HEADINGS = ("mechanism", "noise", "lead", "of all", "over", "answer")
 
 LEGEND = (
-    "Lead: how many persons more than the rest the last item of the top k needs to be named with "
+    "Lead: how many people more than the rest the last item of the top k needs to be named with "
     f"{LIKELY:.0%} probability; of all: what k level items need to be named together; over: the "
     "rank that it is measured against, which is the first that a test or threshold keeps from "
-    "being named, or k + 1; the lower down it is, the fewer persons it has. The rest are taken as "
+    "being named, or k + 1; the lower down it is, the fewer people it has. The rest are taken as "
     "tied, so that the lead is over all of them: an item that leads that rank alone may still lose "
     "its place to items just behind it. In few datasets the top k are far ahead of rank k + 1, so "
     "leads over different ranks do not compare. "
-    "Noise: its scale in persons. Over nobody: weighted persons, of which those with few items "
+    "Noise: its scale in people. Over nobody: weighted people, of which those with few items "
     "count in full; it wins where people have few items each, picks where they have many."
 )
 
 
 GEOMETRIES = (
     "Picks cost the same however many items a person has, and win where people have many items. "
-    "Where they have few, weighted persons (mechanism = weighted) name more. Without "
+    "Where they have few, weighted people (mechanism = weighted) name more. Without "
     "choose = public a noisy look at the data, for a twentieth of the budget, decides which it is "
     "(tested-or-weighted)."
 )

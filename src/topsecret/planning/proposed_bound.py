@@ -4,7 +4,7 @@
 >>> example.whole(), example.clipped(2)
 ([11, 6, 2], [4, 6, 2])
 
-An example says what each of its persons adds to each item: made-up rows of a `Zipf` shape, or
+An example says what each of its people adds to each item: made-up rows of a `Zipf` shape, or
 amounts that are public already. Items are named by their places in the true order, by all that
 everybody adds. A list is drawn several times, by picks, at each of the usual bounds, and the bound
 with the highest recall, the smallest of equals, is proposed. No private data take part.
@@ -29,7 +29,7 @@ from topsecret.planning.simulation import Progress, simulate
 
 
 class Example(Protocol):
-    """What persons add to items, in whole units; items by their places in the true order."""
+    """What people add to items, in whole units; items by their places in the true order."""
 
     def whole(self) -> list[int]:
         """All that everybody adds to each item, most first."""

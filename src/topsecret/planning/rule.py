@@ -9,7 +9,7 @@ finds more: ``canonical-set``, or ``oneshot-private-length`` where an order is a
 lead says little, since a shorter answer is an answer too.)
 
 On an unknown domain, from four items on, picks win where people have many items and weighted
-persons where they have few, which no public number tells: ``tested-or-weighted`` finds out, for
+people where they have few, which no public number tells: ``tested-or-weighted`` finds out, for
 a twentieth of the budget. So it does by rows and sums, unless their bound is chosen privately. With
 ``choose="public"`` the data are never asked.
 
@@ -99,7 +99,7 @@ def recommend(question: Question) -> Recommendation:
         if name == "tested" and best is not None and best <= _least_lead_of_tested(question):
             others.append("tested needs more")
             continue  # its calibration is the slowest, and it cannot win
-        # A lead of so many persons is one of so many times what a person adds at most.
+        # A lead of so many people is one of so many times what a person adds at most.
         if (lead := needed_by_one(name, question.ranked_by(None))) is not None:
             leads[name] = lead
     if not leads:
@@ -184,7 +184,7 @@ PRIVATE_LENGTH = {
 
 ASKED = (
     "a twentieth of the budget pays for a noisy look at the data, which chooses one of two: tested "
-    "picks, which win where people have many items each, or weighted persons, which win where they "
+    "picks, which win where people have many items each, or weighted people, which win where they "
     "have few. The answer says which it was, and costs the same either way. With choose = public "
     "the data are not looked at for that, and picks are taken."
 )
@@ -212,7 +212,7 @@ def _why(question: Question, winner: str, lead: int, others: list[str]) -> str:
             else f"it has {lead} of them more than the rest of the public items;"
         )
         return (
-            f"with at most {question.max_items} items each, all persons count in full, and an item "
+            f"with at most {question.max_items} items each, all people count in full, and an item "
             f"is named with {LIKELY:.0%} probability when {has} {', '.join(others)}."
         )
     unit = "persons" if question.scores is None else "times the bound on one person"

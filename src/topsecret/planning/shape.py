@@ -20,7 +20,7 @@ LARGEST = 10_000_000
 class Zipf:
     """Persons who each draw ``events`` items, the j-th with a probability ∝ j^(−exponent).
 
-    The count of an item is the expected number of persons who drew it at least once.
+    The count of an item is the expected number of people who drew it at least once.
     """
 
     exponent: float
@@ -28,7 +28,7 @@ class Zipf:
     items: int
     """How many items there are."""
     persons: int
-    """How many persons there are."""
+    """How many people there are."""
     events: int = 10
     """How many items each person draws."""
 
@@ -45,7 +45,7 @@ class Zipf:
             raise InvalidParameter(f"items={self.items} must be at most {LARGEST}; lower items")
 
     def counts(self) -> list[int]:
-        """Distinct persons per item, most common first."""
+        """Distinct people per item, most common first."""
         weights = np.arange(1, self.items + 1, dtype=np.float64) ** -self.exponent
         shares = weights / weights.sum()
         with np.errstate(divide="ignore"):  # a single item has share 1
@@ -55,7 +55,7 @@ class Zipf:
     def __str__(self) -> str:
         return (
             f"Zipf's law with exponent {self.exponent:g}: {self.items:,} items, "
-            f"{self.persons:,} persons with {self.events} events each"
+            f"{self.persons:,} people with {self.events} events each"
         )
 
 

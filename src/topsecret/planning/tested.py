@@ -13,7 +13,7 @@ from topsecret.mechanisms.tested_top_k import length_scores
 from topsecret.planning.hidden_picks import last_is_kept, unwanted_left
 
 FAR = 10**9
-"""A lead in persons that no noise overcomes."""
+"""A lead in people that no noise overcomes."""
 
 
 def last_chance(schedule: Schedule, slots: int, lead: int, k: int) -> float:

@@ -136,7 +136,7 @@ def _numbers(question: Question, source: Source) -> Numbers:
 
 
 def _can_weigh(question: Question, source: Source) -> bool:
-    """Whether persons can be weighted, so that "auto" may choose it: by public conditions alone."""
+    """Whether people can be weighted, so that "auto" may choose it: by public conditions alone."""
     from topsecret.sources.domains.domain import Interval
     from topsecret.sources.session import Engine
 
@@ -149,19 +149,19 @@ def _refuse_for_weights(question: Question) -> None:
     """What the statement of weighted sums does not know, refused before anything is paid."""
     if question.count_persons:
         raise InvalidParameter(
-            "count_persons=True is not offered where persons may be weighted; leave it out, or "
+            "count_persons=True is not offered where people may be weighted; leave it out, or "
             "pass mechanism='tested'"
         )
     if question.groups is not None and question.groups.disjoint:
         raise InvalidParameter(
-            "disjoint=True is not offered with weighted persons; leave it out, or pass "
+            "disjoint=True is not offered with weighted people; leave it out, or pass "
             "mechanism='tested'"
         )
     from topsecret.sources.domains.domain import Interval
 
     if isinstance(question.counted.domain, Interval):
         raise InvalidParameter(
-            "weighted persons need a domain that is listed, in a table or in a file; "
+            "weighted people need a domain that is listed, in a table or in a file; "
             "list the items instead of domain=range(…)"
         )
 
@@ -206,7 +206,7 @@ def counted(
 ) -> Iterator[tuple[list[Histogram], list[int] | None]]:
     """The secret counts of each list, of one moment of the data where the source can do that.
 
-    With ``count_persons`` also how many persons each is of; with ``weights`` their sums, or those
+    With ``count_persons`` also how many people each is of; with ``weights`` their sums, or those
     of parts, beside the counts; with ``rises`` the first counts less the second.
     """
     if weights is not None:
@@ -261,7 +261,7 @@ def counted(
 
 
 def _engine(source: Source, queries: Sequence[CountQuery], count_persons: bool) -> Engine:
-    """The source as an engine, which reads its rows once where persons are counted, too."""
+    """The source as an engine, which reads its rows once where people are counted, too."""
     from topsecret.sources.read_once import ReadOnce
 
     return ReadOnce(engine_of(source), queries) if count_persons else engine_of(source)

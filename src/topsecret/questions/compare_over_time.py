@@ -2,7 +2,7 @@
 
 Three ways share one budget: independent lists, one after every period, a `Schedule` of few lists
 that are held, and a `Series` with correlated noise. Which one finds most of the true top k
-depends on how many persons the k-th item has and on how many items a person has. Both are guessed
+depends on how many people the k-th item has and on how many items a person has. Both are guessed
 by the owner, on an example; no data is read.
 
 >>> found = compare_over_time(
@@ -28,7 +28,7 @@ from topsecret.questions.schedule_terms import Kind, due_periods
 from topsecret.questions.series_terms import MAX_COUNTS
 
 EXPONENT = 0.5
-"""How fast counts fall with the rank: the j-th item has (k/j)^.5 times the k-th one's persons."""
+"""How fast counts fall with the rank: the j-th item has (k/j)^.5 times the k-th one's people."""
 POINTS = 6
 """At how many times, evenly spread, the lists are looked at."""
 RUNS = 12
@@ -59,9 +59,9 @@ class Limit:
     share: float
     """The share of the pairs of person and item that count at the end."""
     deviation: float
-    """The standard deviation of the noise, in persons."""
+    """The standard deviation of the noise, in people."""
     threshold: float
-    """How many counted persons an item needs to be named."""
+    """How many counted people an item needs to be named."""
     recall: float
     """The expected share of the true top k that is named."""
 
@@ -75,7 +75,7 @@ class Comparison:
     limits: tuple[Limit, ...]
     """Other limits of counts."""
     kth_deviations: float
-    """How many standard deviations of the series' noise the k-th item's counted persons are."""
+    """How many standard deviations of the series' noise the k-th item's counted people are."""
 
     @property
     def best(self) -> Way:
@@ -117,7 +117,7 @@ def compare_over_time(
     all rows so far (cumulative), or of a window; ``window``: how many periods a window has;
     ``max_counts``: how many counts a person has for life in a series.
 
-    The example's counts fall with the root of the rank and come in evenly; persons' numbers of
+    The example's counts fall with the root of the rank and come in evenly; people's numbers of
     items are exponential. Lists of the first two ways are drawn by the real mechanisms; the series'
     recall is computed from its noise.
     """
@@ -163,7 +163,7 @@ def compare_over_time(
             chosen.recall,
             periods,
             f"{periods} lists; {limit} counts per person for life, noise of "
-            f"{chosen.deviation:.3g} persons at the end",
+            f"{chosen.deviation:.3g} people at the end",
         ),
     )
     counted = kth_count * chosen.share * (min(1, window / periods) if kind == "window" else 1)
@@ -187,10 +187,10 @@ class _Shape:
         return [count * reach // self.periods for count in self.counts]
 
     def share(self, max_counts: int, period: int) -> float:
-        """Which share of the present pairs counts, where persons' items are exponential.
+        """Which share of the present pairs counts, where people's items are exponential.
 
         A person with X items, of which a part has come by now, has min(X, D) of them counted; of a
-        window only those of persons who have counts left.
+        window only those of people who have counts left.
         """
         left = max_counts / (self.items_per_person * period / self.periods)
         if self.kind == "cumulative":

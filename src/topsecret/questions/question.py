@@ -136,7 +136,7 @@ class Groups:
         return Expression(f"({self.by.text}) = {written}")
 
     def fingerprint(self) -> Fingerprint:
-        """The column, its values, and how persons are shared out."""
+        """The column, its values, and how people are shared out."""
         by = self.by.fingerprint() if isinstance(self.by, Expression) else self.by
         return {"by": by, "values": list(self.values), "disjoint": self.disjoint}
 
@@ -199,7 +199,7 @@ class Question:
     version: str | None = None
     """Which data it is, in the caller's words, where the source does not say."""
     count_persons: bool = False
-    """Whether the number of all persons comes with the counts."""
+    """Whether the number of all people comes with the counts."""
     rise_from: tuple[Condition | Expression, ...] = ()
     """The rows of an earlier period, over which items are ranked by their rise; none for counts."""
     usual_delta: bool = False
@@ -301,7 +301,7 @@ class Question:
                 )
             if counts:
                 raise InvalidParameter(
-                    "counts=True counts persons, and the items are ranked by another measure; "
+                    "counts=True counts people, and the items are ranked by another measure; "
                     "leave one of them out"
                 )
         earlier = conditions(rise_from) if rise_from else ()

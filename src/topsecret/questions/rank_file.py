@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 METHODS = ("strength", "counting", "spectral")
 EACH_COMPARISON = "each comparison"
-"""Whom a budget protects where no column names the persons."""
+"""Whom a budget protects where no column names the people."""
 FORM = 2
 """The version of the fingerprint and of the record."""
 

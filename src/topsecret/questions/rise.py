@@ -1,4 +1,4 @@
-"""Rises: items by how many persons more they have than in an earlier period.
+"""Rises: items by how many people more they have than in an earlier period.
 
 Of a public domain all items are candidates; without one those that private lists of both periods
 name. What a person moves, and why it is private, is stated in ``sources.domains.rises`` and in
@@ -38,7 +38,7 @@ def rising(
     number = not isinstance(numbers.k, str) and numbers.at_least is None
     if counted.measure is not None or not (number and alone):
         raise InvalidParameter(
-            "rise_from ranks by persons, with a number k, without counts, at_least and groups, and "
+            "rise_from ranks by people, with a number k, without counts, at_least and groups, and "
             "from a budget that is not metered; leave the rest out"
         )
     known = () if counted.domain is None else MECHANISMS

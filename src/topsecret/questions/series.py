@@ -55,7 +55,7 @@ class Series:
     later. Rows that arrive up to ``late`` periods after their own count when they are found.
 
     :meth:`run` draws the list of the last period that has ended. Rows of periods that were missed
-    count in it. The counts that a series has made are kept in the ledger, persons under a keyed
+    count in it. The counts that a series has made are kept in the ledger, people under a keyed
     hash: keep it as secret as the data.
 
     Parameters: ``source``: where the rows are, as for ``top_k``; ``item``: the column to rank, or

@@ -44,7 +44,7 @@ def sql(
     request_id: str | None = None,
     version: str | None = None,
 ) -> Answer:
-    """Answer an SQL query that ranks items by their number of persons, by rows or by a sum.
+    """Answer an SQL query that ranks items by their number of people, by rows or by a sum.
 
     The query ``SELECT place, COUNT(DISTINCT user_id) AS n FROM checkins GROUP BY place`` with
     ``ORDER BY n DESC LIMIT 10`` names ten places, and shows noisy counts because it asks for
@@ -121,7 +121,7 @@ def question_of(
         item=items[0] if len(items) == 1 else tuple(items),
         person=opened.person,
         k=asked.k,
-        # All items of at least N persons come with numbers of their own.
+        # All items of at least N people come with numbers of their own.
         counts=asked.counts and asked.k != "all",
         at_least=asked.at_least if asked.k == "all" else None,
         max_items=asked.max_items,

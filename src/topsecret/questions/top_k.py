@@ -53,7 +53,7 @@ def top_k(
     request_id: str | None = None,
     **asked: Unpack[Keywords],
 ) -> Release:
-    """Name the ``k`` items with the most distinct persons, with differential privacy.
+    """Name the ``k`` items with the most distinct people, with differential privacy.
 
     ``source`` has one row per event: a file or a pattern of files (CSV, TSV, JSON lines, Parquet),
     a database's URL or engine with its ``table``, a data frame. ``item`` is the column to rank, or
@@ -66,23 +66,23 @@ def top_k(
     each with a bound on what one person adds to one item, ``max_per_item``: a public number, or
     ``"private"`` for one that is chosen privately. ``max_total`` bounds all that one person adds.
     ``order="least"`` names the items of a public ``domain`` with the least. ``rise_from``, the
-    conditions of an earlier period, ranks them by how many persons more have them in ``where``;
+    conditions of an earlier period, ranks them by how many people more have them in ``where``;
     without a ``domain`` it ranks what private lists of both periods name.
 
     ``counts=True`` adds noisy counts with their intervals, for ``counts_part`` of the budget (0.15,
-    or 0.2 below ten items); with ``count_persons=True`` the number of all persons comes along at no
+    or 0.2 below ten items); with ``count_persons=True`` the number of all people comes along at no
     cost.
 
     ``k="all"`` names everything that can be named safely, best first, and ``at_least`` what surely
-    has so many persons: by weighted persons (``mechanism="weighted"``), of which those with many
+    has so many people: by weighted people (``mechanism="weighted"``), of which those with many
     items count less, or with ``weighting="cap"`` fully for ``max_items`` of them. What is told then
-    beside each item is a lower bound for its persons, not a count.
+    beside each item is a lower bound for its people, not a count.
 
     ``k_bar`` is how many leading items may be looked at, by default by a rule that knows k alone.
     ``k="auto"`` names as many items as the counts set apart clearly, as a set. ``mechanism="auto"``
     follows the public rule of ``plan``, which looks at the numbers given here. From four items of
     an unknown domain on, that is ``tested-or-weighted``: a twentieth of the budget is spent on
-    a noisy look at the data, to choose between picks and weighted persons, and the receipt says
+    a noisy look at the data, to choose between picks and weighted people, and the receipt says
     which was chosen. ``choose="public"`` never looks.
 
     ``delta`` is 1e-6 unless given, or the part of a flexible budget's delta that goes with epsilon
@@ -90,7 +90,7 @@ def top_k(
     as a set of a private size where that finds more, as a list where ``ordered=True`` asks for one.
     ``fill=True`` completes a set to k items at random, and the release says which.
 
-    A view is analysed: one whose rows depend on other persons' rows is refused, with the clause
+    A view is analysed: one whose rows depend on other people's rows is refused, with the clause
     that mixes them. ``trust_view=True`` is the data owner's word that it does not; the receipt
     says so.
 

@@ -94,7 +94,7 @@ class StrengthRanking:
     per_person: int = 1
     """How many comparisons one person has, at most."""
     person: str | None = None
-    """The column that identifies persons; None where each comparison stands for itself."""
+    """The column that identifies people; None where each comparison stands for itself."""
     charge: Charge | None = None
     """What it took from a budget; None without a ledger."""
 

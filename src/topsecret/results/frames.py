@@ -22,7 +22,7 @@ RANK = "rank"
 COUNTED = ("n", "plus_minus")
 """The noisy count, and the half width of its 95% interval; empty where none were asked for."""
 SURELY = "at_least"
-"""How many persons each item surely has, where that was asked for."""
+"""How many people each item surely has, where that was asked for."""
 KEY = "topsecret"
 """Where a table keeps the whole answer: Arrow's metadata, as JSON, and pandas' ``attrs``."""
 

@@ -1,4 +1,4 @@
-"""What noisy counts tell: intervals of a count, of persons, shares, differences, the whole list.
+"""What noisy counts tell: intervals of a count, of people, shares, differences, the whole list.
 
 >>> intervals = Intervals(10, 0.5, 15.0, 16.0)
 >>> intervals.half_width(), intervals.persons_half_width(), intervals.difference_half_width()
@@ -26,7 +26,7 @@ _NEARBY = 8
 
 @dataclass(frozen=True, slots=True)
 class Intervals:
-    """The noise of counts: Z_i + weight·W for each of ``released`` items, W for the persons."""
+    """The noise of counts: Z_i + weight·W for each of ``released`` items, W for the people."""
 
     released: int
     """How many items have a count."""
@@ -47,7 +47,7 @@ class Intervals:
         return _rounded_width(self.sigma, confidence)
 
     def persons_half_width(self, confidence: float = CONFIDENCE) -> int | None:
-        """The same for the number of persons; None where it cannot be published."""
+        """The same for the number of people; None where it cannot be published."""
         return None if self.common_sigma is None else _rounded_width(self.common_sigma, confidence)
 
     def difference_half_width(self, confidence: float = CONFIDENCE) -> int:
@@ -61,10 +61,10 @@ class Intervals:
     def share(
         self, count: int, persons: int, confidence: float = CONFIDENCE
     ) -> tuple[float, float]:
-        """The shares count/persons, between 0 and 1, that the noisy numbers do not contradict.
+        """The shares count/people, between 0 and 1, that the noisy numbers do not contradict.
 
-        Fieller's set: all p for which |count − p·persons| is within the deviation of its noise,
-        √(a + (λ − p)²b). Where the number of persons itself may be 0 it is [0, 1].
+        Fieller's set: all p for which |count − p·people| is within the deviation of its noise,
+        √(a + (λ − p)²b). Where the number of people itself may be 0 it is [0, 1].
         """
         z2 = _NORMAL.inv_cdf((1 + confidence) / 2) ** 2
         weight, a, b = self.weight, self.item_sigma**2, (self.common_sigma or 0.0) ** 2
@@ -89,7 +89,7 @@ class Intervals:
         )
 
     def to_dict(self, counts: Sequence[int], persons: int | None) -> dict[str, object]:
-        """The half-widths at 95%, and the shares where the persons were counted."""
+        """The half-widths at 95%, and the shares where the people were counted."""
         return {
             "confidence": CONFIDENCE,
             "each": self.half_width(),
@@ -100,7 +100,7 @@ class Intervals:
         }
 
     def order(self, counts: Sequence[int], place: int) -> float:
-        """How sure it is that the item at ``place`` has more persons than the next one.
+        """How sure it is that the item at ``place`` has more people than the next one.
 
         The posterior of the difference of their counts, given its noisy value, with a Laplace
         prior whose width is that of the eight noisy gaps around it. It does not use that one is

@@ -50,7 +50,7 @@ class PeriodList:
     caveats: tuple[str, ...] = ()
     """What the guarantee rests on, in words."""
     values: tuple[float, ...] | None = None
-    """Of a series: the items' noisy numbers of counted persons, in the list's order."""
+    """Of a series: the items' noisy numbers of counted people, in the list's order."""
     deviation: float | None = None
     """The standard deviation of the values' noise."""
     growth: tuple[float | None, ...] | None = None

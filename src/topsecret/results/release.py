@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Release:
-    """A private answer to "which items have the most persons?", ready to be shown.
+    """A private answer to "which items have the most people?", ready to be shown.
 
     *Guarantee.* All fields together are (epsilon, delta)-differentially private for the neighbours
     that ``unit`` names: the items, how many they are, counts, and what a noisy look chose; both
@@ -72,7 +72,7 @@ class Release:
     counts: tuple[int, ...] | None = None
     """Noisy counts of the items, in their order; None when none were asked for."""
     persons: int | None = None
-    """The noisy number of all persons; None when it was not asked for."""
+    """The noisy number of all people; None when it was not asked for."""
     half_width: int | None = None
     """Each true count lies within this of its noisy one with 95% probability."""
     intervals: Intervals | None = None
@@ -88,9 +88,9 @@ class Release:
     assumes: tuple[str, ...] = ()
     """What was believed of the source and not checked, in words."""
     weighted: tuple[float, ...] | None = None
-    """Noisy *weighted* persons of the items, where they are released: less than persons."""
+    """Noisy *weighted* people of the items, where they are released: at most the people."""
     at_least: tuple[int, ...] | None = None
-    """How many persons each item has at least: all of them hold with 95% probability."""
+    """How many people each item has at least: all of them hold with 95% probability."""
     measure: str = ""
     """What the items are ranked by, in words; empty for distinct people."""
     least: bool = False  # whether the items with the least were asked for
@@ -151,7 +151,7 @@ class Release:
         return max(0, noisy[place] - width), max(0, noisy[place] + width)
 
     def difference(self, place: int, other: int) -> tuple[int, int]:
-        """By how many persons one item leads another, with 95% probability.
+        """By how many people one item leads another, with 95% probability.
 
         Parameters: ``place``: the place of one item in the list, from 0 on; ``other``: the place of
         the other.
@@ -161,16 +161,16 @@ class Release:
         return between - width, between + width
 
     def share(self, place: int) -> tuple[float, float]:
-        """Which share of all persons has the item, with 95% probability."""
+        """Which share of all people has the item, with 95% probability."""
         noisy = self._noisy()
         if self.persons is None:
             raise InvalidParameter(
-                "the number of persons was not released; ask with count_persons=True"
+                "the number of people was not released; ask with count_persons=True"
             )
         return self._law().share(noisy[place], self.persons)
 
     def order(self, place: int) -> float:
-        """How sure it is, by the counts alone, that an item has more persons than the next one."""
+        """How sure it is, by the counts alone, that an item has more people than the next one."""
         noisy = self._noisy()
         if not 0 <= place < len(noisy) - 1:
             raise InvalidParameter(f"place={place} must have an item after it; lower place")

@@ -1,6 +1,6 @@
 """The life of a dataset after its registration: edited, pointed to the next file, paused, retired.
 
-The budget stays the one that was opened, whatever the dataset is pointed to: persons who are in
+The budget stays the one that was opened, whatever the dataset is pointed to: people who are in
 several files are protected by it in all of them together. What a person is cannot change, for the
 same reason.
 """

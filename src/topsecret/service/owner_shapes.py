@@ -81,7 +81,7 @@ class VersionFromShape(Strict):
     """Of that table."""
     trusted: bool = Field(
         default=False,
-        description="You answer for a view, or a table with a column of persons, being public.",
+        description="You answer for a view, or a table with a column of people, being public.",
     )
 
 

@@ -46,9 +46,9 @@ class Preview:
     """None where the owner fixed the price."""
     mechanism: str
     lead: int | None
-    """How many persons an item must be ahead, or have, to be named with 95% probability."""
+    """How many people an item must be ahead, or have, to be named with 95% probability."""
     lead_in: str
-    """What the lead counts: people, or where it is not persons that are ranked by, rows, say."""
+    """What the lead counts: people, or where it is not people that are ranked by, rows, say."""
     fits: bool
     cost: float
     """The share of the analyst's whole allowance that it may take, 0 to 1 and more."""
@@ -168,7 +168,7 @@ def _seen_by_group(
         **more,
     )
     numbers = question.numbers
-    if counts or groups.disjoint:  # as in ``answer``: persons are not weighted then
+    if counts or groups.disjoint:  # as in ``answer``: people are not weighted then
         numbers = numbers.choosing("public")
     plan = planned(numbers, question)
     return replace(outlook_of(plan.each), epsilon=plan.epsilon), plan_price(plan, grouped=True)

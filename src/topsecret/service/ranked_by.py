@@ -1,4 +1,4 @@
-"""What a question ranks by where it is not persons: rows, or the sum of a column, with its bounds.
+"""What a question ranks by where it is not people: rows, or the sum of a column, with its bounds.
 
 >>> RankedBy("price", "0.01", ("7.5",)).words
 ', by the sum of price, of one person at most 7.5'
@@ -61,7 +61,7 @@ class RankedBy:
     def measure(self) -> Measure:
         """With its bounds, checked."""
         found = measure_of(**self.keywords)
-        assert found is not None  # not persons
+        assert found is not None  # not people
         return found
 
     @property

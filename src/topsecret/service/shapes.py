@@ -99,7 +99,7 @@ class FilterShape(Strict):
 
 
 class MeasureShape(Strict):
-    """What to rank by instead of persons, and how much of it one person may add."""
+    """What to rank by instead of people, and how much of it one person may add."""
 
     of: Literal["rows", "sum"]
     """What to rank by."""
@@ -156,7 +156,7 @@ class QuestionShape(Strict):
         default=None, description="Only values shown to have so many people, 95% sure."
     )
     measure: MeasureShape | None = Field(
-        default=None, description="Rank by rows or by a sum instead of by persons."
+        default=None, description="Rank by rows or by a sum instead of by people."
     )
     groups: GroupsShape | None = Field(
         default=None, description="One list for each of several groups of rows, with a number k."
@@ -218,7 +218,7 @@ class AskedShape(BaseModel):
     at_least: int | None = None
     """Only values shown to have so many people, 95% sure; None for any."""
     query: str | None = Field(default=None, description="The SQL, where it was asked in SQL.")
-    measure: MeasureShape | None = Field(default=None, description="None for persons.")
+    measure: MeasureShape | None = Field(default=None, description="None for people.")
     groups: GroupsShape | None = Field(default=None, description="None for one list.")
 
 

@@ -29,7 +29,7 @@ class VersionFrom:
     table: str
     column: str
     trusted: bool = False
-    """The owner answers for a view, or for a table with a column of persons, being public."""
+    """The owner answers for a view, or for a table with a column of people, being public."""
 
     def to_text(self) -> str:
         """As it is stored."""

@@ -29,7 +29,7 @@ def latest_value(
 ) -> str:
     """The largest value of a public table's column, as text.
 
-    ``private`` are the tables of events, ``persons`` their columns of persons: a table that is one
+    ``private`` are the tables of events, ``persons`` their columns of people: a table that is one
     of them, or a view made of one, is refused always. So are tables of any schema with the name of
     one that was registered by another address (``elsewhere``), and those that the database keeps
     for itself. Other views, and tables with a column of a person's name, are refused unless they

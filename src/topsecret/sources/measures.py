@@ -1,4 +1,4 @@
-"""What items are ranked by beside persons: rows and sums, each clipped person by person.
+"""What items are ranked by beside people: rows and sums, each clipped person by person.
 
 >>> measure_of("rows", max_per_item=5).most
 5
@@ -29,7 +29,7 @@ from topsecret.errors import InvalidParameter
 from topsecret.sources.fingerprints import Fingerprint
 
 MOST = 10**9
-"""The largest bound in units: billions of a person's rows, and of persons, stay within 64 bits."""
+"""The largest bound in units: billions of a person's rows, and of people, stay within 64 bits."""
 
 FINEST = 6
 """The smallest unit is 10⁻⁶."""
@@ -175,9 +175,9 @@ class Measure:
 def measure_of(
     measure: MeasureLike, max_per_item: BoundLike | None = None, max_total: Amount | None = None
 ) -> Measure | None:
-    """The measure with its bounds, checked; None for distinct persons, whose bound is one.
+    """The measure with its bounds, checked; None for distinct people, whose bound is one.
 
-    Parameters: ``measure``: persons, rows or a ``Sum``; ``max_per_item``: the most that one person
+    Parameters: ``measure``: people, rows or a ``Sum``; ``max_per_item``: the most that one person
     adds to one item; ``max_total``: the root of the sum of squares of all that one person adds, at
     most.
     """
@@ -210,7 +210,7 @@ def _per_item(measure: MeasureLike, max_per_item: BoundLike | None) -> Measure |
     if not isinstance(measure, Sum) and measure != "rows":
         raise InvalidParameter(
             f"measure={measure!r} must be 'persons', 'rows' or Sum('column'); an average has no "
-            "bounded change: rank by a sum, and count persons in a question of its own"
+            "bounded change: rank by a sum, and count people in a question of its own"
         )
     if max_per_item is None:
         raise InvalidParameter(

@@ -1,6 +1,6 @@
 """A question that takes several statements reads its rows once.
 
-The counts of a list and the number of persons that they are of are two statements. Where these may
+The counts of a list and the number of people that they are of are two statements. Where these may
 see different rows (a file that is written meanwhile, a view that somebody trusts, Spark), one
 person might be in the list of one group and in the number of another.
 """

@@ -102,7 +102,7 @@ def statement(session: Session, query: CountQuery) -> exp.Select:
 
 
 def leading_counts(engine: Engine, query: CountQuery) -> LeadingCounts:
-    """Count distinct persons per item in one statement and return the leading rows."""
+    """Count distinct people per item in one statement and return the leading rows."""
     return leading_counts_of(engine, [query])[0]
 
 
@@ -205,7 +205,7 @@ def built_for_schema(build: Callable[[], T]) -> T:
 def leading_counts_and_persons(
     engine: Engine, queries: Sequence[CountQuery]
 ) -> tuple[list[LeadingCounts], list[int]]:
-    """The leading counts and the number of all persons of each question, of one moment."""
+    """The leading counts and the number of all people of each question, of one moment."""
     with engine.session(queries[0]) as session:
         found = _lists(session, queries)
         return found, persons_of(session, queries)
@@ -214,7 +214,7 @@ def leading_counts_and_persons(
 def persons_of(
     session: Session, queries: Sequence[CountQuery], members: exp.Expression | None = None
 ) -> list[int]:
-    """How many persons the counts of each question are of, asked after the counts.
+    """How many people the counts of each question are of, asked after the counts.
 
     ``members`` are the items of a public domain where they decide which group a person is in.
     """
@@ -231,7 +231,7 @@ def persons_of(
 
 
 def persons(session: Session, query: CountQuery) -> int:
-    """How many distinct persons the counts of a query are of, asked after the counts."""
+    """How many distinct people the counts of a query are of, asked after the counts."""
     with charged(after_rows=True):
         events, schema = session.events(query.columns)
         dialect = check_dialect(session.dialect)

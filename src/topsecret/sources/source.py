@@ -1,4 +1,4 @@
-"""What every source offers: the leading counts of distinct persons per item.
+"""What every source offers: the leading counts of distinct people per item.
 
 A source turns a table with one row per event into the first rows of a ranked histogram.
 Four rules keep neighbours neighbours, so that one person more or less moves each count by at
@@ -32,7 +32,7 @@ Item = Value | tuple[Value, ...]
 column of another type is counted under its text."""
 
 LeadingCounts = list[tuple[Item, int]]
-"""Ranked rows of (item, count of distinct persons). Secret: a mechanism must stand in between."""
+"""Ranked rows of (item, count of distinct people). Secret: a mechanism must stand in between."""
 
 Kind = Literal["text", "integer", "boolean", "date", "timestamp", "float", "decimal", "other"]
 """What a column holds: all but text, integers and booleans are counted under their text, and
@@ -45,7 +45,7 @@ Schema = Mapping[str, Kind]
 class Columns(dict[str, Kind]):
     """A schema that knows which columns hold equal values with different texts, or the reverse.
 
-    A person is known by the text of a value: of two texts for one value two persons would come,
+    A person is known by the text of a value: of two texts for one value two people would come,
     of one text for two values one person.
     """
 
@@ -113,7 +113,7 @@ class CountQuery:
     a hash of salt, person and item; ``domain``: the public list of items that may be named; others
     are left out before anything is chosen or counted; ``home``: one group of rows, each person
     being in one group only; ``salt``: the secret of the hash; fresh from the operating system
-    unless given; ``measure``: clipped rows or sums; None for distinct persons; ``kept``: whether
+    unless given; ``measure``: clipped rows or sums; None for distinct people; ``kept``: whether
     several statements will ask for the counts, so that an engine that reads alone otherwise may
     keep them in a temporary table.
 
@@ -212,7 +212,7 @@ class CountQuery:
 
 @runtime_checkable
 class Source(Protocol):
-    """Anything that can rank items by their number of distinct persons."""
+    """Anything that can rank items by their number of distinct people."""
 
     @property
     def name(self) -> str:

@@ -33,7 +33,7 @@ class Neighbourhood:
     max_items: int | None = None
     """How many items one person may touch; ``None`` is no limit."""
     sensitivity: int = 1
-    """How far one person may move one score; 1 for counts of persons."""
+    """How far one person may move one score; 1 for counts of people."""
 
     def __post_init__(self) -> None:
         if self.adjacency not in ("add-remove", "replace"):

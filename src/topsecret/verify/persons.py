@@ -1,4 +1,4 @@
-"""All small sets of persons, each with several items, and all pairs that differ in one person.
+"""All small sets of people, each with several items, and all pairs that differ in one person.
 
 For mechanisms whose answer depends on how many items each person has: counts alone do not tell.
 
@@ -23,9 +23,9 @@ from topsecret.counts.histogram import Histogram
 from topsecret.verify.neighbours import Indices, Neighbourhood
 
 Several = tuple[tuple[str, ...], ...]
-"""The persons with several items: their items."""
+"""The people with several items: their items."""
 Counting = Callable[[Mapping[str, Sequence[str]], Sequence[str] | None], Histogram]
-"""How a mechanism has persons counted: their items by person, and the public domain if any."""
+"""How a mechanism has people counted: their items by person, and the public domain if any."""
 
 _MOST_ITEMS = 3
 _SEVERAL = 2
@@ -33,12 +33,12 @@ _SEVERAL = 2
 
 @dataclass(frozen=True)
 class PersonSets:
-    """For each item a number of persons who have it alone, and up to two who have several."""
+    """For each item a number of people who have it alone, and up to two who have several."""
 
     items: int
     """How many items there are."""
     levels: tuple[int, ...]
-    """How many persons may have an item alone: small numbers, and one that hides a person."""
+    """How many people may have an item alone: small numbers, and one that hides a person."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -47,7 +47,7 @@ class PersonSets:
 
     @cached_property
     def all(self) -> list[tuple[tuple[int, ...], Several]]:
-        """Every set of persons."""
+        """Every set of people."""
         groups = [c for n in range(2, self.items + 1) for c in combinations(self.names, n)]
         several = chain.from_iterable(
             combinations_with_replacement(groups, n) for n in range(_SEVERAL + 1)
@@ -97,7 +97,7 @@ class PersonSets:
 
 @dataclass(frozen=True)
 class PersonFamily:
-    """All sets of persons, as a mechanism has them counted."""
+    """All sets of people, as a mechanism has them counted."""
 
     sets: PersonSets
     counted: Counting
@@ -111,7 +111,7 @@ class PersonFamily:
         return self.counted(self.sets.persons(index), self.sets.names if self.public else None)
 
     def show(self, index: int) -> dict[str, int]:
-        """How many persons have which items."""
+        """How many people have which items."""
         alone, several = self.sets.all[index]
         shown = dict(zip(self.sets.names, alone, strict=True))
         for items in several:

@@ -32,7 +32,7 @@ ALARM_RATE = 1e-6
 _PUBLIC = {"a": 6, "b": 4, "c": 4, "d": 3}
 _OBSERVED = {"a": 16, "b": 13, "c": 13, "d": 10, "e": 3}
 _PERSONS = {"a": 4, "b": 2, "c": 1, "d": 1, "abc": 2}
-"""How many persons have these items, each letter one."""
+"""How many people have these items, each letter one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,7 +113,7 @@ REFUSED = [
     (
         f"SELECT p.name, SUM(l.quantity) {LINES} GROUP BY 1 HAVING SUM(l.quantity) > 9 ORDER BY 2 "
         "DESC",
-        "HAVING cuts by a noisy number of persons; leave it out beside SUM(l.quantity)",
+        "HAVING cuts by a noisy number of people; leave it out beside SUM(l.quantity)",
     ),
 ]
 

@@ -234,7 +234,7 @@ def test_measures_that_cannot_be_bounded(measure: str, says: str, on_duckdb: str
 def test_having_beside_a_sum_is_refused_by_name(on_duckdb: str) -> None:
     query = f"SELECT l.product_id, SUM(l.qty) AS n {JOINED}{END}"
     query = query.replace("ORDER", "HAVING SUM(l.qty) >= 5 ORDER")
-    with pytest.raises(QueryRefused, match=r"HAVING cuts by a noisy number of persons.*SUM\(l.qty"):
+    with pytest.raises(QueryRefused, match=r"HAVING cuts by a noisy number of people.*SUM\(l.qty"):
         explain(query, on_duckdb, privacy=PrivacyFile.parse(FILE), max_per_item=5)
 
 

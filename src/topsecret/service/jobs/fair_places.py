@@ -41,7 +41,7 @@ class _Waiting:
 
 
 class FairPlaces:
-    """A semaphore that goes round among persons, first come, first served for each of them.
+    """A semaphore that goes round among people, first come, first served for each of them.
 
     The closing of the service interrupts those who wait, and so does ``stopped``. ``most`` is how
     many places one person may hold at once; None for all.

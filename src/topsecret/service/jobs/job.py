@@ -40,7 +40,7 @@ class Asked:
     query: str | None = None
     """The SQL, of a question that was asked in SQL; the rest says what it asks."""
     ranked_by: RankedBy | None = None
-    """Rows or a sum; None for persons."""
+    """Rows or a sum; None for people."""
     grouped_by: GroupedBy | None = None
     """The groups that have a list each; None for one list."""
     max_items: int | None = None
@@ -62,7 +62,7 @@ class Asked:
         """The question in a few words."""
         named = {"auto": "Most common values", "all": "Values safe to name"}
         what = named[self.k] if isinstance(self.k, str) else f"Top {self.k}"
-        many = "" if self.at_least is None else f" with at least {self.at_least:,} persons"
+        many = "" if self.at_least is None else f" with at least {self.at_least:,} people"
         by = "" if self.ranked_by is None else self.ranked_by.words
         groups = "" if self.grouped_by is None else self.grouped_by.words
         sql = "" if self.query is None else ", in SQL"

@@ -200,11 +200,11 @@ def _as_json(job: Job) -> str:
 
 
 def _ranked_by(by: str, bound: str, unit: str) -> RankedBy | None:
-    """What the form asks to rank by: persons, rows or sum:COLUMN."""
+    """What the form asks to rank by: people, rows or sum:COLUMN."""
     if by == "persons":
         return None
     if by != "rows" and not by.startswith("sum:"):
-        raise Problem(400, "invalid", "Rank by persons, by rows or by sum:COLUMN.")
+        raise Problem(400, "invalid", "Rank by persons, rows or sum:COLUMN.")
     bounds = tuple(part.strip() for part in bound.split(",") if part.strip()) or (PRIVATE,)
     column = by.removeprefix("sum:") if by.startswith("sum:") else None
     return RankedBy(column, unit if column is not None else "1", bounds)

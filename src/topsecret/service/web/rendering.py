@@ -56,13 +56,13 @@ class Line:
     rank: str
     label: str
     said: str = ""
-    """Its noisy count, or how many persons it surely has."""
+    """Its noisy count, or how many people it surely has."""
     width: float | None = None
     """The noisy count as a part of the longest interval, in percent; None without counts."""
     low: float = 0.0
     high: float = 0.0
     numbers: tuple[int, ...] = ()
-    """What was released of it: its noisy count and the interval, or how many persons at least."""
+    """What was released of it: its noisy count and the interval, or how many people at least."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,7 +92,7 @@ class CountedDomain:
         return [found[key] for key in wanted]
 
     def persons(self) -> int:
-        """How many persons the counts are of."""
+        """How many people the counts are of."""
         return persons_of(self.session, [self._query], self._members)[0]
 
     def leading(self, rows: int) -> LeadingCounts:

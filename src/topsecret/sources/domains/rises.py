@@ -1,17 +1,17 @@
-"""The rises of items from one count of persons to another, in one session.
+"""The rises of items from one count of people to another, in one session.
 
 **Statement.** Person u counts at most once for item j in each of two counts. Let d_j be the second
 count less the first. One person more moves each d_j by −1, 0 or 1, one item up and another down. A
 mechanism whose law is the same for d and for d + c, whatever the number c, and which is private for
 scores that one person raises by 0, 1 or 2, is private for d.
 
-**Proof.** Let n be the number of all persons, and e_j = n + d_j = Σ_u (1 + [u counts for j in the
+**Proof.** Let n be the number of all people, and e_j = n + d_j = Σ_u (1 + [u counts for j in the
 second] − [u counts for j in the first]). One person more raises every e_j by 0, 1 or 2: e keeps to
 the precondition. The law on d is that on e, since they differ by one number for all items. ∎
 
 What leaves here is d + 2⁴⁰, so that no score is negative: a public number added to all.
 
-Without a public domain the leading items of both counts leave here, each with its persons in both:
+Without a public domain the leading items of both counts leave here, each with its people in both:
 `LeadingRises` names items by private lists first, and takes the rises of those alone.
 
 *Why it matters:* with noise for a move of 1 the loss is twice what is claimed, because one person
@@ -33,7 +33,7 @@ from topsecret.sources.source import CountQuery, Item
 from topsecret.sources.sql.statements import column, item_counts, item_names, named, ranking
 
 SHIFT = 1 << 40
-"""More persons than there will be."""
+"""More people than there will be."""
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """Scores by several bounds on one person, counted by the engine: one scan for all of them.
 
 The engine keeps every item with its score at each bound. A private choice of the bound looks at
-what persons add beyond each bound; then the items are ranked by the scores at the bound that was
+what people add beyond each bound; then the items are ranked by the scores at the bound that was
 chosen, as if it had been the only one.
 """
 
@@ -49,7 +49,7 @@ class ScoresByBound:
         return "<ScoresByBound: secret scores>"
 
     def beyond(self, rank: int) -> list[int]:
-        """What persons add between each bound and the next, to the item that ranks so by it."""
+        """What people add between each bound and the next, to the item that ranks so by it."""
         names = score_names(self._query.measure)
         parts: list[Any] = []
         for place, (low, high) in enumerate(pairwise(names)):

@@ -2,11 +2,11 @@
 
 As for a public domain (``counted_domain.py``): the engine keeps all labels with their sums and
 sends the count of sums; a mechanism draws over these groups, and the name of the r-th label with a
-winning sum, in the labels' own order, is fetched for each that passed. The number of persons of a
+winning sum, in the labels' own order, is fetched for each that passed. The number of people of a
 named label comes with its name. With another measure the sums are of parts, and the scores by that
-measure are in place of the persons.
+measure are in place of the people.
 
-The first and the last label of a sum that only several persons can reach come with its count: most
+The first and the last label of a sum that only several people can reach come with its count: most
 large sums have no third, and their names need no second row.
 """
 
@@ -43,7 +43,7 @@ SOME, SOME_UPLOADED = 2_000, 50_000
 """How many places are asked for in one statement: where they are a part of its text, and where they
 are a table of their own. Every statement reads all sums."""
 SEVERAL = 8
-"""Labels come with the count of their sum from so many whole persons on: what one person alone
+"""Labels come with the count of their sum from so many whole people on: what one person alone
 wrote, of whatever length, is not read unless it is named."""
 
 
@@ -129,7 +129,7 @@ class WeightedLabels:
         return [found[key] for key in wanted]
 
     def leading(self, rows: int) -> LeadingCounts:
-        """The leading observed items by their numbers of persons, ties in canonical order."""
+        """The leading observed items by their numbers of people, ties in canonical order."""
         write = self._kept.writer(_leading_items)
         select = write(self._kept, self._names, self._session.dialect, rows)
         leading = items_of(self._session, self._query, self._session.run(select.copy()))
@@ -137,7 +137,7 @@ class WeightedLabels:
         return leading
 
     def persons_of(self, items: Sequence[Item]) -> list[int]:
-        """The numbers of persons of labels that were named before."""
+        """The numbers of people of labels that were named before."""
         named_alone = [item for item in items if item not in self._persons]
         self._fetched([self._places[item] for item in named_alone if item in self._places])
         return [self._persons.get(item, 0) for item in items]
@@ -219,7 +219,7 @@ def _counts_of_sums(kept: _Relation, names: tuple[str, ...], named_from: int | N
 
 @lru_cache(maxsize=64)
 def _leading_items(kept: _Relation, names: tuple[str, ...], dialect: str, rows: int) -> exp.Select:
-    """The leading observed items by their numbers of persons."""
+    """The leading observed items by their numbers of people."""
     persons = column("persons", "sums")
     items = [column(name, "sums") for name in names]
     seen = exp.GT(this=persons.copy(), expression=exp.Literal.number(0))
@@ -248,7 +248,7 @@ def _sums_of_texts(
 def weighted_labels(
     engine: Engine, queries: Sequence[CountQuery], table: Sequence[int] | Clip
 ) -> Iterator[list[WeightedLabels]]:
-    """Sum the weights of each query's labels, or what persons add and their parts, in one session.
+    """Sum the weights of each query's labels, or what people add and their parts, in one session.
 
     ``table`` has the weight of each item of a person with 1, 2, … items; its length is the cut.
     """

@@ -112,7 +112,7 @@ class FileSource:
         return file_relation(session, self._readable, self._header, columns, person)
 
     def leading_counts(self, query: CountQuery) -> LeadingCounts:
-        """Count distinct persons per item in one query and return the leading rows."""
+        """Count distinct people per item in one query and return the leading rows."""
         # Values of conditions may be equal in Python and not in SQL: 1, 1.0 and True.
         if self._found[0].format not in ("CSV", "TSV") or query.where or query.home is not None:
             return asking.leading_counts(self, query)
@@ -145,7 +145,7 @@ class FileSource:
             return file_relation(session, self._copied, self._header, columns, query.person)
 
         def schema(session: DuckSession, columns: Sequence[str]) -> Schema:
-            # Of a text file nothing is read: its start holds persons' rows.
+            # Of a text file nothing is read: its start holds people's rows.
             text = self._found[0].format != "Parquet"
             return dict.fromkeys(columns, "text") if text else events(session, columns)[1]
 

@@ -75,7 +75,7 @@ def _check_whole(session: DuckSession, file: EventFile, person: str, place: int)
         inside = max(inside - 1, 0) + children
     if tops[place]:
         raise DataIndependentFailure(
-            f"the column {person!r} of {file.name} cannot identify persons: DuckDB reads decimals "
+            f"the column {person!r} of {file.name} cannot identify people: DuckDB reads decimals "
             "of more than 38 digits, and times of INT96, only in part; write it as text"
         )
 
@@ -158,9 +158,9 @@ def _one_line_each(rows: exp.Table, wanted: Sequence[str], names: Sequence[str])
 
 
 def _exact_persons(scan: exp.Expression, wanted: Sequence[str], person: str) -> exp.Expression:
-    """JSON lines whose persons were read as JSON: text is itself, all else is kept apart from it.
+    """JSON lines whose people were read as JSON: text is itself, all else is kept apart from it.
 
-    1 and "1" are two persons. A number with a fraction or an exponent is none: DuckDB reads it as
+    1 and "1" are two people. A number with a fraction or an exponent is none: DuckDB reads it as
     a float, and two of them may become one.
     """
     value = column_of(person, "lines")

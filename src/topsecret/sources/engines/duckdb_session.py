@@ -308,7 +308,7 @@ def in_one_piece(statement: exp.Expression, piece: Callable[[], int]) -> exp.Exp
     quotes are never closed.)
 
     A scan that has a buffer of its own keeps it. Only where one has none is the ``piece`` measured,
-    which reads persons' rows; 0 if none of their files is such a file.
+    which reads people's rows; 0 if none of their files is such a file.
     """
     reads = any(map(_has_no_buffer, statement.find_all(exp.Anonymous)))
     if not reads or not (bytes_ := piece()):

@@ -54,7 +54,7 @@ class _Asked:
         return (trusted(self.name),) if self._trusted else ()
 
     def leading_counts(self, query: CountQuery) -> LeadingCounts:
-        """Count distinct persons per item in one query and return the leading rows."""
+        """Count distinct people per item in one query and return the leading rows."""
         return asking.leading_counts(self, query)  # type: ignore[arg-type]
 
     def sql(self, query: CountQuery) -> str:

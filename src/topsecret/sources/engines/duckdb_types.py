@@ -1,4 +1,4 @@
-"""What DuckDB's types hold, and which of them can identify persons."""
+"""What DuckDB's types hold, and which of them can identify people."""
 
 from __future__ import annotations
 

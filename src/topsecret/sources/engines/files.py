@@ -221,7 +221,7 @@ class EventFile:
         raise self.malformed()
 
     def _header(self, start: bytes) -> tuple[str, ...]:
-        """The first record. The rows after it are persons': nothing in them can fail it."""
+        """The first record. The rows after it are people's: nothing in them can fail it."""
         utf8 = self.encoding == UTF8  # then a character for each byte: rows are not even decoded
         decoder = codecs.getincrementaldecoder("latin-1" if utf8 else self.encoding)("replace")
         header, decoded = None, False

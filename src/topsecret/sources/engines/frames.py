@@ -75,7 +75,7 @@ def _column(series: Any, is_person: bool) -> Any:
     if dtype.kind in "mM":
         if is_person and isinstance(dtype, pandas.DatetimeTZDtype) and dtype.unit == "ns":
             raise DataIndependentFailure(
-                f"the data frame's column {series.name!r} cannot identify persons: DuckDB reads "
+                f"the data frame's column {series.name!r} cannot identify people: DuckDB reads "
                 "moments with a zone without their nanoseconds; make text or whole numbers of it"
             )
         return _in_microseconds(series)
@@ -140,7 +140,7 @@ def _is_python_text(dtype: Any) -> bool:
 
 
 def _text(value: Any, is_person: bool) -> str | None:
-    """A value's text. Persons of two types are two persons: 1 and "1" are two, 1 and 1.0 one."""
+    """A value's text. People of two types are two people: 1 and "1" are two, 1 and 1.0 one."""
     if isinstance(value, str):
         text = str.__str__(value)  # of an enumeration, too, what it is equal to
         if is_person and text.startswith(MARK):

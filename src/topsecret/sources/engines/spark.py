@@ -129,7 +129,7 @@ class SparkSource:
         return (ROW_BY_ROW,) if attempt(lambda: runs_code(self._frame), failure) else ()
 
     def leading_counts(self, query: CountQuery) -> LeadingCounts:
-        """Count distinct persons per item on the executors and return the leading rows."""
+        """Count distinct people per item on the executors and return the leading rows."""
         return asking.leading_counts(self, query)
 
     def sql(self, query: CountQuery) -> str:

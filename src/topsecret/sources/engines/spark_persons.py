@@ -1,6 +1,6 @@
 """Whose a row of a Spark frame is: one person's, by the plan.
 
-A union of senders and receivers, or a list of persons that is exploded, makes one row count for
+A union of senders and receivers, or a list of people that is exploded, makes one row count for
 several: then one sender moves a count by all who were written to.
 """
 

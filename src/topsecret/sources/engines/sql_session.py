@@ -158,7 +158,7 @@ class SqlSession:
         of_persons = {folded(one) for one in persons} & {folded(one) for one in schema}
         if not trusted and (found.definition is not None or found.refused or of_persons):
             raise DataIndependentFailure(
-                f"{name} is a view or no plain table, or has a column of persons: say that you "
+                f"{name} is a view or no plain table, or has a column of people: say that you "
                 "answer for its being public, or name another table"
             )
         return relation
@@ -224,7 +224,7 @@ class SqlSession:
                 raise DataIndependentFailure(
                     f"{self._name} is a trusted view, which must be read once, and this user may "
                     "not make a temporary table; grant it, pass a table, or ask with "
-                    "choose='public' and without the number of persons, which reads it once"
+                    "choose='public' and without the number of people, which reads it once"
                 )
             return select.subquery()
         self._kept += 1

@@ -1,4 +1,4 @@
-"""What columns of SQLAlchemy's types hold, and which of them can identify persons."""
+"""What columns of SQLAlchemy's types hold, and which of them can identify people."""
 
 from __future__ import annotations
 

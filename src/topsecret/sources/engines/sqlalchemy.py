@@ -127,7 +127,7 @@ class SqlSource:
         }
 
     def leading_counts(self, query: CountQuery) -> LeadingCounts:
-        """Count distinct persons per item in one query and return the leading rows."""
+        """Count distinct people per item in one query and return the leading rows."""
         return asking.leading_counts(self, query)
 
     def sql(self, query: CountQuery) -> str:

@@ -127,13 +127,13 @@ class Conditions:
     def _unrelated(self, node: Any) -> QueryRefused:
         return QueryRefused(
             "subquery",
-            f"{quoted(node)} asks about other persons' rows; compare the person on both sides",
+            f"{quoted(node)} asks about other people's rows; compare the person on both sides",
         )
 
     def _public_asks(self, node: Any) -> QueryRefused:
         return QueryRefused(
             "subquery",
-            f"{quoted(node)} lets persons decide which rows of a public table count; join their "
+            f"{quoted(node)} lets people decide which rows of a public table count; join their "
             "table in FROM",
         )
 

@@ -168,7 +168,7 @@ class FromClause:
         what = f"on {quoted(parts[0])} " if parts else f"with {quoted(node.this)} "
         return QueryRefused(
             "join",
-            f"the join {what}mixes persons: rows of two meet. Join by the person, or by the "
+            f"the join {what}mixes people: rows of two meet. Join by the person, or by the "
             "privacy file's link",
         )
 

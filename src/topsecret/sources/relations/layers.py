@@ -60,7 +60,7 @@ class Layers:
         if not isinstance(inner, exp.Select):
             raise QueryRefused(
                 "rows",
-                f"{quoted(node)} shows rows of persons: it needs GROUP BY and COUNT(DISTINCT …)",
+                f"{quoted(node)} shows rows of people: it needs GROUP BY and COUNT(DISTINCT …)",
             )
         found = self._find(inner, seen)
         if node.args.get("joins"):

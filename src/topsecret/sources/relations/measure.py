@@ -1,4 +1,4 @@
-"""What a query ranks by: persons, rows or a sum, with the conditions that stand inside it."""
+"""What a query ranks by: people, rows or a sum, with the conditions that stand inside it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FARTHEST = 10**9
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """Distinct persons, rows or a sum, perhaps of some of the rows only."""
+    """Distinct people, rows or a sum, perhaps of some of the rows only."""
 
     kind: Kind
     text: str
@@ -101,7 +101,7 @@ def measure_of(node: Any, scope: Scope, listed: CallerList) -> Measure:
     if kind == "persons" and tag_of(plain, scope) != PERSON:
         raise QueryRefused(
             "not-person",
-            f"{quoted(node)} does not count persons: write COUNT(DISTINCT person), or COUNT(*) "
+            f"{quoted(node)} does not count people: write COUNT(DISTINCT person), or COUNT(*) "
             "for rows",
         )
     own = isinstance(plain, exp.Column) and scope.find(plain) is None
@@ -152,7 +152,7 @@ def bound_of(
 ) -> Bound | None:
     """How much one person adds to an item, by the query's options or by the privacy file.
 
-    None where the caller has a bound beside the query, and for persons.
+    None where the caller has a bound beside the query, and for people.
     """
     name = BOUNDS.get(measure.kind, "")
     known = {name, UNIT} if measure.kind == "sum" and name in options else {name}

@@ -59,7 +59,7 @@ class TableRule:
     values: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     """Columns whose values are public, with all of them."""
     other_persons: frozenset[str] = frozenset()
-    """Columns that name persons other than the row's owner."""
+    """Columns that name people other than the row's owner."""
 
     @property
     def public(self) -> bool:

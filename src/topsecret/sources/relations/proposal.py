@@ -16,7 +16,7 @@ ForeignKey = tuple[str, str, str, str]
 
 
 def proposed(source: SourceLike, person: str) -> str:
-    """A privacy file in TOML: tables that foreign keys lead to the persons' table, as links.
+    """A privacy file in TOML: tables that foreign keys lead to the people's table, as links.
 
     Tables that lead there in several ways, or not at all, are left to the owner as comments.
     """

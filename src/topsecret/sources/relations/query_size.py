@@ -3,7 +3,7 @@
 A common table expression that reads another twice doubles it: some lines of text can stand for
 millions of parts. They are counted from the definitions, each once, by public texts alone.
 
-So is how many tables with persons' rows are joined: each self-join by the person multiplies a
+So is how many tables with people's rows are joined: each self-join by the person multiplies a
 person's rows by their number, and a short text could keep an engine busy for ever.
 """
 
@@ -112,7 +112,7 @@ class _Sizes:
 
     @cached_property
     def _private(self) -> set[tuple[str, ...]]:
-        """The tables with persons' rows, by their whole names."""
+        """The tables with people's rows, by their whole names."""
         rules = self._file.tables.items()
         private = [tuple(name.split(".")) for name, rule in rules if not rule.public]
         return {entry.parts for name in private if (entry := self._catalogue.table(name))}

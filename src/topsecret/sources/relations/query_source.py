@@ -76,7 +76,7 @@ class QuerySource:
         }
 
     def leading_counts(self, query: CountQuery) -> LeadingCounts:
-        """Count distinct persons per item in one statement and return the leading rows."""
+        """Count distinct people per item in one statement and return the leading rows."""
         return asking.leading_counts(self, query)
 
     @contextmanager

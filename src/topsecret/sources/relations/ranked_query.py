@@ -1,7 +1,7 @@
 """The outermost SELECT of a query: which items are ranked, by whom counted, how many are wanted.
 
 A query is *layers* around one *counting* SELECT: the one that groups by the items and counts
-persons. Layers may rename, sort, cut and filter by the count.
+people. Layers may rename, sort, cut and filter by the count.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class RankedQuery:
     epsilon: str | None = None
     delta: str | None = None
     shared_rows: bool = False
-    """Whether rows may belong to several persons, because a key is not unique."""
+    """Whether rows may belong to several people, because a key is not unique."""
     dialect: str = "duckdb"
     owner_kind: str = "text"
     tables: tuple[str, ...] = ()
@@ -175,7 +175,7 @@ class _Reading:
         if measure.kind != "persons" and least is not None:
             raise QueryRefused(
                 "having",
-                f"HAVING cuts by a noisy number of persons; leave it out beside {measure.written}",
+                f"HAVING cuts by a noisy number of people; leave it out beside {measure.written}",
             )
         k: Any = ranking.k if ranking.k is not None else ("all" if least else "auto")
         shown = layers.shows_measure() or (least is not None and isinstance(k, int))
@@ -390,7 +390,7 @@ def _value(node: Any) -> Any:
 
 
 def _one_row_each(scope: Scope, items: list[Any]) -> bool:
-    """Whether COUNT(*) counts persons: no person has two rows with one item."""
+    """Whether COUNT(*) counts people: no person has two rows with one item."""
     unique = scope.sources[0].relation.unique
     found = [scope.find(i.unnest()) for i in items if isinstance(i.unnest(), exp.Column)]
     plain = {f.column.ident for f in found if f is not None}

@@ -48,7 +48,7 @@ SELECT_PARTS = {
     *("qualify", "distinct", "order", "limit", "with_", "with"),
 }
 LIMITED = (
-    "LIMIT in a sub-query or view mixes persons: one person's rows push another's out. Write "
+    "LIMIT in a sub-query or view mixes people: one person's rows push another's out. Write "
     "ROW_NUMBER() OVER (PARTITION BY person …) <= n"
 )
 CTES = Mapping[str, tuple[Any, Any]]
@@ -87,7 +87,7 @@ class Rebuilder:
 
     @property
     def shared_rows(self) -> bool:
-        """Whether a key that is not unique was followed: its rows may belong to several persons."""
+        """Whether a key that is not unique was followed: its rows may belong to several people."""
         return self._tables.shared_rows
 
     @property
@@ -230,14 +230,14 @@ class Rebuilder:
     def _check_parts(self, node: exp.Select) -> None:
         if node.args.get("sample") is not None:
             raise QueryRefused(
-                "sample", "a sample is decided by other persons' rows, too; leave it out"
+                "sample", "a sample is decided by other people's rows, too; leave it out"
             )
         _only(node, SELECT_PARTS, "clause")
 
     def _set_operation(self, node: Any, ctes: CTES, outer: Scope | None) -> Relation:
         ctes = self.with_ctes(node, ctes)
         if node.args.get("limit") is not None:
-            raise QueryRefused("limit", "LIMIT in a sub-query mixes persons; leave it out")
+            raise QueryRefused("limit", "LIMIT in a sub-query mixes people; leave it out")
         _only(node, {"this", "expression", "distinct", "with_", "with", "order"}, "setop")
         left, right = (self.relation(one, ctes, outer) for one in (node.this, node.expression))
         word = type(node).__name__.upper()

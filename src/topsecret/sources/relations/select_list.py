@@ -91,7 +91,7 @@ class SelectList:
             raise QueryRefused(
                 "group",
                 (f"GROUP BY {listed}" if keys else "an aggregate without GROUP BY")
-                + " mixes persons: its rows are of many. Group by the person as well",
+                + " mixes people: its rows are of many. Group by the person as well",
             )
         expressions = Expressions(self._scope)
         columns: list[RelationColumn] = []
@@ -165,7 +165,7 @@ class SelectList:
             parts = one.args.get("partition_by") or []
             if own is not None and not any(tag_of(p, self._scope) == PERSON for p in parts):
                 raise QueryRefused(
-                    "window", f"{quoted(one)} compares persons. Add the person to PARTITION BY"
+                    "window", f"{quoted(one)} compares people. Add the person to PARTITION BY"
                 )
             value = numbering(one, expressions, own, rows, self._dialect)
             made = RelationColumn("", f"c{len(columns) + 1}", "integer")
@@ -184,7 +184,7 @@ class SelectList:
         if held and not any(tag_of(k, self._scope) == PERSON for k in keys):
             raise QueryRefused(
                 "distinct",
-                "DISTINCT ON without the person keeps one row of several persons; add it",
+                "DISTINCT ON without the person keeps one row of several people; add it",
             )
         window = exp.Window(
             this=exp.RowNumber(),

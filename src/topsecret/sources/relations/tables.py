@@ -45,7 +45,7 @@ class Tables:
         self._dialect = catalogue.dialect
         self._native: bool | None = None
         self.shared_rows = False
-        """Whether a table was read whose rows may belong to several persons."""
+        """Whether a table was read whose rows may belong to several people."""
 
     def leaf(self, entry: TableEntry, key: str | None = None) -> Relation:
         """The table with its owner, every column in a form that compares by code point.
@@ -203,7 +203,7 @@ class Tables:
             raise QueryRefused(
                 "person-type",
                 f"the person column {held!r} of {entry.parts[-1]!r} holds numbers with fractions, "
-                "which do not identify persons; use text or whole numbers",
+                "which do not identify people; use text or whole numbers",
             )
         value = person_of(column(held, EVENTS), held, entry.schema, self._dialect)
         return value if self.whole_numbers() else as_text(value, self._dialect)
@@ -222,7 +222,7 @@ class Tables:
             if len(kinds) > 1:
                 raise QueryRefused(
                     "person-type",
-                    "the person columns of the privacy file are of several types; persons of one "
+                    "the person columns of the privacy file are of several types; people of one "
                     "file need one type",
                 )
             self._native = kinds == {"integer"} and self._dialect != "sqlite"

@@ -87,7 +87,7 @@ def clipped(measure: Measure, amount: exp.Expression) -> exp.Expression:
 
 
 def totals(measure: Measure, amount: exp.Expression) -> list[exp.Expression]:
-    """The score of an item, what all persons add: for each of several bounds, if there are.
+    """The score of an item, what all people add: for each of several bounds, if there are.
 
     A person's sum cut to a bound is the same whether larger values were cut to it before or not.
     """

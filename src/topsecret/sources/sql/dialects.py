@@ -107,7 +107,7 @@ def time_text(
 ) -> exp.Expression:
     """The text of a time. DuckDB fails on those of its first day and beyond microseconds.
 
-    Those are ``without`` a text: items share one, persons must not. What is cast is guarded, not
+    Those are ``without`` a text: items share one, people must not. What is cast is guarded, not
     the text: DuckDB casts every entry of a dictionary, also where a CASE takes another way.
     """
     if dialect != "duckdb":
@@ -129,7 +129,7 @@ def _is_null(value: exp.Expression) -> exp.Expression:
 
 
 def person(value: exp.Expression, kind: Kind, dialect: str) -> exp.Expression:
-    """The value that identifies a person: two persons never share it, whatever was written."""
+    """The value that identifies a person: two people never share it, whatever was written."""
     if dialect == "sqlite":
         return _BY_CODE_POINT[dialect](_sqlite_person(value, kind))
     if dialect == "duckdb" and kind == "timestamp":

@@ -9,7 +9,7 @@ lists.
 (``numbered``). The first eight digits of ``md5(salt:home:, length of person, person)`` are two
 numbers of the person, a from 1 to 65,536 and b. The person stays in the group with the least
 (a x + b) mod 65,537. That is a prime, so no two groups have the same, and of two groups each is the
-lesser for half of the persons. One hash a person and whole numbers in each row: a hash for each
+lesser for half of the people. One hash a person and whole numbers in each row: a hash for each
 person and group took longer than all the rest.
 """
 
@@ -87,10 +87,10 @@ def counts_by_group(
     members: exp.Expression | None = None,
     once: Once = lambda select: select,
 ) -> exp.Select:
-    """Every item of every group with its number of distinct persons: (home, item, …, persons).
+    """Every item of every group with its number of distinct people: (home, item, …, people).
 
     ``home`` is the group's number (``numbered``). With another measure the scores are in place of
-    the persons: where a person's total is bounded, that of their one group.
+    the people: where a person's total is bounded, that of their one group.
     """
     # Rows are made distinct once most of them are gone.
     kept = per_person(_at_home(query), query, ["home"])
@@ -108,9 +108,9 @@ def persons_by_group(
     members: exp.Expression | None = None,
     once: Once = lambda select: select,
 ) -> exp.Select:
-    """How many distinct persons every group has that has any: (home, persons).
+    """How many distinct people every group has that has any: (home, people).
 
-    *Guarantee.* A group's number moves whenever a count of that group does: the persons are those
+    *Guarantee.* A group's number moves whenever a count of that group does: the people are those
     of its pairs, in the groups that the counts have them in.
     """
     home = column("home", "everybody")
@@ -167,7 +167,7 @@ def _amounts(query: CountQuery) -> list[str]:
 
 
 def leading_by_group(counts: exp.Expression, query: CountQuery, dialect: str) -> exp.Select:
-    """The leading rows of each group: (home, item, …, persons), best first within its group."""
+    """The leading rows of each group: (home, item, …, people), best first within its group."""
     names = ["home", *item_names(query), "persons"]
     values = [column(name, "counts") for name in names]
     place = exp.Window(

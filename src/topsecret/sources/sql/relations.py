@@ -353,7 +353,7 @@ def _mixes(start: Stored, clause: str) -> DataIndependentFailure:
 def refused(start: Stored, clause: str, why: str) -> DataIndependentFailure:
     """Our error, which names the clause."""
     return DataIndependentFailure(
-        f"{'.'.join(start.name)} may mix persons: {clause} {why}; pass its table with where= and "
+        f"{'.'.join(start.name)} may mix people: {clause} {why}; pass its table with where= and "
         "an item= expression, or the query to topsecret.sql, or pass trust_view=True if you know "
         "that each row depends on its own person alone and none can fail"
     )

@@ -35,7 +35,7 @@ class Clip(Protocol):
 def scores_and_parts(
     pairs: exp.Expression, query: CountQuery, schema: Schema, dialect: str, clip: Clip
 ) -> exp.Select:
-    """Every item with its sum of parts and its score: (item, …, weighted, persons).
+    """Every item with its sum of parts and its score: (item, …, weighted, people).
 
     ``pairs`` is a relation of (item, …, person, amount), each person and item once. Scores are
     those after the cut to ``query.max_items``, or before any cut without one. So an item may have a
@@ -67,14 +67,14 @@ def scores_and_parts(
 
 
 def _light(names: Sequence[str], clip: Clip) -> exp.Select:
-    """The pairs of persons all of whose items count, with the person's sum of squares."""
+    """The pairs of people all of whose items count, with the person's sum of squares."""
     few = exp.LTE(this=column("items", "sizes"), expression=_number(clip.items))
     shown = [column(name, "pairs") for name in (*names, "amount", "part")]
     return _joined([*shown, column("squares", "sizes")]).where(few)
 
 
 def _heavy(query: CountQuery, schema: Schema, dialect: str, clip: Clip) -> exp.Select:
-    """The pairs of other persons, with a part for those alone that come first by the hash."""
+    """The pairs of other people, with a part for those alone that come first by the hash."""
     names = item_names(query)
     many = exp.GT(this=column("items", "sizes"), expression=_number(clip.items))
     choice = exp.Window(

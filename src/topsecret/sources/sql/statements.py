@@ -28,7 +28,7 @@ LIMIT 3
 One step may stand between the distinct pairs and the counting, a function of one person's own
 pairs and the salt: the *cap* keeps at most Δ items of each person, those that come first in the
 order of ``md5(salt, length of person, person, length of item, item)``. Groups are in
-``sql.groups``. With another measure than persons each pair carries an *amount*, which is clipped
+``sql.groups``. With another measure than people each pair carries an *amount*, which is clipped
 there and summed in place of the count (``sql.amounts``); the score is called "persons" then, too.
 """
 
@@ -88,7 +88,7 @@ def item_names(query: CountQuery) -> list[str]:
 def leading_counts(
     events: exp.Expression, query: CountQuery, schema: Schema, dialect: str = "duckdb"
 ) -> exp.Select:
-    """Rank the items of ``events`` by their number of distinct persons: (item, …, persons).
+    """Rank the items of ``events`` by their number of distinct people: (item, …, people).
 
     Render it with ``.sql(dialect)`` for the same dialect. ``schema`` says what the columns hold.
     """
@@ -114,7 +114,7 @@ def item_counts(
     dialect: str,
     members: exp.Expression | None = None,
 ) -> exp.Select:
-    """Every item with its number of distinct persons, in no order: (item, …, persons).
+    """Every item with its number of distinct people, in no order: (item, …, people).
 
     The distinct pairs are formed first and counted after: in DuckDB as fast as
     ``count(DISTINCT …)``, and other engines spread it. ``members``: the items of a public domain.
@@ -126,7 +126,7 @@ def item_counts(
 def counted_pairs(
     kept: exp.Select, query: CountQuery, schema: Schema, dialect: str, more: Sequence[str] = ()
 ) -> exp.Select:
-    """The number of persons of each item among pairs that are distinct, cut down to the cap.
+    """The number of people of each item among pairs that are distinct, cut down to the cap.
 
     ``more`` are columns that the person decides, by which the counts are separate, too.
     """
@@ -160,7 +160,7 @@ def person_items(
 def number_of_persons(
     events: exp.Expression, query: CountQuery, schema: Schema, dialect: str
 ) -> exp.Select:
-    """How many distinct persons have an item that counts, or could: one row, one number.
+    """How many distinct people have an item that counts, or could: one row, one number.
 
     *Guarantee.* It moves whenever a count of the query does: everybody who is in a count has a pair
     here. A public list of items does not narrow it, which is allowed. Groups that each person is in
@@ -247,7 +247,7 @@ def person_of(who: exp.Expression, name: str, schema: Schema, dialect: str) -> e
     if isinstance(schema, Columns):
         if name in schema.unclear:
             raise DataIndependentFailure(
-                f"the column {name!r} cannot identify persons: values of its type may be equal "
+                f"the column {name!r} cannot identify people: values of its type may be equal "
                 "and yet be written differently; make a view with text or whole numbers"
             )
         if name in schema.zeros:

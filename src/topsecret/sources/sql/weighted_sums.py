@@ -3,7 +3,7 @@
 A person with n distinct items adds the n-th weight of a public table to each of them. Of a
 person with more items than the table is long those count that come first by the keyed hash of the
 cap, then by the item: a function of their own pairs and the salt. The hash is computed for these
-persons alone.
+people alone.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ def weighted_sums(
     schema: Schema,
     dialect: str,
 ) -> exp.Select:
-    """Every item with its sum of weights and its number of persons: (item, …, weighted, persons).
+    """Every item with its sum of weights and its number of people: (item, …, weighted, people).
 
     ``pairs`` is a relation of the distinct pairs (item, …, person), for ``ONE_STATEMENT`` the
     select that ``person_items`` makes, as a sub-query; ``weights`` is one of
-    (items, weight) for 1 to ``longest`` items. Persons are counted after the cut to
+    (items, weight) for 1 to ``longest`` items. People are counted after the cut to
     ``query.max_items``, which is never below ``longest``, or before any cut without one. So an item
-    may have persons and a sum of 0: none of its pairs is among the ``longest`` of its person. Its
-    sum was not observed, its persons were.
+    may have people and a sum of 0: none of its pairs is among the ``longest`` of its person. Its
+    sum was not observed, its people were.
     """
     names = item_names(query)
     if dialect in SORTED:
