@@ -247,6 +247,21 @@ def test_how_often_each_library_leads() -> None:
     counted = [leads("topsecret with counts", rivals, k) for k in ("10", "50")]
     assert f"each of them on {counted[0]} at k = 10 and on {counted[1]} at k = 50:" in text
 
+    def ahead(k: str, data: str, first: str, second: str) -> str:
+        return f"{best[k, data, first] - best[k, data, second]:.2f}".removeprefix("0")
+
+    behind = [ahead("10", "New York 2019", "OpenDP", "topsecret")]
+    behind += [ahead("50", "Groceries", "OpenDP", "topsecret")]
+    behind += [ahead("10", "Bangkok", "topsecret with counts", "topsecret")]
+    assert f"OpenDP was {behind[0]} ahead on New York at k = 10 and {behind[1]} on Groceries" in text
+    assert f"at k = 50, and topsecret's own answers with counts {behind[2]} on Bangkok." in text
+    less = {
+        ahead("10", "New York 2019", "OpenDP", "topsecret with counts"),
+        ahead("50", "BrightKite filtered", "SmartNoise SQL", "topsecret with counts"),
+    }
+    assert f"OpenDP leads on New York and SmartNoise on BrightKite, by {less.pop()} each." in text
+    assert not less
+
 
 def test_what_two_people_have_together() -> None:
     delta = math.ceil(1e-6 * (1 + math.e) * 1e7) / 1e7
@@ -265,7 +280,7 @@ def test_the_numbers_of_the_first_page() -> None:
         best[row["library"]] = max(recall, best.get(row["library"], 0))
     ours = best.pop("topsecret")
     low, high = min(best.values()), max(best.values())
-    words = f"{ours:.2f}, by `tested`; four other libraries {low:.2f} to {high:.2f}, each with the"
+    words = f"{ours:.2f}; four other libraries {low:.2f} to {high:.2f}, each with the"
     assert f"{words} best of three limits for the top 50" in readme
     assert f"the top 50 alone the others have {low:.2f} to {high:.2f}" in PAGES["docs/why.md"]
     assert len(best) == 4

@@ -309,7 +309,7 @@ def test_what_the_comparisons_left_out() -> None:
     assert {row["runs"] for row in rows("e7-peers")} == {"3"}
     assert "with the same guarantee and three runs each" in page("why")
     for told in (first, second):
-        assert "`tested-or-weighted`, was not run here" in told
+        assert "the plan's choice, `tested-or-weighted`" in told
         assert not any(name in told for name in ("diffprivlib", "BigQuery", "Snowflake"))
 
 
