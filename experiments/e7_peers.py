@@ -175,9 +175,9 @@ def _paint(figure, answers) -> None:  # type: ignore[no-untyped-def]
         left.bar([place + shift for place in places], heights, 0.38, label=f"k = {k}")
     left.set_ylabel("recall at (1, 10⁻⁶)")
     left.legend()
-    right.bar(places, [answer.seconds for answer in best], color="grey")
-    right.set_yscale("log")
-    right.set_ylabel("seconds")
+    bars = right.bar(places, [answer.seconds for answer in best], color="grey")
+    right.bar_label(bars, [f"{answer.seconds:.2g}" for answer in best])
+    right.set_ylabel("seconds for a question (median)")
     for axis in (left, right):
         axis.set_xticks(places, [answer.library.replace(" ", "\n") for answer in best])
 

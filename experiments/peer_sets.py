@@ -205,9 +205,10 @@ def wins(found: Sequence[Run], size: int) -> dict[str, int]:
 
 def _paint(figure, found, shapes) -> None:  # type: ignore[no-untyped-def]
     for axis, size, k in zip(figure.subplots(2, 1, sharex=True), (0, 1), SIZES, strict=True):
-        for library in LIBRARIES:
+        for turn, library in enumerate(LIBRARIES, -2):  # beside each other where they are level
             values = [best(found, name, library, size) for name in shapes]
-            axis.plot(range(len(shapes)), values, "o", label=library, alpha=0.8)
+            places = [place + 0.08 * turn for place in range(len(shapes))]
+            axis.plot(places, values, "o", label=library, alpha=0.8)
         axis.set_ylabel(f"recall, k = {k}")
         axis.grid(axis="y", alpha=0.3)
     axis.set_xticks(range(len(shapes)), list(shapes), rotation=30, ha="right")

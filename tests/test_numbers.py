@@ -253,7 +253,9 @@ def test_how_often_each_library_leads() -> None:
     behind = [ahead("10", "New York 2019", "OpenDP", "topsecret")]
     behind += [ahead("50", "Groceries", "OpenDP", "topsecret")]
     behind += [ahead("10", "Bangkok", "topsecret with counts", "topsecret")]
-    assert f"OpenDP was {behind[0]} ahead on New York at k = 10 and {behind[1]} on Groceries" in text
+    assert (
+        f"OpenDP was {behind[0]} ahead on New York at k = 10 and {behind[1]} on Groceries" in text
+    )
     assert f"at k = 50, and topsecret's own answers with counts {behind[2]} on Bangkok." in text
     less = {
         ahead("10", "New York 2019", "OpenDP", "topsecret with counts"),
