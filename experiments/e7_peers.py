@@ -2,8 +2,8 @@
 
     python -m experiments E7
 
-The 10 and the 50 places with the most persons among the check-ins of Jakarta, with no public list
-of places, at (1, 10⁻⁶) for persons under add-remove. Each library runs in an environment of its own
+The 10 and the 50 places with the most people among the check-ins of Jakarta, with no public list
+of places, at (1, 10⁻⁶) for people under add-remove. Each library runs in an environment of its own
 that is made for it and thrown away; what cannot be installed is skipped with a word.
 """
 
@@ -100,7 +100,7 @@ def run(
 
 
 def write_events(path: Path) -> list[str]:
-    """Jakarta's check-ins as a plain file; the places come back by their number of persons."""
+    """Jakarta's check-ins as a plain file; the places come back by their number of people."""
     source = data.folder() / "foursquare_www2019_cities" / "Jakarta_user_venue.csv.gz"
     pairs = set()
     with gzip.open(source, "rt", encoding="utf-8") as file, path.open("w") as out:
@@ -202,7 +202,7 @@ def _write(answers: list[Answer], skipped: list[str], head: list[str]) -> str:
         "`tested` was tuned on it, among other sets), (1, 10⁻⁶) for each "
         "person with all their rows, one more or one less, no public list of places. ± is the half "
         "width of the 95% interval over so few runs; recall is of the true top k by distinct "
-        "persons. Time is the median from the file to the answer, libraries imported and engines "
+        "people. Time is the median from the file to the answer, libraries imported and engines "
         "started before; memory the peak of the process (with its children, so Spark's Java "
         "process counts where it has ended).",
         "What differs. The others count all places with noise, drop those under a threshold "

@@ -62,7 +62,7 @@ def test_an_object_that_costs_more_than_the_budget_is_refused() -> None:
         (MINE, {"k": 1}, "k=1 must be the mechanism's own k=2; pass k=2"),
         (MINE, {"k_bar": 20}, "k_bar=20 must be the mechanism's own k_bar=10; pass k_bar=10"),
         # What its loss is proven for is not what a person can do here.
-        (replace(MINE, max_items=1), {}, "people with at most 1 items; pass max_items=1"),
+        (replace(MINE, max_items=1), {}, "people of at most 1 items; pass max_items=1"),
         (replace(MINE, adjacency="replace"), {}, "is for adjacency='replace'"),
         (
             GumbelTopK(k=2, scale=0, sensitivity=0),

@@ -103,7 +103,7 @@ def _check_neighbours(mechanism: Any, question: Question) -> None:
     cap = getattr(mechanism, "max_items", None)
     if cap is not None and (question.max_items is None or question.max_items > cap):
         raise InvalidParameter(
-            f"the mechanism's loss is for people with at most {cap} items; pass max_items={cap}"
+            f"the mechanism's loss is for people of at most {cap} items; pass max_items={cap}"
         )
     unit = question.sensitivity
     if getattr(mechanism, "sensitivity", 1) < unit:
