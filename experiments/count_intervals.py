@@ -150,7 +150,7 @@ def main(runs: int = RUNS, seed: int = 16) -> None:
     )
     narrowest = (
         "\n\n**The ones above 96% stay as they are.** A count and its half-width are whole "
-        "persons, so at a noise of about seven people one person more or less is 1.5% of the "
+        "people, so at a noise of about seven people one person more or less is 1.5% of the "
         "runs. An interval that says 95% should not be made to hold less often: each half-width is "
         "the smallest whole number that holds with a probability of at least 95% by the exact law "
         f"(the least of them here: {min(exact):.2%}).\n\nWe read 95% ± 1% as a demand on each "

@@ -1,4 +1,4 @@
-"""The public datasets as histograms: how many distinct persons have each item.
+"""The public datasets as histograms: how many distinct people have each item.
 
 They are read from the folder named by ``TOPSECRET_DATA`` or from ``../shared/data``; they are not
 part of the repository. docs/results/data.md says where the originals are.
@@ -124,7 +124,7 @@ PERSONS: dict[str, Callable[[], set[tuple[str, str]]]] = {
     "Tokyo filtered": lambda: _pairs(f"{_SEPGCN}/tko_user_venue.csv.gz", "user", "venue"),
 }
 """The sets of which it is known who has what: the distinct (person, item). Foursquare of 2014 is
-not among them: its persons are a reconstruction."""
+not among them: its people are a reconstruction."""
 
 AMOUNTS: dict[str, Callable[[], dict[tuple[str, str], int]]] = {
     "Kuala Lumpur": lambda: _amounts(
@@ -171,7 +171,7 @@ SETS: dict[str, Callable[[], Counts]] = {
 
 
 def _of_persons(name: str) -> Counts:
-    """Distinct persons per item."""
+    """Distinct people per item."""
     return _ranked(Counter(item for _, item in PERSONS[name]()).values())
 
 

@@ -2,7 +2,7 @@
 
     python -m experiments E2b
 
-15,000 items, the first k with 700 persons each, the others with none; (0.15, 10⁻⁶).
+15,000 items, the first k with 700 people each, the others with none; (0.15, 10⁻⁶).
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     python -m experiments E7
 
-The 10 and the 50 places with the most persons among the check-ins of Jakarta, with no public list
-of places, at (1, 10⁻⁶) for persons under add-remove. Each library runs in an environment of its own
+The 10 and the 50 places with the most people among the check-ins of Jakarta, with no public list
+of places, at (1, 10⁻⁶) for people under add-remove. Each library runs in an environment of its own
 that is made for it and thrown away; what cannot be installed is skipped with a word.
 """
 
@@ -101,7 +101,7 @@ def run(
 
 
 def write_events(path: Path) -> list[str]:
-    """Jakarta's check-ins as a plain file; the places come back by their number of persons."""
+    """Jakarta's check-ins as a plain file; the places come back by their number of people."""
     source = data.folder() / "foursquare_www2019_cities" / "Jakarta_user_venue.csv.gz"
     pairs = set()
     with gzip.open(source, "rt", encoding="utf-8") as file, path.open("w") as out:

@@ -2,7 +2,7 @@
 
     python -m experiments E11
 
-k ∈ {10, 50, 100, 500} and ε ∈ {.1, .4, 1} at δ = 10⁻⁶ under add-remove, on every set with persons:
+k ∈ {10, 50, 100, 500} and ε ∈ {.1, .4, 1} at δ = 10⁻⁶ under add-remove, on every set with people:
 the share of the true top k that `tested`, `weighted` and the private choice between them
 (`mechanism="auto"`) name, each at the whole budget. Beside it what k="all" names. Picks are drawn
 by the mechanism itself; weights, one Gaussian for each label, in floats and ten times as often.
@@ -59,7 +59,7 @@ class Set:
 
     @classmethod
     def of(cls, pairs: set[tuple[str, str]]) -> Set:
-        """Rank the items by persons, ties by name; each person's cut is by the keyed hash."""
+        """Rank the items by people, ties by name; each person's cut is by the keyed hash."""
         persons = Counter(item for _, item in pairs)
         ranked = sorted(persons, key=lambda item: (-persons[item], item))
         place = {item: rank for rank, item in enumerate(ranked)}

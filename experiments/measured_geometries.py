@@ -76,7 +76,7 @@ class Set:
 
 
 def counted(name: str, persons: int | None = None) -> Set:
-    """The set, read and counted once; of so many persons, if not of all."""
+    """The set, read and counted once; of so many people, if not of all."""
     read = steam_tenths() if name == "Steam" else data.AMOUNTS[name]()
     totals: Counter[str] = Counter()
     for (_, item), added in read.items():

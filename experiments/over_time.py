@@ -68,7 +68,7 @@ SETS: dict[str, Callable[[], Pairs]] = {
 
 
 def _ranks(persons: Ints) -> Ints:
-    """0, 1, 2, … within each run of equal persons."""
+    """0, 1, 2, … within each run of entries of one person."""
     first = np.flatnonzero(np.diff(persons, prepend=-1))
     return np.arange(len(persons)) - np.repeat(first, np.diff(np.append(first, len(persons))))
 

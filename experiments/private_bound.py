@@ -83,7 +83,7 @@ class Scored:
         self._scores = [amounts.scores(bound) for bound in amounts.bounds]
 
     def beyond(self, rank: int) -> list[int]:
-        """What persons add between two bounds, to the item of this rank by it."""
+        """What people add between two bounds, to the item of this rank by it."""
         differences = zip(self._scores[:-1], self._scores[1:], strict=True)
         return [int(np.sort(high - low)[::-1][rank - 1]) for low, high in differences]
 

@@ -8,7 +8,7 @@ import snsql
 
 QUERY = (
     "SELECT venue, COUNT(DISTINCT user) AS persons FROM city.events "
-    f"GROUP BY venue ORDER BY people DESC LIMIT {LONGEST}"
+    f"GROUP BY venue ORDER BY persons DESC LIMIT {LONGEST}"
 )
 
 

@@ -175,7 +175,7 @@ def test_an_analyst_asks_with_the_keyboard_and_sees_the_answer(
         page.get_by_role("button", name="Save", exact=True).click()
         page.get_by_role("button", name="Ask every-monday again").wait_for()
         page.get_by_label("Schedule every-monday", exact=True).click()
-        page.get_by_label("At most so often").fill("1")
+        page.get_by_label("At most this many times").fill("1")
         shoot(page, "schedule")
         page.get_by_role("button", name="Pay and schedule").click()
         # What is due is asked at the next look; its data are as they were, and its answer is free.

@@ -354,7 +354,7 @@ def _not_least(name: str, question: Question) -> InvalidParameter:
     if question.domain_size is None:
         return DomainRequired(
             "order='least' needs a public domain: of items that were only seen in the data, those "
-            "with the least are those of single people; give the domain"
+            "with the least are those that one person has; give the domain"
         )
     known = ", ".join(known for known, entry in _ENTRIES.items() if entry.least)
     return InvalidParameter(

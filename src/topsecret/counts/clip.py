@@ -12,7 +12,7 @@ A person adds up to c = ``bound`` units to each item. Beside these scores there 
 same amounts in other units, of about c/4096, of at most N = ``items`` items, and where the root of
 the sum of their squares exceeds C = ``total`` all are scaled down to that. So small units lose
 little where amounts are scaled and rounded down, and units no smaller keep the number of different
-sums small. As with weighted people, who adds the bound to up to three items counts in full.
+sums small. As with weighted people, a person with up to three items counts in full.
 
 Guarantee: the parts of a person are a function of that person's amounts alone, each is at most
 ``most``, and the sum of their squares is at most ``total``², in integers.

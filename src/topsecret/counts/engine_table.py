@@ -49,7 +49,7 @@ class CountedDomain(Protocol):
 
 
 class WeightedLabels(CountedDomain, Protocol):
-    """What an engine tells about weighted sums: the counts are sums, and people come beside."""
+    """What an engine tells about weighted sums: the counts are sums, with people beside them."""
 
     def persons_of(self, items: Sequence[Any]) -> list[int]:
         """How many people have each of these items, all named before."""
@@ -57,7 +57,7 @@ class WeightedLabels(CountedDomain, Protocol):
 
 
 class PersonsTable:
-    """The people beside weighted sums: the leading items, and counts of what was named."""
+    """How many people, beside weighted sums: for the leading items, and for what was named."""
 
     def __init__(self, labels: WeightedLabels) -> None:
         self._labels = labels
@@ -84,7 +84,7 @@ class PersonsTable:
         raise TooLarge("a domain that an engine counts is not listed; use a smaller histogram")
 
     def counts_of(self, items: Sequence[Item]) -> list[int]:
-        """The people of items that were named before."""
+        """How many people have each of the items, all named before."""
         return self._labels.persons_of(items)
 
 

@@ -19,7 +19,7 @@ from topsecret.noise.screening import ScoreGroups
 
 Item = Hashable
 Rows = Iterable[tuple[Any, int, int]]
-"""(item, its people in the period, its people in the other one), best first."""
+"""(item, how many people have it in the period, how many in the other one), best first."""
 
 
 class TwoPeriods:
@@ -37,7 +37,7 @@ class TwoPeriods:
             self._rises |= found
 
     def rise(self, item: Item) -> int:
-        """The later people less the earlier ones, of an item that leads in one of the periods."""
+        """How many more people have the item later; it leads in one of the periods."""
         return self._rises.get(canonical_key(item), 0)
 
     @property

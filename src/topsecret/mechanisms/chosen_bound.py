@@ -9,7 +9,7 @@
 ('tea', 'jam')
 
 Rows and sums need a bound on one person. A small one cuts off what people add, a large one needs
-noise for people whom nobody has. Where nobody knows a good bound, a small part of the budget asks
+noise for amounts that nobody adds. Where nobody knows a good bound, a small part of the budget asks
 the data for one out of a public list c_0 < c_1 < … and publishes it.
 
 **Scores.** For a bound c_i and the next one, c_i + w, let D_j be what all people add to item j

@@ -1,4 +1,4 @@
-"""`LeadingRises`: the items whose people rise most from one period to another, of those that lead.
+"""`LeadingRises`: the largest rises in people from one period to another, of items that lead.
 
 >>> from topsecret import Histogram
 >>> from topsecret.mechanisms import TestedTopK
@@ -8,15 +8,15 @@
 >>> mechanism.select(Histogram.of_periods(later, earlier)).items
 ('jam',)
 
-Of items that were only seen in the data, those of single people rise: their names must not be
-candidates. So three releases share a budget. The first two are lists of the later and of the
-earlier period, by a mechanism for an unknown domain; what they name is public from then on. The
-third picks the largest rises among these names.
+Where items were only seen in the data, a rise may be that of one person alone: such an item's name
+must not be a candidate. So three releases share a budget. The first two are lists of the later and
+of the earlier period, by a mechanism for an unknown domain; what they name is public from then on.
+The third picks the largest rises among these names.
 
 **Statement.** Let N be what ``naming`` names of the later and of the earlier counts, drawn apart,
-and d_j the later people of item j less its earlier ones. The k items of N with the largest
-d_j + Gumbel(2/ε₀), in order, or all of N where it has fewer, cost 2·naming.loss and then k picks of
-ε₀, under add-remove. So do N and they together.
+and d_j how many people have item j in the later period, less how many in the earlier one. The k
+items of N with the largest d_j + Gumbel(2/ε₀), in order, or all of N where it has fewer, cost
+2·naming.loss and then k picks of ε₀, under add-remove. So do N and they together.
 
 **Preconditions.** Both counts are of distinct people, each person's rows of one period apart from
 those of the other. One person moves every count by at most 1, all of them in one direction.

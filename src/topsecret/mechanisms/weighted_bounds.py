@@ -6,8 +6,8 @@
 The value v of a named label is a Gaussian that was seen only because it exceeded T. The bound is
 the S with P[V ≥ v | V > T] = α/R when the label's sum is S, R the number of labels that were named:
 all R bounds hold together with probability 1 − α (docs/proofs/weighted-histogram.md). The largest
-values are the luckiest, so that a bound with α alone would fail for the head of a list. Sums of
-weights are at most people, hence it bounds people too; no upper bound follows.
+values are the luckiest, so that a bound with α alone would fail for the head of a list. A sum of
+weights is at most the number of people, so the bound holds for people, too; no upper bound follows.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 >>> from topsecret import Zipf, plan
 >>> made = plan(k=10, epsilon=1.0, measure="rows", max_per_item=3)
->>> made["limited-domain"].needed_lead  # three times that of persons
+>>> made["limited-domain"].needed_lead  # three times that for people
 462
 """
 

@@ -111,7 +111,7 @@ class Plan:
         """What leads are of, after their number: people, rows, of price, times the bound."""
         scores = self.question.scores
         if scores is None:
-            return "persons"
+            return "people"
         return "times the bound" if scores.bounds else scores.noun
 
     @property

@@ -28,7 +28,7 @@ from topsecret.questions.schedule_terms import Kind, due_periods
 from topsecret.questions.series_terms import MAX_COUNTS
 
 EXPONENT = 0.5
-"""How fast counts fall with the rank: the j-th item has (k/j)^.5 times the k-th one's people."""
+"""How fast counts fall with the rank: the j-th item has (k/j)^.5 times as many as the k-th."""
 POINTS = 6
 """At how many times, evenly spread, the lists are looked at."""
 RUNS = 12

@@ -136,7 +136,7 @@ class Groups:
         return Expression(f"({self.by.text}) = {written}")
 
     def fingerprint(self) -> Fingerprint:
-        """The column, its values, and how people are shared out."""
+        """The column, its values, and whether each person is in one group alone."""
         by = self.by.fingerprint() if isinstance(self.by, Expression) else self.by
         return {"by": by, "values": list(self.values), "disjoint": self.disjoint}
 

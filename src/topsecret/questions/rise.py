@@ -1,4 +1,4 @@
-"""Rises: items by how many people more they have than in an earlier period.
+"""Rises: items by how many more people they have than in an earlier period.
 
 Of a public domain all items are candidates; without one those that private lists of both periods
 name. What a person moves, and why it is private, is stated in ``sources.domains.rises`` and in

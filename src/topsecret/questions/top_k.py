@@ -66,7 +66,7 @@ def top_k(
     each with a bound on what one person adds to one item, ``max_per_item``: a public number, or
     ``"private"`` for one that is chosen privately. ``max_total`` bounds all that one person adds.
     ``order="least"`` names the items of a public ``domain`` with the least. ``rise_from``, the
-    conditions of an earlier period, ranks them by how many people more have them in ``where``;
+    conditions of an earlier period, ranks items by how many more people have them in ``where``;
     without a ``domain`` it ranks what private lists of both periods name.
 
     ``counts=True`` adds noisy counts with their intervals, for ``counts_part`` of the budget (0.15,
@@ -75,8 +75,8 @@ def top_k(
 
     ``k="all"`` names everything that can be named safely, best first, and ``at_least`` what surely
     has so many people: by weighted people (``mechanism="weighted"``), of which those with many
-    items count less, or with ``weighting="cap"`` fully for ``max_items`` of them. What is told then
-    beside each item is a lower bound for its people, not a count.
+    items count less, or with ``weighting="cap"`` fully for ``max_items`` of them. Each item then
+    comes with a lower bound on how many people have it, not with a count.
 
     ``k_bar`` is how many leading items may be looked at, by default by a rule that knows k alone.
     ``k="auto"`` names as many items as the counts set apart clearly, as a set. ``mechanism="auto"``

@@ -128,7 +128,7 @@ class StrengthRanking:
         if self.person is None:
             protected = (
                 f"who won any one comparison. {decided_several(self.delta)} Name the column of "
-                "persons to protect all that one person decided."
+                "people to protect all that one person decided."
             )
             changed = "one comparison ended otherwise"
         else:

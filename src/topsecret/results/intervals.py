@@ -1,4 +1,4 @@
-"""What noisy counts tell: intervals of a count, of people, shares, differences, the whole list.
+"""What noisy counts tell: intervals of counts, shares, differences, of the whole list.
 
 >>> intervals = Intervals(10, 0.5, 15.0, 16.0)
 >>> intervals.half_width(), intervals.persons_half_width(), intervals.difference_half_width()
@@ -26,7 +26,7 @@ _NEARBY = 8
 
 @dataclass(frozen=True, slots=True)
 class Intervals:
-    """The noise of counts: Z_i + weight·W for each of ``released`` items, W for the people."""
+    """The noise of counts: Z_i + weight·W for each of ``released`` items, W for all people."""
 
     released: int
     """How many items have a count."""

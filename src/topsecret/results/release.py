@@ -88,7 +88,7 @@ class Release:
     assumes: tuple[str, ...] = ()
     """What was believed of the source and not checked, in words."""
     weighted: tuple[float, ...] | None = None
-    """Noisy *weighted* people of the items, where they are released: at most the people."""
+    """Noisy numbers of *weighted* people; without noise, none is above the number of people."""
     at_least: tuple[int, ...] | None = None
     """How many people each item has at least: all of them hold with 95% probability."""
     measure: str = ""

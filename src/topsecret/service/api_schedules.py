@@ -38,7 +38,7 @@ class NewScheduleShape(shapes.AgainShape):
 
     every: Every = "week"
     """How often it is asked."""
-    times: Times = Field(description="At most so often; all of it is paid for now.")
+    times: Times = Field(description="At most this many times; all of it is paid for now.")
     start: datetime | None = Field(
         default=None, description="The first time, in UTC unless it says otherwise; now if empty."
     )

@@ -48,7 +48,7 @@ class Preview:
     lead: int | None
     """How many people an item must be ahead, or have, to be named with 95% probability."""
     lead_in: str
-    """What the lead counts: people, or where it is not people that are ranked by, rows, say."""
+    """What the lead counts: people, or what is ranked by in place of them, such as rows."""
     fits: bool
     cost: float
     """The share of the analyst's whole allowance that it may take, 0 to 1 and more."""

@@ -45,8 +45,8 @@ Schema = Mapping[str, Kind]
 class Columns(dict[str, Kind]):
     """A schema that knows which columns hold equal values with different texts, or the reverse.
 
-    A person is known by the text of a value: of two texts for one value two people would come,
-    of one text for two values one person.
+    A person is known by the text of a value: two texts for one value would make two people of one
+    person, and one text for two values one person of two.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The rises of items from one count of people to another, in one session.
+"""By how much the counts of items rise between two periods, in one session.
 
 **Statement.** Person u counts at most once for item j in each of two counts. Let d_j be the second
 count less the first. One person more moves each d_j by −1, 0 or 1, one item up and another down. A
@@ -11,7 +11,7 @@ the precondition. The law on d is that on e, since they differ by one number for
 
 What leaves here is d + 2⁴⁰, so that no score is negative: a public number added to all.
 
-Without a public domain the leading items of both counts leave here, each with its people in both:
+Without a public domain the leading items of both counts leave here, each with both counts:
 `LeadingRises` names items by private lists first, and takes the rises of those alone.
 
 *Why it matters:* with noise for a move of 1 the loss is twice what is claimed, because one person

@@ -4,7 +4,7 @@ As for a public domain (``counted_domain.py``): the engine keeps all labels with
 sends the count of sums; a mechanism draws over these groups, and the name of the r-th label with a
 winning sum, in the labels' own order, is fetched for each that passed. The number of people of a
 named label comes with its name. With another measure the sums are of parts, and the scores by that
-measure are in place of the people.
+measure take the place of the numbers of people.
 
 The first and the last label of a sum that only several people can reach come with its count: most
 large sums have no third, and their names need no second row.

@@ -158,7 +158,7 @@ def _one_line_each(rows: exp.Table, wanted: Sequence[str], names: Sequence[str])
 
 
 def _exact_persons(scan: exp.Expression, wanted: Sequence[str], person: str) -> exp.Expression:
-    """JSON lines whose people were read as JSON: text is itself, all else is kept apart from it.
+    """JSON lines, the person read as JSON: text stays as it is, all else is kept apart from it.
 
     1 and "1" are two people. A number with a fraction or an exponent is none: DuckDB reads it as
     a float, and two of them may become one.

@@ -54,7 +54,7 @@ def bounded_totals(
     dialect: str,
     members: exp.Expression | None = None,
 ) -> exp.Select:
-    """Every item with the sum of what people add, each one's part scaled: (item, …, people)."""
+    """Every item with the sum of what people add, each one's part scaled: (item, …, persons)."""
     kept = person_items(events, query, schema, dialect, members)
     return totals_of_pairs(kept, query, schema, dialect)
 
@@ -62,7 +62,7 @@ def bounded_totals(
 def totals_of_pairs(
     kept: exp.Select, query: CountQuery, schema: Schema, dialect: str, more: Sequence[str] = ()
 ) -> exp.Select:
-    """The totals of each item among the pairs of people: (…, item, …, people).
+    """The totals of each item among the pairs of people: (…, item, …, persons).
 
     ``more`` are columns that the person decides, by which the totals are separate, too.
     """

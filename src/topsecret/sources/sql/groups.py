@@ -87,10 +87,10 @@ def counts_by_group(
     members: exp.Expression | None = None,
     once: Once = lambda select: select,
 ) -> exp.Select:
-    """Every item of every group with its number of distinct people: (home, item, …, people).
+    """Every item of every group with its number of distinct people: (home, item, …, persons).
 
-    ``home`` is the group's number (``numbered``). With another measure the scores are in place of
-    the people: where a person's total is bounded, that of their one group.
+    ``home`` is the group's number (``numbered``). With another measure ``persons`` holds the
+    scores: where a person's total is bounded, that of their one group.
     """
     # Rows are made distinct once most of them are gone.
     kept = per_person(_at_home(query), query, ["home"])
@@ -108,7 +108,7 @@ def persons_by_group(
     members: exp.Expression | None = None,
     once: Once = lambda select: select,
 ) -> exp.Select:
-    """How many distinct people every group has that has any: (home, people).
+    """How many distinct people every group has that has any: (home, persons).
 
     *Guarantee.* A group's number moves whenever a count of that group does: the people are those
     of its pairs, in the groups that the counts have them in.
@@ -167,7 +167,7 @@ def _amounts(query: CountQuery) -> list[str]:
 
 
 def leading_by_group(counts: exp.Expression, query: CountQuery, dialect: str) -> exp.Select:
-    """The leading rows of each group: (home, item, …, people), best first within its group."""
+    """The leading rows of each group: (home, item, …, persons), best first within its group."""
     names = ["home", *item_names(query), "persons"]
     values = [column(name, "counts") for name in names]
     place = exp.Window(

@@ -35,7 +35,7 @@ class Clip(Protocol):
 def scores_and_parts(
     pairs: exp.Expression, query: CountQuery, schema: Schema, dialect: str, clip: Clip
 ) -> exp.Select:
-    """Every item with its sum of parts and its score: (item, …, weighted, people).
+    """Every item with its sum of parts and its score: (item, …, weighted, persons).
 
     ``pairs`` is a relation of (item, …, person, amount), each person and item once. Scores are
     those after the cut to ``query.max_items``, or before any cut without one. So an item may have a

@@ -88,7 +88,7 @@ def item_names(query: CountQuery) -> list[str]:
 def leading_counts(
     events: exp.Expression, query: CountQuery, schema: Schema, dialect: str = "duckdb"
 ) -> exp.Select:
-    """Rank the items of ``events`` by their number of distinct people: (item, …, people).
+    """Rank the items of ``events`` by their number of distinct people: (item, …, persons).
 
     Render it with ``.sql(dialect)`` for the same dialect. ``schema`` says what the columns hold.
     """
@@ -114,7 +114,7 @@ def item_counts(
     dialect: str,
     members: exp.Expression | None = None,
 ) -> exp.Select:
-    """Every item with its number of distinct people, in no order: (item, …, people).
+    """Every item with its number of distinct people, in no order: (item, …, persons).
 
     The distinct pairs are formed first and counted after: in DuckDB as fast as
     ``count(DISTINCT …)``, and other engines spread it. ``members``: the items of a public domain.

@@ -30,7 +30,7 @@ def weighted_sums(
     schema: Schema,
     dialect: str,
 ) -> exp.Select:
-    """Every item with its sum of weights and its number of people: (item, …, weighted, people).
+    """Every item with its sum of weights and its number of people: (item, …, weighted, persons).
 
     ``pairs`` is a relation of the distinct pairs (item, …, person), for ``ONE_STATEMENT`` the
     select that ``person_items`` makes, as a sub-query; ``weights`` is one of
