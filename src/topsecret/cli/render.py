@@ -45,7 +45,7 @@ def _ranking(release: Release) -> RenderableType:
     table.add_column("rank", justify="right", style="cyan", no_wrap=True)
     table.add_column(printable(release.item), overflow="fold")
     if release.counts is not None:
-        table.add_column("persons", justify="right", no_wrap=True)
+        table.add_column("people", justify="right", no_wrap=True)
     if release.at_least is not None:
         table.add_column("at least", justify="right", no_wrap=True)
     for place, (rank, item) in enumerate(release.ranked()):

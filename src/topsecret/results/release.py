@@ -236,8 +236,8 @@ class Release:
 
     def _repr_html_(self) -> str:
         noisy = self.counts is not None
-        header = ["rank", printable(self.item), *(["persons"] if noisy else [])]
-        header += ["persons"] if self.at_least is not None else []
+        header = ["rank", printable(self.item), *(["people"] if noisy else [])]
+        header += ["at least"] if self.at_least is not None else []
         rows = [
             (*line, f"{self.counts[place]} ± {self.half_width}") if self.counts else line
             for place, line in enumerate(self.ranked())
