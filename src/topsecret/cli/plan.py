@@ -74,7 +74,7 @@ def plan(
         str | None, typer.Option(help="Simulate recall on an example.", metavar="zipf:EXPONENT")
     ] = None,
     items: Annotated[int, typer.Option(help="Items of the example.")] = 10_000,
-    persons: Annotated[int, typer.Option(help="Persons of the example.")] = 100_000,
+    persons: Annotated[int, typer.Option(help="People of the example.")] = 100_000,
     events: Annotated[int, typer.Option(help="Events per person of the example.")] = 10,
     runs: Annotated[int, typer.Option(help="Simulated runs per mechanism.")] = 50,
     accept_weak_privacy: WeakPrivacyOption = False,

@@ -215,7 +215,7 @@ def _why(question: Question, winner: str, lead: int, others: list[str]) -> str:
             f"with at most {question.max_items} items each, all people count in full, and an item "
             f"is named with {LIKELY:.0%} probability when {has} {', '.join(others)}."
         )
-    unit = "persons" if question.scores is None else "times the bound on one person"
+    unit = "people" if question.scores is None else "times the bound on one person"
     return (
         f"an item of the top {question.k} is named with {LIKELY:.0%} probability when it has "
         f"{lead} {unit} more than {over}; {', '.join(others) or 'nothing else competes'}."

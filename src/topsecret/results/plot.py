@@ -41,7 +41,7 @@ def ranked_bars(
         error = None if half_width is None else [half_width] * len(labels)
         axes.barh(places, counts, xerr=error, color="#4c72b0", ecolor="#444444", capsize=2)
         dots = "" if guesses is None else ", dots smoothed estimates"
-        axes.set_xlabel(f"persons, with noise; lines are 95% intervals{dots}")
+        axes.set_xlabel(f"people, with noise; lines are 95% intervals{dots}")
         if guesses is not None:
             axes.plot(guesses, places, "o", color="#dd8452", markersize=4, zorder=3)
         axes.axvline(0, color="#444444", linewidth=0.8)
