@@ -197,8 +197,8 @@ class Plan:
         if not self.held:
             return "Without a delta the epsilons of several questions add up."
         shown = "; ".join(
-            f"scale {row.scale}: {row.picks:,} picks"
-            + (f" or {_lists(row.lists)} of {self.question.k}" if row.lists else "")
+            f"scale {row.scale}: {_number_of(row.picks, 'pick')}"
+            + (f" or {_number_of(row.lists, 'list')} of {self.question.k}" if row.lists else "")
             for row in self.held
         )
         return (
@@ -381,5 +381,5 @@ def _lead(lead: int | None) -> str:
     return "–" if lead is None else str(lead)
 
 
-def _lists(number: int) -> str:
-    return "1 list" if number == 1 else f"{number:,} lists"
+def _number_of(number: int, noun: str) -> str:
+    return f"1 {noun}" if number == 1 else f"{number:,} {noun}s"
