@@ -119,7 +119,7 @@ def test_how_near_is_nearly_level() -> None:
     assert f"at least 95% of the time if one has **{anywhere}** more people than" in CHOOSING
     assert f"than the other; from the seventh place on **{late}** are enough" in CHOOSING
     assert f"than the eleventh 95% of the time if it has **{late}** more." in CHOOSING
-    assert f"it takes the {lead(k=10, epsilon=1.0)} of above." in CHOOSING
+    assert f"it takes the {lead(k=10, epsilon=1.0)} from above." in CHOOSING
     assert 1.8 < certain(half.price) / certain(price) < 2.2
 
 

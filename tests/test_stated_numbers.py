@@ -110,7 +110,7 @@ def test_limits_and_defaults() -> None:
         ],
         "docs/glossary.md": ["the default is 10⁻⁶"],
         "docs/guarantee.md": [
-            "Only above ε = 10 or δ = 10⁻³ topsecret warns",
+            "Only above ε = 10 or δ = 10⁻³ does topsecret warn",
             f"From δ = {weak_privacy.VOID_DELTA} on it refuses",
         ],
         "docs/interoperability.md": [f"at most {weights.MOST_ITEMS} items of a person"],

@@ -272,6 +272,25 @@ def test_a_plan_reads_well(made) -> None:
     assert repr(made).startswith("<Plan for the top 3")
 
 
+def test_leads_are_of_people_and_one_pick_is_one() -> None:
+    small = plan(k=10, epsilon=0.61)
+    assert small.noun == "people"
+    assert "people each" in " ".join(str(small).split())
+    assert "scale 5: 1 pick; scale 10: 7 picks;" in small.holding
+
+
+def test_who_competes_as_the_table_says() -> None:
+    """The first row of the table of docs/planning.md."""
+
+    def rivals(k: int, cap: int | None = None) -> set[str]:
+        return set(competing(Question.of(k=k, epsilon=1.0, max_items=cap)))
+
+    assert rivals(3) == {"limited-domain"}
+    assert rivals(3, 5) == {"limited-domain", "limited-domain-laplace"}
+    assert rivals(3, 3) == {"limited-domain", "limited-domain-laplace", "weighted"}
+    assert rivals(4, 3) == {"tested", "limited-domain-laplace", "weighted"}
+
+
 def test_a_plan_is_plain_values(made) -> None:
     record = json.loads(made.to_json())
     assert record == made.to_dict()

@@ -20,8 +20,8 @@ UnitOption = Annotated[str, typer.Option(help="Round what is summed to 1, 0.1, 0
 MaxPerItemOption = Annotated[
     str | None,
     typer.Option(
-        help="The most rows, or the largest sum, of one person for one item; private chooses it "
-        "privately, or out of several with commas between them."
+        help="The most rows, or the largest sum, of one person for one item. 'private' has it "
+        "chosen privately; of several with commas between them one is chosen privately."
     ),
 ]
 

@@ -53,7 +53,8 @@ def sql_command(
         float | None,
         typer.Option(
             help="Delta, a probability added to what epsilon allows.",
-            show_default="1e-06; from a flexible budget its part of that delta, at most 1e-06",
+            show_default="1e-06; from a flexible budget the question's part of the budget's delta, "
+            "at most 1e-06",
         ),
     ] = None,
     dialect: Annotated[

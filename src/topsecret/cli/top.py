@@ -54,7 +54,8 @@ def top(
         float | None,
         typer.Option(
             help="Delta, a probability added to what epsilon allows; 0 needs a --domain.",
-            show_default="1e-06; from a flexible budget its part of that delta, at most 1e-06",
+            show_default="1e-06; from a flexible budget the question's part of the budget's delta, "
+            "at most 1e-06",
         ),
     ] = None,
     k_bar: Annotated[
@@ -108,10 +109,13 @@ def top(
     max_total: MaxTotalOption = None,
     at_least: Annotated[
         int | None,
-        typer.Option(help="Name items with so many people: with 95% probability all have them."),
+        typer.Option(
+            help="Name only items that have at least this many people: with 95% probability all do."
+        ),
     ] = None,
     weighting: Annotated[
-        str, typer.Option(help="How people with many items count where weighted: share or cap.")
+        str,
+        typer.Option(help="With weighted people, how those with many items count: share or cap."),
     ] = "share",
     domain: Annotated[
         str | None,
@@ -122,7 +126,7 @@ def top(
     ] = None,
     counts: Annotated[bool, typer.Option("--counts", help="Release noisy counts, too.")] = False,
     counts_part: Annotated[
-        float | None, typer.Option(help="Their part of the budget; 0.15 is usual.")
+        float | None, typer.Option(help="The part of the budget for --counts; 0.15 is usual.")
     ] = None,
     count_persons: Annotated[
         bool, typer.Option("--count-persons", help="With --counts: the number of people, too.")

@@ -197,8 +197,8 @@ class Plan:
         if not self.held:
             return "Without a delta the epsilons of several questions add up."
         shown = "; ".join(
-            f"scale {row.scale}: {row.picks:,} picks"
-            + (f" or {_lists(row.lists)} of {self.question.k}" if row.lists else "")
+            f"scale {row.scale}: {_number_of(row.picks, 'pick')}"
+            + (f" or {_number_of(row.lists, 'list')} of {self.question.k}" if row.lists else "")
             for row in self.held
         )
         return (
@@ -298,13 +298,13 @@ HEADINGS = ("mechanism", "noise", "lead", "of all", "over", "answer")
 LEGEND = (
     "Lead: how many people more than the rest the last item of the top k needs to be named with "
     f"{LIKELY:.0%} probability; of all: what k level items need to be named together; over: the "
-    "rank that it is measured against, which is the first that a test or threshold keeps from "
-    "being named, or k + 1; the lower down it is, the fewer people it has. The rest are taken as "
+    "rank that it is measured against, which is the first that can never be named, or k + 1; the "
+    "lower down it is, the fewer people it has. The rest are taken as "
     "tied, so that the lead is over all of them: an item that leads that rank alone may still lose "
     "its place to items just behind it. In few datasets the top k are far ahead of rank k + 1, so "
     "leads over different ranks do not compare. "
-    "Noise: its scale in people. Over nobody: weighted people, of which those with few items "
-    "count in full; it wins where people have few items each, picks where they have many."
+    "Noise: its scale in people. Over nobody: weighted people, of whom those with few items "
+    "count in full; they win where people have few items each, picks where they have many."
 )
 
 
@@ -320,8 +320,8 @@ MEASURED_LEGEND = (
     "Lead: how far ahead of the rest, in rows, in what is summed, or in multiples of a bound that "
     "is chosen privately, the last item of the top k must be to be named with "
     f"{LIKELY:.0%} probability, after clipping; of all: what k level items need to be named "
-    "together; over: the rank that it is measured against, which is the first that a test or "
-    "threshold keeps from being named, or k + 1; the lower down it is, the less it has. The rest "
+    "together; over: the rank that it is measured against, which is the first that can never "
+    "be named, or k + 1; the lower down it is, the less it has. The rest "
     "are taken as tied, so that the lead is over all of them. Noise: its scale, in the same. All "
     "of it is proportional to the bound."
 )
@@ -381,5 +381,5 @@ def _lead(lead: int | None) -> str:
     return "–" if lead is None else str(lead)
 
 
-def _lists(number: int) -> str:
-    return "1 list" if number == 1 else f"{number:,} lists"
+def _number_of(number: int, noun: str) -> str:
+    return f"1 {noun}" if number == 1 else f"{number:,} {noun}s"
