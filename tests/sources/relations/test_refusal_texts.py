@@ -6,7 +6,11 @@ import ast
 import re
 from pathlib import Path
 
+import pytest
+
 import topsecret.sources.relations
+from topsecret.errors import QueryRefused
+from topsecret.sources.relations.rebuild import parsed
 
 FOLDER = Path(topsecret.sources.relations.__file__).parent
 STEP = re.compile(
@@ -37,3 +41,9 @@ def test_every_refusal_names_a_next_step() -> None:
                 silent.append(f"{path.name}:{node.lineno}: {text}")
     assert seen > 90
     assert silent == []
+
+
+@pytest.mark.parametrize("query", ["EXPLAIN SELECT place FROM t", "SHOW TABLES", "VACUUM"])
+def test_what_is_no_query_is_refused_as_such(query: str) -> None:
+    with pytest.raises(QueryRefused, match="ask a query that begins with SELECT or WITH"):
+        parsed(query, "duckdb")

@@ -338,6 +338,8 @@ def parsed(text: str, dialect: str) -> Any:
     if len(trees) != 1:
         more = f"; leave out {quoted(trees[1])}" if trees else ""
         raise QueryRefused("statement", f"ask one statement{more}")
+    if isinstance(trees[0], exp.Command | exp.Show):
+        raise QueryRefused("statement", "ask a query that begins with SELECT or WITH")
     return trees[0].transform(_in_instead_of_any)
 
 
