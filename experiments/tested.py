@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from experiments import data
 from experiments.geometries import counted
-from experiments.report import RESULTS, draw, markdown, write_table, write_verdict
+from experiments.report import RESULTS, draw, figures, markdown, write_table, write_verdict
 from experiments.tested_simulation import (
     Seen,
     either,
@@ -206,7 +206,8 @@ def verdict(cells: Cells, runs: int) -> str:
         markdown(head, table),
         "## Picks alone",
         f'What `choose="public"` answers: LimitedDomain for k < {SHORTEST_TESTED}, else '
-        "TestedTopK.",
+        "TestedTopK. *Named* is how many items an answer has on average, *empty* the share of "
+        "answers that name none.",
         "*Why cells miss.* The same runs were looked at again; beside each cell stands what was "
         "found. **Empty**: a length was drawn whose shortest list, 30% of it, still has items that "
         "do not pass; a single item is on trial only in lengths up to 4. Where the lead of "
@@ -343,7 +344,7 @@ def _falls(cells: Cells, names: list[str], runs: int, kind: str) -> Misses:
             looked += 1
             if named < 0.95 * before:
                 why = _why_fewer(name, k, more, epsilon, runs, kind)
-                fall = f"{before:.1f} to {named:.1f}"
+                fall = f"{figures(before)} to {figures(named)}"
                 found.append([name, f"{k} to {more}", f"{epsilon:g}", fall, why])
     return looked, found
 
