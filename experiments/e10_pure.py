@@ -235,7 +235,8 @@ def _write(cells: Sequence[Cell], runs: int) -> str:
         "*One-shot* is the better of `OneshotExponential` and `OneshotLaplace` in each cell. The "
         "last two columns are of ordered lists, by `OneshotExponential` and by "
         "`OneshotPrivateLength` (*private*): the mean over t = 1 … k of the share of the true top "
-        "t among the first t names.",
+        "t among the first t names. *Sets* is how many datasets there are, *in the rule* whether "
+        "`plan` takes CanonicalSet there.",
         markdown(
             ["k", "ε", "sets", "one-shot", "CanonicalSet", "right", "overlap, one-shot", "private"],
             rows,

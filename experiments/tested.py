@@ -213,7 +213,7 @@ def verdict(cells: Cells, runs: int) -> str:
         "do not pass; a single item is on trial only in lengths up to 4. Where the lead of "
         "the strongest item lies near what its test asks for, it would fail now and then "
         "alone, too. Five or six empty answers of 200 (2.5% and 3%) are no clear miss of 2%.",
-        "**Fewer named**: in nearly all of these cells a fall of only 5% lies within two standard "
+        "**Fewer named**: in most of these cells a fall of only 5% lies within two standard "
         "errors of the runs. Beyond that, a larger k has more and longer lengths to draw: "
         "where a longer one is drawn, a list of 75% or less of it is what passes, or none; where "
         "shorter ones are, the length keeps more distance (3 + .4·ln(k/m) noise scales).",
