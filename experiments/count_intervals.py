@@ -100,6 +100,11 @@ def coverage(law: Intervals, runs: int, rng: np.random.Generator) -> dict[str, f
     return found
 
 
+def _said(kind: str) -> str:
+    """The kind in the page's words; the table keeps its header."""
+    return "people" if kind == "persons" else kind
+
+
 EXACT = ("count", "persons", "difference")
 """The kinds whose chance to hold is a formula."""
 
@@ -129,7 +134,7 @@ def main(runs: int = RUNS, seed: int = 16) -> None:
         rows.append([setting.name, *(found.get(kind) for kind in KINDS)])
         exact += [chance(kind, law) for kind in EXACT if kind in found]
         wide += [
-            f"{setting.name}, {kind}: {chance(kind, law):.2%}, one person narrower "
+            f"{setting.name}, {_said(kind)}: {chance(kind, law):.2%}, one person narrower "
             f"{chance(kind, law, 1):.2%}"
             for kind in EXACT
             if found.get(kind, 0.0) > CONFIDENCE + MOST
@@ -167,9 +172,11 @@ def main(runs: int = RUNS, seed: int = 16) -> None:
         "difference of two items, and all counts of the list at once; at 95%, δ = 10⁻⁶. Noise is "
         "rounded to whole people and half-widths are whole numbers, so that narrow intervals "
         "hold a little more often; the ends of a share are not rounded, so that it holds a little "
-        "less or more often than 95% by where its true value lies. `python -m "
+        "less or more often than 95% by where its true value lies; a list of one item has no "
+        'difference ("–"). `python -m '
         "experiments.count_intervals` writes this; the "
-        f"numbers: [{NAME}.csv]({NAME}.csv).{narrowest}\n\n{markdown(head, shown)}",
+        f"numbers: [{NAME}.csv]({NAME}.csv).{narrowest}\n\n"
+        + markdown([_said(kind) for kind in head], shown),
     )
 
 

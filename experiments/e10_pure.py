@@ -204,13 +204,14 @@ def _write(cells: Sequence[Cell], runs: int) -> str:
     inside = [c for c in worse if c.in_rule]
     lists = [c for c in cells if c.k >= 10]
     verdict = (
-        f"where the rule takes it (k ≥ 10, at least 10·k items; {len(ruled)} cells) CanonicalSet "
-        f"finds {_mean([c.canonical for c in ruled])} of the top k against "
-        f"{_mean([c.better for c in ruled])} of the better one-shot mechanism, and "
+        f"where `plan` takes it (k ≥ 10, at least 10·k items; {len(ruled)} cells) CanonicalSet "
+        f"finds {_mean([c.canonical for c in ruled])} of the true top k against "
+        f"{_mean([c.better for c in ruled])} by the better one-shot mechanism, and "
         f"{_mean([c.precise for c in ruled])} of the names it draws are right; it loses more than "
         f"{LOSS} in {len(inside)} of these cells and in {len(worse)} of all {len(cells)}. Ordered "
-        f"lists of private length overlap by {_mean([c.overlap for c in lists])} against "
-        f"{_mean([c.plain_overlap for c in lists])} from k = 10 on."
+        f"lists of private length overlap with the true ones by "
+        f"{_mean([c.overlap for c in lists])}, one-shot lists by "
+        f"{_mean([c.plain_overlap for c in lists])}, from k = 10 on."
     )
     lost = [
         [
@@ -231,6 +232,11 @@ def _write(cells: Sequence[Cell], runs: int) -> str:
         f"Means over the datasets. Recall of CanonicalSet is by its exact law, completed to k at "
         f"random; the one-shot numbers are means of {runs} runs for each dataset. *Right*: the "
         "share of the drawn names, without the random ones, that belongs to the top k.",
+        "*One-shot* is the better of `OneshotExponential` and `OneshotLaplace` in each cell. The "
+        "last two columns are of ordered lists, by `OneshotExponential` and by "
+        "`OneshotPrivateLength` (*private*): the mean over t = 1 … k of the share of the true top "
+        "t among the first t names. *Sets* is how many datasets there are, *in the rule* whether "
+        "`plan` takes CanonicalSet there.",
         markdown(
             ["k", "ε", "sets", "one-shot", "CanonicalSet", "right", "overlap, one-shot", "private"],
             rows,

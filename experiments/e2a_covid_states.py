@@ -181,6 +181,7 @@ def _paint(figure, found) -> None:  # type: ignore[no-untyped-def]
             axis.set_title(f"{kind}, accounting: {account}")
             axis.set_xticks([1, 2, 3, 4], ["1–10", "11–20", "21–30", "31–40"])
             axis.grid(alpha=0.3)
+            axis.set_xlabel("days from 2020-03-12")
             axis.legend(fontsize="small")
         row[0].set_ylabel("recall")
 
@@ -206,8 +207,8 @@ def _write(found, runs) -> str:  # type: ignore[no-untyped-def]
         for name in ("EM-CDP", "StableTopK", "TS")
     )
     verdict = (
-        f"on all cases so far and with the paper's accounting EM-CDP has "
-        f"{curve(so_far, 'printed', 'EM-CDP')} in the four windows, StableTopK "
+        f"share of the true top {K} found, on all cases so far and with the paper's accounting: "
+        f"EM-CDP {curve(so_far, 'printed', 'EM-CDP')} in the four windows, StableTopK "
         f"{curve(so_far, 'printed', 'StableTopK')}, TS {curve(so_far, 'printed', 'TS')}, LD "
         f"{curve(so_far, 'printed', 'LD')}: all rise with time; EM-CDP best: "
         f"{'as printed' if best else 'not everywhere'}; LD worst: "
@@ -228,6 +229,8 @@ def _write(found, runs) -> str:  # type: ignore[no-untyped-def]
         "concentrated privacy (CDP); TS is the top stable set, LD the limited domain of "
         "Durfee & Rogers 2019.",
         markdown(["cases", "accounting", "mechanism", "1–10", "11–20", "21–30", "31–40"], table),
+        "The columns are the windows, in days from 2020-03-12; *printed* is the paper's "
+        "accounting, *ours* that of the optimal accountant. "
         f"{runs} runs of each window (TS a quarter), mean over ten days, ± half width of the 95% "
         f"interval. k = {K}, 55 public states and territories; StableTopK is Algorithm 3 with "
         f"k̄ = {K_BAR}; LD names observed states only, with k̄ = 55; TS is told k and falls back "
@@ -235,8 +238,9 @@ def _write(found, runs) -> str:  # type: ignore[no-untyped-def]
         "Differences. The paper does not say whether a day's cases are new ones or all so far: the "
         "curve that reaches 1.0 fits all so far, while the noise of 150 picks at ε = 0.1 (a scale "
         "of about 300 people) leaves the new cases of a day near chance (15/55 = .27) in the "
-        "first window. One person's case counts on each day from its report on in the running "
-        "total, so the ten answers compose over the same people, as they do in the paper. "
+        "first window.",
+        "One person's case counts on each day from its report on in the running total, so the ten "
+        "answers compose over the same people, as they do in the paper. "
         "Advanced composition of ten days, then of fifteen picks, is what makes LD and TS so much "
         "worse than EM here; in one sum of 150 picks TS comes nearer to EM, and LD does on all "
         "cases so far, from the second window on. LD must also pass a threshold, since it needs no "

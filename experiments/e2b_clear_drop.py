@@ -161,6 +161,7 @@ def _write(names, sizes, found, exact, runs) -> str:  # type: ignore[no-untyped-
         "concentrated privacy (CDP); TS is the top stable set, which is named if the gap after it "
         "passes a test.",
         markdown(["k", "StableTopK, exact", *names], table),
+        "Recall is the share of the true top k that is named. "
         f"15,000 items, {HEIGHT} people for each of the first k, 0 for the others, "
         f"(0.15, 10⁻⁶), {runs} runs (TS at most 20,000/k), ± is the half width of the 95% "
         f"interval; ± 0.000 means that all runs agreed. StableTopK looks for the drop among k̄ = "

@@ -96,11 +96,13 @@ def _write(found: dict[str, tuple[Charge, ...]]) -> str:
         "Printed (CelebA, δ = 10⁻⁶): StableTopK ε = 3.6 with 85.0 ± 0.2% accuracy, PATE-τ 7.7 "
         "(85.1 ± 0.2%), PATE more than 10 (85.0 ± 0.1%).",
         markdown(["neighbours", "charge", "ε, ours", "known", "valid"], rows),
+        '*Known* are values computed before, to check ours against; "–" where there is none. In '
+        "the picture the charge that is not valid is red.",
         "Differences. The Gaussian selection of the largest of 39 gaps costs 2α/σ₁² + ln(39)/(α − "
         "1) by Corollary 9; charging it α/(2σ₁²), as one Gaussian, gives the printed number and is "
         "false (there is an exact counterexample at three labels). The last known value, 3.71 and "
-        "8.16, came from a coarser grid than ours. Under the honest relation, one training record "
-        "changed (replace), a gap moves by 2 and everything costs 2 to 2.5 times as much.",
+        "8.16, came from a coarser grid than ours. Where neighbours differ in one changed "
+        "training record (replace), a gap moves by 2 and everything costs 2 to 2.5 times as much.",
         "The ε of PATE and PATE-τ in the table cannot be recomputed: their noise is not printed. "
         "The accuracies cannot be reproduced: CelebA's images are not at hand, so no teachers can "
         "be trained on it. [Students on another real set, and simulated votes on CelebA's true "

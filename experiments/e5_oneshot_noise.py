@@ -172,9 +172,10 @@ def _write(levels, utilities, equal, runs) -> str:  # type: ignore[no-untyped-de
     verdict = (
         f"one-shot noise grows like k^{growth['oneshot (Thm 2.2)']:.2f} as claimed, peeling by "
         f"advanced composition like k^{growth['peeling, advanced']:.2f}, and Gumbel noise like "
-        f"k^{growth['Gumbel, optimal']:.2f}, with a scale that is {ratio:.1f} times smaller at "
-        f"k = {last:,}; Theorem 2.3 held at {len(utilities) - len(broken)} of {len(utilities)} "
-        f"gaps ({len(slack)} of them with a bound above 0)."
+        f"k^{growth['Gumbel, optimal']:.2f}; at k = {last:,} the scale of one-shot noise is "
+        f"{ratio:.1f} times that of Gumbel noise; Theorem 2.3 held at "
+        f"{len(utilities) - len(broken)} of {len(utilities)} gaps ({len(slack)} of them with a "
+        "bound above 0)."
     )
     noise = [[k, *(figures(levels[k][name], 4) for name in NAMES)] for k in levels]
     seen = [
@@ -191,24 +192,24 @@ def _write(levels, utilities, equal, runs) -> str:  # type: ignore[no-untyped-de
         f"## Noise scale at ({EPSILON}, 10⁻⁶), m = {ITEMS:,}\n\n"
         + markdown(["k", *(f"{name}: {rule}" for name, rule in NAMES.items())], noise),
         "The √k is real but its constant is large: Theorem 2.2 is below the pure one-shot noise "
-        f"only when k > 16·ln(m/δ) = {16 * math.log(ITEMS / DELTA):.0f} (s = 2) or four times that "
-        f"under add-remove; of the k tried, from {first} on for s = 2. Gumbel noise has the same "
-        "√k with a smaller constant, an order of the items, and no restriction to ε ≤ 0.2; drawn "
-        "once and ranked it is one pass as well. Scales of different noises compare only roughly "
-        "(Laplace has a heavier lower tail than Gumbel, the upper tails fall alike); the recall "
-        "below is the fair comparison. Peeling is k rounds of report-noisy-max with Lap(2/ε₀), "
-        "advanced composition.",
+        f"only when k > 16·ln(m/δ) = {16 * math.log(ITEMS / DELTA):.0f} under replace or four "
+        f"times that under add-remove; of the k tried, from {first} on under replace. Gumbel noise "
+        "has the same √k with a smaller constant, an order of the items, and no restriction to ε ≤ "
+        "0.2; drawn once and ranked it is one pass as well. Scales of different noises compare "
+        "only roughly (Laplace has a heavier lower tail than Gumbel, the upper tails fall alike); "
+        "the recall below is the fair comparison. Peeling is k rounds of report-noisy-max with "
+        "Lap(2/ε₀), advanced composition.",
         f"## Share of the true top {300 if len(levels) > 3 else 30} at ({EPSILON}, 10⁻⁶): k items "
         "ahead of all others by the gap\n\n" + markdown(equal[0], equal[1:]),
         "## Theorem 2.3: probability of the true set, k = 10, ε = 1, pure\n\n"
         + markdown(["items", "k", "gap / scale", "seen", "at least (Thm 2.3)"], seen),
-        "Of the shares, the first column is under replace (s = 2), the others under add-remove; "
+        "Of the shares, the first column is under replace, the others under add-remove; "
         "where the pure noise is smaller than that of Theorem 2.2, as it is at k = 300, "
         "OneshotLaplace uses it. "
         f"{runs} runs per gap ({max(2, runs // 20)} for the shares), counts in equal steps of the "
-        "gap, ± half width of the 95% interval. The bound adds up an error for each gap between an "
-        "item and the next and is 0 until the gap is several scales wide; only the gap at rank k "
-        "matters in truth. "
+        "gap, ± half width of the 95% interval.",
+        "The bound adds up an error for each gap between an item and the next and is 0 until the "
+        "gap is several scales wide; only the gap at rank k matters in truth. "
         "The printed Algorithm 1 releases the noisy values of the selected items at the same "
         "noise, which its theorems do not cover; here the set alone is released. Ranking from "
         "pairwise comparisons (§3) is the ranking experiment's subject.",

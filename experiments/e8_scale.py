@@ -166,7 +166,8 @@ def _write(points: list[Point], skipped: list[str]) -> str:
         "Fitted to the larger half of the sizes; axis *accounting* is the number of queries.\n\n"
         + markdown(["what", "axis", "power"], grown),
         "CPU time of all threads, the least of up to five runs, each size in a fresh process; the "
-        "peak is that of the whole process, input included. CPU time is used because the machine "
+        "peak is that of the whole process, input included, *MiB for the work* what it is above "
+        "the memory held before. CPU time is used because the machine "
         "was shared while this ran. Rows: ten per person, 100 rows per place on average, "
         f"DuckDB with {MEMORY} of memory (`TOPSECRET_MEMORY`), the rest spilled; what grows "
         "is the counting of distinct (person, place) pairs, not the mechanism, which sees 201 rows "

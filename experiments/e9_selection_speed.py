@@ -134,7 +134,9 @@ def run(
         where = Histogram.leading([(i, int(d / (i + 1))) for i in range(20 * K + 1)])
         limited: Mechanism = LimitedDomain(K, 20 * K, 1 / SCALE, 1e-7)
         times = in_turns(lambda m=limited, h=where: m.select(h), plain(counts), rounds)  # type: ignore[misc]
-        rows.append(Row("NumPy without privacy", "LimitedDomain, counts ranked", d, K, *times, 1))
+        rows.append(
+            Row("NumPy without privacy", "LimitedDomain, counts ranked", d, K, *times, rounds)
+        )
     _add_opendp(rows, skipped, smoke, progress)
     _add_diffprivlib(rows, skipped, smoke, progress)
     _add_joint(rows, skipped, smoke, progress)

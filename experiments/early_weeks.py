@@ -123,10 +123,10 @@ def run(
     ]
     near = [sum(one[place] <= NEAR for one in off) for place in range(len(WAYS))]
     verdict = (
-        f"read in weeks {', '.join(map(str, WEEKS))} of 52 and by picks alone, the series is "
-        f"within {NEAR} of the prototype's number in {near[3]} of {len(rows)} settings (at most "
-        f"{max(one[3] for one in off):.3f} off), independent lists at its price in {near[1]} (at "
-        f"most {max(one[1] for one in off):.3f}), the schedule in {near[2]} (at most "
+        f"read in weeks {', '.join(map(str, WEEKS))} of 52 and by picks alone, the recall of "
+        f"the series is within {NEAR} of the prototype's in {near[3]} of {len(rows)} settings (at "
+        f"most {max(one[3] for one in off):.3f} off), independent lists at its price in {near[1]} "
+        f"(at most {max(one[1] for one in off):.3f}), the schedule in {near[2]} (at most "
         f"{max(one[2] for one in off):.3f}); at the price that the accountant gives, "
         f"independent lists in {near[0]} (at most {max(one[0] for one in off):.3f})."
     )

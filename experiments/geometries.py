@@ -261,7 +261,10 @@ def _write(cells: dict[Key, Cell], everything: dict[str, float], runs: int) -> s
         TITLE,
         verdict,
         f"Share of the true top k that was named, at (ε, 10⁻⁶) under add-remove, {runs} runs of "
-        f"picks and {FLOATS * runs} of weights per cell. *Items each* is the median number of "
+        f"picks and {FLOATS * runs} of weights per cell. *Tested* is `TestedTopK`, picks by counts "
+        "of people and a test of them; *weighted* is `WeightedHistogram`, where a person with many "
+        "items counts less for each.",
+        "*Items each* is the median number of "
         "items of a person, *better* the better of tested and weighted in hindsight, each at the "
         'whole budget; *auto* is `mechanism="auto"`, which chooses between them with a twentieth '
         "of it: the recall of either branch, weighted with its exact probability, of which that of "

@@ -226,7 +226,7 @@ def run(
         for place, name in enumerate(best)
     )
     meaning = (
-        "no way is best everywhere, which is what the plan is for."
+        "no way is best everywhere, so `topsecret series plan` compares them."
         if max(won.values()) < len(best)
         else "weeks at random hardly change the true list, so that one that is held loses little."
     )
@@ -272,6 +272,10 @@ def _paint(figure: Any, rows: list[list[Any]]) -> None:
 
 
 TEXT = """
+*Independent* lists have noise of their own in each period. A [schedule](../schedules.md) draws few
+lists and shows each until the next is due. A [series](../series.md) has a list after each period,
+with noise that is correlated from period to period; *D* is how many items of one person it counts.
+
 **The weeks are simulated**: none of these sets has times here, so every pair of person and item
 got a period at random, drawn anew in each of {runs} runs. Real dates may tell another story:
 people come and go. ×10: each person copied tenfold. Cumulative lists, (1, 10⁻⁶) for all together by
@@ -280,6 +284,6 @@ the width of its 95% interval over runs; where intervals overlap, two ways are l
 lists and schedules are by picks, as `Schedule` draws them.
 
 *Earlier*: a prototype's numbers, of 2 to 4 runs and of six weeks that were not written down; "–"
-where it has none.
-[Read at early weeks](early-weeks.md), those of series are found again within .02.
+where it has none. [Read at early weeks](early-weeks.md), its numbers of the series are found again
+within .02.
 """

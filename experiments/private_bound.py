@@ -194,7 +194,8 @@ def _paint(figure, cells) -> None:  # type: ignore[no-untyped-def]
     axes = figure.subplots(2, -(-len(shown) // 2), squeeze=False).flatten()
     for axis, key in zip(axes, shown, strict=False):
         cell = cells[key]
-        axis.plot(list(cell.by_bound), list(cell.by_bound.values()), marker="o", markersize=3)
+        bounds, found = list(cell.by_bound), list(cell.by_bound.values())
+        axis.plot(bounds, found, marker="o", markersize=3, label="each bound")
         axis.axhline(cell.private, color="#cc5500", label="chosen privately")
         for bound, times in cell.chosen.items():
             axis.plot([bound], [-0.04], marker="^", color="#cc5500", alpha=0.2 + times / 80)
@@ -203,7 +204,8 @@ def _paint(figure, cells) -> None:  # type: ignore[no-untyped-def]
         axis.set_ylim(-0.08, 1.05)
     for axis in axes[len(shown) :]:
         axis.set_visible(False)
-    axes[0].legend(fontsize=8)
+    lines = axes[0].get_legend_handles_labels()
+    figure.legend(*lines, loc="outside upper center", ncols=2, fontsize=8)
     figure.supxlabel("bound on one person (triangles: those that were chosen)", fontsize=9)
     figure.supylabel("recall", fontsize=9)
 
@@ -260,7 +262,8 @@ def _write(cells: dict[Key, Cell], nouns: dict[str, str], runs: int) -> str:
         f"Share of the true top k, by all rows or the whole sum of every person, that was named at "
         f"(ε, 10⁻⁶) under add-remove; {runs} runs per bound. The bounds are 1, 2, 5, 10 and so on, "
         "to 1,000 rows, or to 10⁹ tenths of an hour (bounds and choices of Steam are in tenths of "
-        "an hour). *Best* is the best of them in hindsight, at the whole budget; *chosen* are the "
+        "an hour). *Best* is the best of them in hindsight, *recall* what it finds at the whole "
+        "budget; *chosen* are the "
         "bounds that the private choice took most often, *private* is the recall with it, *share* "
         "that recall over the best one.",
         "**Not measured: revenue.** Of Online retail the prices are not in the file at hand, "

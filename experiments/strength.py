@@ -106,6 +106,6 @@ TEXT = """
 Neighbours differ in one outcome; the schedule is public. The noiseless list is that of the same
 fit with no noise at all, so the table says what privacy costs and not how well Bradley–Terry
 describes a contest. Without noise the list of tennis begins Djokovic, Nadal, Federer, Borg;
-counting wins begins with Connors, who played most. "–" was
-not run.
+counting wins begins with Connors, who played most. Means of 20 private lists, of 5 for tennis away
+from ε = 1; "–" was not run.
 """
