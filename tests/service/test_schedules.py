@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from serving import PATIENCE, PLACES, Here, here, write_events
-from sqlalchemy import select, update
+from sqlalchemy import Engine, event, select, update
 from test_crash import SOAK
 from test_ending import until
 from test_files_that_change import meanwhile
@@ -225,7 +225,22 @@ def test_a_service_that_stops_holds_what_was_paid_in_advance(
     later(monkeypatch, 0)
     parts.schedules.tend(parts.desk.worker)
     until(lambda: parts.ledger.account("metered").pending)
-    assert parts.desk.close(PATIENCE)
+    moved: list[tuple[str, Any]] = []
+
+    def note(_connection: object, _cursor: object, statement: str, given: Any, *_: object) -> None:
+        if statement.startswith("UPDATE service_jobs SET held"):
+            moved.append((f"EXPLAIN QUERY PLAN {statement}", given))
+
+    event.listen(Engine, "before_cursor_execute", note)
+    try:
+        assert parts.desk.close(PATIENCE)
+    finally:
+        event.remove(Engine, "before_cursor_execute", note)
+    # The ledger is locked meanwhile: SQLite must not go through all answers for it.
+    ((explained, given),) = moved
+    with parts.store.reading() as connection:
+        ((*_, plan),) = connection.exec_driver_sql(explained, given)
+    assert plan.endswith("sqlite_autoindex_service_jobs_1 (id=?)")
     (held,) = parts.ledger.account("metered").held
     assert held.id != before[0].id
     with parts.store.reading() as connection:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from serving import PATIENCE, here
-from sqlalchemy import func, select, text
+from sqlalchemy import func, select, text, update
 
 from topsecret.service.jobs.job import Asked
 from topsecret.service.schema import JOBS
@@ -37,3 +37,33 @@ def test_a_question_is_taken_over_by_one_worker(
         assert taken[0] == job.id
         service.parts.desk.submit(*taken)
         assert service.ended("bob", job.id)["state"] == "answered"
+
+
+def test_a_take_over_and_a_deleted_account_do_not_wait_for_each_other(
+    tmp_path: Path, postgres_url: str, monkeypatch: Any
+) -> None:
+    """Both lock the questions of an account: in two orders, PostgreSQL had to end one of them."""
+    with here(tmp_path, database=postgres_url) as service:
+        jobs, store = service.parts.jobs, service.parts.store
+        monkeypatch.setattr(service.parts.desk._jobs, "take_over", lambda *_: [])
+        asked = (Asked("place", 1, 0.1), Asked("place", 1, 0.2))
+        one, two = (jobs.ask("bob", "events", each, None, "dead")[0].id for each in asked)
+        with store.writing() as connection:  # the later one in the table was asked before
+            connection.execute(update(JOBS).where(JOBS.c.id == two).values(asked=1.0))
+        with ThreadPoolExecutor() as pool:
+            with store.writing() as connection:
+                connection.execute(select(JOBS.c.id).where(JOBS.c.id == one).with_for_update())
+                acts = (
+                    lambda: jobs.cancel_all("bob"),
+                    lambda: type(jobs).take_over(jobs, "me", ()),
+                )
+                waiting = []
+                with store.reading() as looking:
+                    for act in acts:
+                        waiting.append(pool.submit(act))
+                        while looking.execute(WAITING).scalar_one() < len(waiting):
+                            assert not any(each.done() for each in waiting)
+                            looking.execute(select(func.pg_stat_clear_snapshot()))
+            _, taken = (each.result(PATIENCE) for each in waiting)
+        assert [identity for identity, *_ in taken] == [two, one]
+        assert jobs.cancelled("me") == {one, two}
