@@ -198,6 +198,29 @@ def test_what_was_missed_or_cannot_be_asked_is_given_back(
     assert spent(quiet) == (2, 1)
 
 
+@pytest.mark.parametrize("forgotten", ["schedule", "everything"])
+def test_a_forgotten_schedule_is_not_begun_again(
+    quiet: Here, monkeypatch: pytest.MonkeyPatch, forgotten: str
+) -> None:
+    """Its run showed the first one's answer, about data that had changed, or failed."""
+    path, body = f"{SAVED}/weekly/schedule", {"times": 1, "request_id": "mine"}
+    assert quiet.call("bob", "POST", path, body).status_code == 201
+    later(monkeypatch, 0.1)
+    assert states(tended(quiet)) == ["ended"]
+    quiet.parts.schedules.forget(-2)
+    if forgotten == "everything":
+        assert quiet.parts.jobs.forget(-2) == 1
+    write_events(quiet.parts.settings.files[0] / "events.csv", PLACES | {"Pier": 2000})
+    again = quiet.call("bob", "POST", path, body)
+    assert (again.status_code, again.json()["error"]) == (409, "request_id_used")
+    assert "forgotten by now" in again.json()["message"]
+    assert (spent(quiet), quiet.parts.schedules.of_user("bob")) == ((2, 1), [])
+    assert quiet.call("bob", "POST", path, body | {"request_id": "next"}).status_code == 201
+    assert quiet.parts.ledger.account("metered").held != ()
+    assert tended(quiet)["runs"][0]["state"] == "ended"
+    assert spent(quiet) == (4, 2)
+
+
 def test_a_run_that_may_not_be_asked_any_more_is_given_back(
     quiet: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
