@@ -2,13 +2,19 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
+from types import SimpleNamespace
 from typing import Any
 
 from serving import PATIENCE, here
-from sqlalchemy import func, select, text, update
+from sqlalchemy import Engine, event, func, select, text, update
 
+from topsecret.ledger.store import Store
+from topsecret.service import schema
 from topsecret.service.jobs.job import Asked
-from topsecret.service.schema import JOBS
+from topsecret.service.jobs.release_schedule import Turns
+from topsecret.service.jobs.worker import Desk
+from topsecret.service.schema import JOBS, WORKERS
 
 WAITING = text("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
 
@@ -57,7 +63,7 @@ def test_a_take_over_and_a_deleted_account_do_not_wait_for_each_other(
                     lambda: jobs.cancel_all("bob"),
                     lambda: type(jobs).take_over(jobs, "me", ()),
                 )
-                waiting = []
+                waiting = list[Any]()
                 with store.reading() as looking:
                     for act in acts:
                         waiting.append(pool.submit(act))
@@ -67,3 +73,32 @@ def test_a_take_over_and_a_deleted_account_do_not_wait_for_each_other(
             _, taken = (each.result(PATIENCE) for each in waiting)
         assert [identity for identity, *_ in taken] == [two, one]
         assert jobs.cancelled("me") == {one, two}
+
+
+def test_workers_that_were_silent_together_go_on_together(postgres_url: str) -> None:
+    """After a pause of the machine each took the other for dead, and waited for its row."""
+    store, turns, both = Store(postgres_url), Turns(1, 1.0), Barrier(2)
+    schema.create(store)
+    jobs = SimpleNamespace(hear=list, cancelled=lambda _: (), take_over=lambda *_: [])
+    nothing = {"ended": print, "broke": print, "note": lambda: None}
+    desks = [Desk(store, jobs, turns, **nothing) for _ in range(2)]  # type: ignore[arg-type]
+    for desk in desks:
+        desk._beat()
+    with store.writing() as connection:
+        connection.execute(update(WORKERS).values(seen=1.0))
+
+    def wait(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+        if statement.startswith("UPDATE service_workers"):
+            both.wait(PATIENCE)
+
+    event.listen(Engine, "after_cursor_execute", wait)
+    try:
+        with ThreadPoolExecutor() as pool:
+            for done in [pool.submit(desk._beat) for desk in desks]:
+                done.result(PATIENCE)
+    finally:
+        event.remove(Engine, "after_cursor_execute", wait)
+    with store.reading() as connection:
+        living = set(connection.execute(select(WORKERS.c.id)).scalars())
+    assert living == {desk.worker for desk in desks}
+    store.close()

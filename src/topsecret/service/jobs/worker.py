@@ -177,6 +177,9 @@ class Desk:
             )
             if moved.rowcount == 0:
                 connection.execute(WORKERS.insert().values(id=self.worker, seen=now))
+        # Its own sign of life stands by then: two that were silent together would otherwise take
+        # each other for dead, and PostgreSQL would end one of them.
+        with self._store.writing() as connection:
             connection.execute(delete(WORKERS).where(WORKERS.c.seen < now - SILENCE))
             living = set(connection.execute(select(WORKERS.c.id)).scalars())
         self._jobs.hear(self._jobs.cancelled(self.worker))
