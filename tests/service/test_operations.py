@@ -162,7 +162,11 @@ def test_nobody_waits_for_all_that_is_forgotten(
 def test_schedules_do_not_wait_for_what_is_forgotten(tmp_path: Path) -> None:
     parts = Parts(settings(tmp_path))
     looked, go_on = threading.Event(), threading.Event()
-    parts.desk._sweep, parts.desk._tend = go_on.wait, looked.set
+
+    def sweep() -> None:
+        go_on.wait()
+
+    parts.desk._sweep, parts.desk._tend = sweep, looked.set
     parts.desk.open()
     try:
         assert looked.wait(PATIENCE)
