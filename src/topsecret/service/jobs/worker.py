@@ -112,9 +112,10 @@ class Desk:
         with self._lock:
             running = [future for future in self._under_way if not future.done()]
         finished = not wait(running, timeout=grace).not_done
+        until = time.monotonic() + grace
         for keeper in self._keepers:
             if keeper.is_alive():
-                keeper.join(grace)
+                keeper.join(max(0.0, until - time.monotonic()))
         try:
             with self._store.writing() as connection:
                 connection.execute(delete(WORKERS).where(WORKERS.c.id == self.worker))
