@@ -67,6 +67,7 @@ def test_a_locked_table_stops_a_question_and_not_the_service(
     tmp_path: Path, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(worker, "GLANCE", 0.05)
+    monkeypatch.setattr(worker, "AT_ONCE", 1)  # one that waits is all that may of its source
     with with_a_table(tmp_path, postgres_url, engines=1, limit=0.3) as service:
         said = service.call("ann", "GET", "/datasets/shop").text
         assert "Counting a question may take 0.3 s" in said  # before it is asked

@@ -16,7 +16,7 @@ LATER = {
     "service_sessions": {"begun", "agent"},
 }
 
-INDEXES = {"service_jobs_by_end", "service_jobs_by_entry"}
+INDEXES = {"service_jobs_by_end", "service_jobs_by_entry", "service_jobs_by_age"}
 
 
 @pytest.mark.parametrize("place", ["sqlite", "postgres"])

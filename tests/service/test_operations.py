@@ -1,21 +1,25 @@
 """For whoever runs a service: a path prefix, numbers, what is forgotten, rollback noticed."""
 
 import re
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
-from serving import PASSWORD, PATIENCE, Here, here
-from sqlalchemy import delete, update
+from serving import PASSWORD, PATIENCE, Here, here, settings
+from sqlalchemy import Connection, Engine, delete, event, func, select, update
 from test_coming_in import form_token
 
 from topsecret.cli import main
 from topsecret.errors import InvalidParameter
 from topsecret.service.schema import JOBS
 from topsecret.service.settings import Settings
+from topsecret.service.state import Parts
 
 ASK = "/api/v1/datasets/events/ask"
 QUESTION = {"column": "place", "k": 1, "epsilon": 0.3, "request_id": "operations"}
@@ -117,6 +121,58 @@ def test_what_ended_long_ago_is_forgotten_and_stays_paid(below: Here) -> None:
     again = below.answered("ann", ASK, QUESTION)
     assert again["answer"]["items"] == first["answer"]["items"]
     assert below.parts.ledger.account("events").spent == spent
+
+
+def test_nobody_waits_for_all_that_is_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts, number = Parts(settings(tmp_path)), 130
+    old = {"user": "ann", "dataset": "events", "state": "answered", "asked": 1000.0}
+    old |= {"question": '["place", 1, 0.3]', "worker": "another"}
+    with parts.store.writing() as connection:
+        for one in map(str, range(number)):
+            connection.execute(JOBS.insert().values(id=one, request=one, **old))
+    real, left, looks = parts.store.writing, [number], list[tuple[str, Any]]()
+
+    @contextmanager
+    def writing() -> Iterator[Connection]:
+        with real() as connection:
+            yield connection
+            left.append(connection.execute(select(func.count()).select_from(JOBS)).scalar_one())
+
+    def note(_connection: object, _cursor: object, statement: str, given: Any, *_: object) -> None:
+        if statement.startswith("SELECT service_jobs.id"):
+            looks.append((f"EXPLAIN QUERY PLAN {statement}", given))
+
+    event.listen(Engine, "before_cursor_execute", note)
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr(parts.store, "writing", writing)
+            assert parts.jobs.forget(1) == number
+    finally:
+        event.remove(Engine, "before_cursor_execute", note)
+    assert left[-1] == 0
+    assert all(before - after <= 50 for before, after in pairwise(left))
+    with parts.store.reading() as connection:
+        ((*_, plan),) = connection.exec_driver_sql(*looks[0])
+    assert plan == "SEARCH service_jobs USING INDEX service_jobs_by_age (asked<?)"
+    parts.close()
+
+
+def test_schedules_do_not_wait_for_what_is_forgotten(tmp_path: Path) -> None:
+    parts = Parts(settings(tmp_path))
+    looked, go_on = threading.Event(), threading.Event()
+
+    def sweep() -> None:
+        go_on.wait()
+
+    parts.desk._sweep, parts.desk._tend = sweep, looked.set
+    parts.desk.open()
+    try:
+        assert looked.wait(PATIENCE)
+    finally:
+        go_on.set()
+        parts.close()
 
 
 def test_a_log_line_names_the_account(below: Here, capsys: pytest.CaptureFixture[str]) -> None:

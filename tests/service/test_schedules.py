@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from serving import PATIENCE, PLACES, Here, here, write_events
-from sqlalchemy import select, update
+from sqlalchemy import Engine, event, select, update
 from test_crash import SOAK
 from test_ending import until
 from test_files_that_change import meanwhile
@@ -198,6 +198,29 @@ def test_what_was_missed_or_cannot_be_asked_is_given_back(
     assert spent(quiet) == (2, 1)
 
 
+@pytest.mark.parametrize("forgotten", ["schedule", "everything"])
+def test_a_forgotten_schedule_is_not_begun_again(
+    quiet: Here, monkeypatch: pytest.MonkeyPatch, forgotten: str
+) -> None:
+    """Its run showed the first one's answer, about data that had changed, or failed."""
+    path, body = f"{SAVED}/weekly/schedule", {"times": 1, "request_id": "mine"}
+    assert quiet.call("bob", "POST", path, body).status_code == 201
+    later(monkeypatch, 0.1)
+    assert states(tended(quiet)) == ["ended"]
+    quiet.parts.schedules.forget(-2)
+    if forgotten == "everything":
+        assert quiet.parts.jobs.forget(-2) == 1
+    write_events(quiet.parts.settings.files[0] / "events.csv", PLACES | {"Pier": 2000})
+    again = quiet.call("bob", "POST", path, body)
+    assert (again.status_code, again.json()["error"]) == (409, "request_id_used")
+    assert "forgotten by now" in again.json()["message"]
+    assert (spent(quiet), quiet.parts.schedules.of_user("bob")) == ((2, 1), [])
+    assert quiet.call("bob", "POST", path, body | {"request_id": "next"}).status_code == 201
+    assert quiet.parts.ledger.account("metered").held != ()
+    assert tended(quiet)["runs"][0]["state"] == "ended"
+    assert spent(quiet) == (4, 2)
+
+
 def test_a_run_that_may_not_be_asked_any_more_is_given_back(
     quiet: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -225,7 +248,22 @@ def test_a_service_that_stops_holds_what_was_paid_in_advance(
     later(monkeypatch, 0)
     parts.schedules.tend(parts.desk.worker)
     until(lambda: parts.ledger.account("metered").pending)
-    assert parts.desk.close(PATIENCE)
+    moved: list[tuple[str, Any]] = []
+
+    def note(_connection: object, _cursor: object, statement: str, given: Any, *_: object) -> None:
+        if statement.startswith("UPDATE service_jobs SET held"):
+            moved.append((f"EXPLAIN QUERY PLAN {statement}", given))
+
+    event.listen(Engine, "before_cursor_execute", note)
+    try:
+        assert parts.desk.close(PATIENCE)
+    finally:
+        event.remove(Engine, "before_cursor_execute", note)
+    # The ledger is locked meanwhile: SQLite must not go through all answers for it.
+    ((explained, given),) = moved
+    with parts.store.reading() as connection:
+        ((*_, plan),) = connection.exec_driver_sql(explained, given)
+    assert plan.endswith("sqlite_autoindex_service_jobs_1 (id=?)")
     (held,) = parts.ledger.account("metered").held
     assert held.id != before[0].id
     with parts.store.reading() as connection:

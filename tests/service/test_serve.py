@@ -69,6 +69,9 @@ def test_wrong_options_are_one_line(tmp_path: Path) -> None:
         (("--source", "shop=oracle+hunter2://ann:hunter2@host/db"), "not one that SQLAlchemy"),
         (("--source", "shop=postgresql://ann:hunter2@host:x/db"), "not one that SQLAlchemy"),
         (("--source", "a=sqlite:///hunter2", "--source", "a=sqlite://"), "two sources 'a'"),
+        (("--database", "ann:hunter2@db.example.org"), "--database is an address"),
+        (("--database", "mysql://ann:hunter2@host/db"), "a ledger is a file's path or an address"),
+        (("--witness", str(tmp_path / "none" / "witness.json")), "cannot be written; check that"),
     )
     words = [["serve", "--home", str(tmp_path), "--port", "0", *given] for given, _ in tried]
     # One process for all of them: each would import the service anew.
@@ -84,8 +87,10 @@ def test_wrong_options_are_one_line(tmp_path: Path) -> None:
         text=True,
         timeout=PATIENCE,
         check=True,
+        cwd=tmp_path,
     )
     assert done.stdout.split() == ["2"] * len(tried)
+    assert list(tmp_path.iterdir()) == []  # nothing was made
     lines = done.stderr.splitlines()
     assert len(lines) == len(tried)
     for line, (_, said) in zip(lines, tried, strict=True):

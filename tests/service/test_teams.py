@@ -137,6 +137,27 @@ def test_a_viewer_sees_all_answers_and_asks_nothing(service: Here, eve: str) -> 
     assert nobody.status_code == 400
 
 
+def test_a_question_is_ended_on_its_page_by_those_who_may(service: Here, eve: str) -> None:
+    working: dict[str, Any] = {"id": "long", "user": "ann", "dataset": "events", "request": "long"}
+    working |= {"question": '["place", 2, 0.3]', "state": "working", "asked": time.time()}
+    working |= {"worker": service.parts.desk.worker}
+    with service.parts.store.writing() as connection:
+        connection.execute(JOBS.insert().values(working))
+    page, button = "/answers/long", 'action="/answers/long/cancel"'
+    for who, role, may in (
+        ("ann", None, True),
+        ("olga", None, True),
+        (eve, "viewer", False),
+        (eve, "owner", True),
+    ):
+        if role is not None:
+            service.parts.roles.give("events", who, role)  # type: ignore[arg-type]
+        assert (button in service.call(who, "GET", page).text) is may
+    with browser(service, eve) as client:
+        assert post(client, "/account", f"{page}/cancel").status_code == 303
+    assert "long" in service.parts.jobs.cancelled(service.parts.desk.worker)
+
+
 def test_pages_of_answers_follow_one_another(service: Here, eve: str) -> None:
     made = {"user": eve, "dataset": "events", "state": "refused", "worker": "", "shown": 1.0}
     question = '["place", 2, 0.3]'

@@ -104,12 +104,24 @@ class Schedules:
         """Pay for all runs at once and note when they are, in one transaction, or refuse.
 
         ``admit`` is called last of what may refuse, for a new one alone.
-        The same request again finds the same schedule; whether it is new.
+        The same request again finds the same schedule; whether it is new. Once that is forgotten
+        it is refused where runs were asked: a new one's would be the same requests, and find what
+        became of those.
         """
         request = request or secrets.token_hex(12)
         identity = hashlib.sha256(f"{user}\n{request}".encode()).hexdigest()[:24]
         values = {"id": identity, "user": user, "name": name, "dataset": dataset}
         values |= {"question": asked.to_text(), "every": every}
+        # In this order: one that is made meanwhile is found.
+        if self._ran(user, dataset, identity, len(times)) and not self._found(
+            SCHEDULES.c.id == identity
+        ):
+            raise Problem(
+                409,
+                "request_id_used",
+                "This request id was used for a schedule that is forgotten by now; choose a new "
+                "request id.",
+            )
 
         def note(connection: Connection, held: Sequence[str]) -> None:
             locked(connection, user)
@@ -146,6 +158,15 @@ class Schedules:
         ):
             raise Problem(409, "request_id_used", "This request id was used for another schedule.")
         return found[0], new and failed is None
+
+    def _ran(self, user: str, dataset: str, identity: str, times: int) -> bool:
+        """Whether the questions of a schedule's runs were asked, kept or forgotten since."""
+        runs = [_request(identity, number) for number in range(1, times + 1)]
+        mine = (JOBS.c.user == user, JOBS.c.dataset == dataset, JOBS.c.request.in_(runs))
+        with self._store.reading() as connection:
+            if connection.execute(select(JOBS.c.id).where(*mine)).first() is not None:
+                return True
+        return any(self._ledger.requested(dataset, user, one) for one in runs)
 
     def get(self, identity: str) -> Schedule:
         """One of them."""
@@ -240,7 +261,7 @@ class Schedules:
         refused = None
         try:
             self._check(user, dataset, asked)
-            lane, request = self._lane(dataset), _request(row)
+            lane, request = self._lane(dataset), _request(row["schedule"], row["number"])
             job, new = self._jobs.ask(user, dataset, asked, request, worker, row["held"])
         except Problem as problem:
             if problem.status == 429:
@@ -264,7 +285,8 @@ class Schedules:
         if became == WORKING:
             return
         if became == IN_DOUBT:
-            if self._ledger.requested(row["dataset"], row["user"], _request(row)):
+            request = _request(row["schedule"], row["number"])
+            if self._ledger.requested(row["dataset"], row["user"], request):
                 return
             became = "written off"
             ended |= {"message": "It was cut short, and an owner has written it off."}
@@ -346,9 +368,9 @@ def _too_much(error: BudgetExceeded, cost: Amounts, times: int) -> Problem:
     return Problem(409, "budget_exceeded", f"{words} {often}")
 
 
-def _request(row: RowMapping) -> str:
+def _request(schedule: str, number: int) -> str:
     """The request id of a run's question."""
-    return f"scheduled.{row['schedule']}.{row['number']}"
+    return f"scheduled.{schedule}.{number}"
 
 
 def _notice(row: RowMapping, state: str, answer: str | None) -> dict[str, object]:

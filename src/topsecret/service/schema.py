@@ -145,6 +145,7 @@ JOBS = Table(
     Index("service_jobs_by_user", "user", "asked"),
     Index("service_jobs_by_end", "user", "shown"),
     Index("service_jobs_by_entry", "user", "dataset", "entry", "asked"),
+    Index("service_jobs_by_age", "asked"),
 )
 """Questions and, once they have one, their answers. ``cause`` is for the owners: why the data could
 not be read, in public words. ``held`` is what the ledger holds for the question, if it does;

@@ -76,10 +76,18 @@ def address(host: str, listening: socket.socket, https: bool) -> str:
 def prepare(settings: Settings, base: str, say: Say) -> None:
     """The tables and, on the first run, a link that makes the owner's account."""
     settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    witness = Witness(settings.witness_file)
+    witness.check_folder()
+    if settings.database and "://" not in settings.database and not Path(settings.place).exists():
+        # What was given may hold a password: it is not repeated.
+        raise InvalidParameter(
+            "--database is an address, postgresql://user@host/database; for a SQLite file leave "
+            "it out, and name the file's folder by --home"
+        )
     store = Store(settings.place)
     schema.create(store)
     with closing(Ledger(settings.place)) as ledger:
-        Witness(settings.witness_file).check(ledger, Trail(store))
+        witness.check(ledger, Trail(store))
     accounts = Accounts(store)
     if accounts.empty:
         say("This is the first run. Make the owner's account here; the link works once:")

@@ -45,6 +45,18 @@ class Witness:
         except (ValueError, TypeError, AttributeError):
             raise InvalidParameter(f"the witness {self._path} cannot be read; restore it") from None
 
+    def check_folder(self) -> None:
+        """Refuse a file that can never be written: nothing could be spent."""
+        beside = self._beside()
+        try:
+            beside.write_text("", encoding="utf-8")
+            beside.unlink()
+        except OSError:
+            raise InvalidParameter(
+                f"the witness {self._path} cannot be written; check that its folder exists, its "
+                "permissions and free space"
+            ) from None
+
     def check(self, ledger: Ledger, trail: Trail) -> None:
         """Refuse a ledger that has forgotten what the witness saw, or an audit trail."""
         forgotten = self._missed(ledger, trail, self.read(), ledger.reached())
@@ -100,7 +112,7 @@ class Witness:
 
     def _written(self, newest: Reached) -> str | None:
         """Why it could not be written, in words."""
-        beside = self._path.with_name(f"{self._path.name}.{os.getpid()}")
+        beside = self._beside()
         try:
             beside.write_text(json.dumps(newest, indent=1), encoding="utf-8")
             beside.chmod(0o600)
@@ -108,3 +120,7 @@ class Witness:
         except OSError:
             return "the witness cannot be written; check its folder's permissions and free space"
         return None
+
+    def _beside(self) -> Path:
+        """Where it is written before it takes the old one's place."""
+        return self._path.with_name(f"{self._path.name}.{os.getpid()}")

@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import partial
 
-from sqlalchemy import Connection, RowMapping, delete, func, or_, select, update
+from sqlalchemy import Connection, RowMapping, func, or_, select, update
 
 from topsecret.errors import (
     BudgetExceeded,
@@ -49,6 +49,7 @@ from topsecret.service.jobs.answering import (
     without,
 )
 from topsecret.service.jobs.copies import kept_or_refused, large_repeat
+from topsecret.service.jobs.forgetting import forget
 from topsecret.service.jobs.history import WITH_ANSWERS, WITHOUT_ANSWERS, latest
 from topsecret.service.jobs.job import (
     ANSWERED,
@@ -245,32 +246,33 @@ class Jobs:
 
     def forget(self, days: float) -> int:
         """Delete the questions that ended so long ago; what the ledger has of them stays."""
-        ended = JOBS.c.state.not_in((WORKING, IN_DOUBT))
-        old = JOBS.c.asked < time.time() - 86400 * days
-        with self._store.writing() as connection:
-            return connection.execute(delete(JOBS).where(ended, old)).rowcount
+        return forget(self._store, time.time() - 86400 * days, self._turns.closing)
 
     def cancel_all(self, user: str) -> None:
         """End everything that an account has under way."""
         mine = (JOBS.c.user == user, JOBS.c.state == WORKING)
         with self._store.writing() as connection:
             ended = set(connection.execute(select(JOBS.c.id).where(*mine)).scalars())
-            connection.execute(update(JOBS).where(*mine).values(cancelled=time.time()))
+            for identity in sorted(ended):  # one order for all who lock several
+                one = (JOBS.c.id == identity, JOBS.c.state == WORKING)
+                connection.execute(update(JOBS).where(*one).values(cancelled=time.time()))
         self.hear(ended)
 
     def _run(self, row: RowMapping, turn: Turn) -> str:
         self.trust()
-        again = partial(self._held_again, row["held"])
+        again = partial(self._held_again, row["id"], row["held"])
         ledger = self._ledger.paced(turn).paying_from(row["held"], again)
         ended = self._ended(row, ledger, turn)
         # What needs no counting is shown when it would be if it were counted quickly.
         ended |= {"shown": turn.shown or self._turns.next_tick(time.time())}
         return self._store_end(row, ended)
 
-    def _held_again(self, before: str, connection: Connection, now: str) -> None:
+    def _held_again(self, job: str, before: str, connection: Connection, now: str) -> None:
         """What was held for a question that is given back unread is held for it still."""
-        for table in (JOBS, RUNS):
-            connection.execute(update(table).where(table.c.held == before).values(held=now))
+        # By its id: SQLite goes through all answers to find who has it, with the ledger locked.
+        mine = (JOBS.c.id == job, JOBS.c.held == before)
+        connection.execute(update(JOBS).where(*mine).values(held=now))
+        connection.execute(update(RUNS).where(RUNS.c.held == before).values(held=now))
 
     def _store_end(self, row: RowMapping, ended: Mapping[str, object]) -> str:
         """Store what became of a question; an answer that cannot be stored now is kept for that."""
@@ -312,11 +314,13 @@ class Jobs:
                 if row.worker not in living
                 or (row.worker == worker and row.id not in known and row.asked < before)
             ]
-            found = []
-            for row in lost:  # on PostgreSQL another may have taken it since it was looked at
+            taken = set()
+            # On PostgreSQL another may have taken it since it was looked at, or wait for two, too.
+            for row in sorted(lost, key=lambda row: row.id):
                 mine = (JOBS.c.id == row.id, JOBS.c.worker == row.worker)
                 if connection.execute(update(JOBS).where(*mine).values(worker=worker)).rowcount:
-                    found.append(row)
+                    taken.add(row.id)
+            found = [row for row in lost if row.id in taken]
         tried = {identity for identity, _, _ in again}
         owners = dict.fromkeys(tried, worker) | {row.id: row.worker for row in rows}
         for identity in list(self._unstored):

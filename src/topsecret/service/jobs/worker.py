@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import secrets
 import threading
 import time
@@ -48,8 +47,7 @@ class Desk:
     ) -> None:
         self.worker = secrets.token_hex(8)
         self._store, self._jobs, self._ended, self._broke = store, jobs, ended, broke
-        self._note, self._sweep, self._swept = note, sweep, -math.inf
-        self._tend = tend
+        self._note, self._sweep, self._tend = note, sweep, tend
         # Files, and each database: a thread is begun when it is needed.
         self._pool = ThreadPoolExecutor(AT_ONCE * (1 + sources), thread_name_prefix="question")
         self._lock = threading.RLock()
@@ -61,14 +59,18 @@ class Desk:
         self._closing = turns.closing
         self._heart = threading.Thread(target=self._live, name="heart", daemon=True)
         self._clock = threading.Thread(target=self._watch, name="limits", daemon=True)
-        self._keeper = threading.Thread(target=self._look_after, name="schedules", daemon=True)
+        self._keepers = (  # neither may keep the other waiting
+            threading.Thread(target=self._look_after, name="schedules", daemon=True),
+            threading.Thread(target=self._clear_up, name="sweeps", daemon=True),
+        )
 
     def open(self) -> None:
         """Begin to answer."""
         self._beat()
         self._heart.start()
         self._clock.start()
-        self._keeper.start()
+        for keeper in self._keepers:
+            keeper.start()
 
     def submit(self, identity: str, user: str, source: str = "") -> None:
         """Answer a job soon. A job that comes while the desk closes is left for another."""
@@ -110,8 +112,10 @@ class Desk:
         with self._lock:
             running = [future for future in self._under_way if not future.done()]
         finished = not wait(running, timeout=grace).not_done
-        if self._keeper.is_alive():
-            self._keeper.join(grace)
+        until = time.monotonic() + grace
+        for keeper in self._keepers:
+            if keeper.is_alive():
+                keeper.join(max(0.0, until - time.monotonic()))
         try:
             with self._store.writing() as connection:
                 connection.execute(delete(WORKERS).where(WORKERS.c.id == self.worker))
@@ -143,17 +147,14 @@ class Desk:
         self._repeat(self._beat, BEAT)
 
     def _look_after(self) -> None:
-        """Schedules, and what is to be forgotten: no sign of life may wait for them."""
-        while True:
-            try:
-                if time.monotonic() > self._swept + SWEEP:
-                    self._swept = time.monotonic()
-                    self._sweep()
-                self._tend()
-            except Exception as error:
-                self._broke(type(error).__name__)
-            if self._closing.wait(BEAT):
-                return
+        """Schedules: no sign of life may wait for them."""
+        self._at_once(self._tend)
+        self._repeat(self._tend, BEAT)
+
+    def _clear_up(self) -> None:
+        """What is to be forgotten."""
+        self._at_once(self._sweep)
+        self._repeat(self._sweep, SWEEP)
 
     def _watch(self) -> None:
         self._repeat(self._jobs.watch, GLANCE)
@@ -161,10 +162,13 @@ class Desk:
     def _repeat(self, act: Callable[[], object], pause: float) -> None:
         """Until the desk closes, whatever goes wrong: without a sign of life others take over."""
         while not self._closing.wait(pause):
-            try:
-                act()
-            except Exception as error:
-                self._broke(type(error).__name__)
+            self._at_once(act)
+
+    def _at_once(self, act: Callable[[], object]) -> None:
+        try:
+            act()
+        except Exception as error:
+            self._broke(type(error).__name__)
 
     def _beat(self) -> None:
         now = time.time()
@@ -174,6 +178,9 @@ class Desk:
             )
             if moved.rowcount == 0:
                 connection.execute(WORKERS.insert().values(id=self.worker, seen=now))
+        # Its own sign of life stands by then: two that were silent together would otherwise take
+        # each other for dead, and PostgreSQL would end one of them.
+        with self._store.writing() as connection:
             connection.execute(delete(WORKERS).where(WORKERS.c.seen < now - SILENCE))
             living = set(connection.execute(select(WORKERS.c.id)).scalars())
         self._jobs.hear(self._jobs.cancelled(self.worker))
