@@ -12,12 +12,12 @@ from statistics import fmean
 from pages import ROOT
 from pages import UNLINKED as PAGES
 from topsecret import plan
-from topsecret.accounting import absorbed, gaussian, picks, weak_privacy
+from topsecret.accounting import absorbed, gaussian, picks, weak_privacy, zcdp
 from topsecret.calibration import counts, private_bound
 from topsecret.calibration.question import K_BAR_FACTOR
 from topsecret.calibration.rises import names_of_each
 from topsecret.counts import weights
-from topsecret.mechanisms import tested_or_weighted
+from topsecret.mechanisms import GumbelTopK, tested_or_weighted
 from topsecret.mechanisms.series_numbers import NAMING, SeriesNumbers
 from topsecret.mechanisms.tested_schedule import Constants, default_k_bar
 from topsecret.pate import plan_answers
@@ -311,6 +311,14 @@ def test_what_the_comparisons_left_out() -> None:
     for told in (first, second):
         assert "the plan's choice, `tested-or-weighted`" in told
         assert not any(name in told for name in ("diffprivlib", "BigQuery", "Snowflake"))
+
+
+def test_what_more_than_rho_is_known_of_picks() -> None:
+    loss = GumbelTopK(k=10, scale=10).loss
+    four = loss + loss + loss + loss
+    by_rho = zcdp(4 * Fraction(10, 8 * 10**2)).epsilon(1e-6)
+    told = f"are ε = {by_rho:.3f} by their ρ and {four.epsilon(1e-6):.3f} here, at δ = 10⁻⁶"
+    assert told in page("interoperability")
 
 
 def test_how_much_less_noise_counts_have() -> None:
