@@ -34,6 +34,7 @@ RELEASE = Release(
 TEXT = """\
 Top 3 of 'place' in events.csv, by number of distinct people
 
+ rank  place
     1  Central Station
     2  Café 9
     –  (no other item could be named safely)

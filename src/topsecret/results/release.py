@@ -215,11 +215,14 @@ class Release:
     def __str__(self) -> str:
         """A ranked table and the receipt, as plain text."""
         lines = [*textwrap.wrap(self.title, export.WIDTH), ""]
-        noisy = [""] * len(self.items)
+        head, noisy = "", [""] * len(self.items)
         if self.counts is not None:
             noisy = [f"{count:>10,} ± {self.half_width}  " for count in self.counts]
+            head = f"{'people':>{len(f'{0:>10} ± {self.half_width}')}}  "
         elif self.at_least is not None:
             noisy = [f"at least {count:>9,}  " for count in self.at_least]
+            head = f"{'people':>18}  "
+        lines.append(f"{'rank':>5}  {head}{printable(self.item)}")
         lines += [
             f"{rank:>5}  {count}{item}"
             for (rank, item), count in zip(self.ranked(), noisy, strict=True)
