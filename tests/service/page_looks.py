@@ -20,6 +20,11 @@ ONE_LINE = """cell => {
   return new Set([...range.getClientRects()].map((one) => Math.round(one.top))).size === 1;
 }"""
 WIDER = "document.documentElement.scrollWidth > innerWidth"
+CUT_OFF = """[...document.querySelectorAll("body *:not(.unseen)")]
+  .filter((one) => getComputedStyle(one).overflowX === "hidden")
+  .filter((one) => one.scrollWidth > one.clientWidth)
+  .map((one) => one.outerHTML.slice(0, 80))"""
+"""What is wider than the frame that hides the rest of it; the page itself is no wider then."""
 SMALL = """[...document.querySelectorAll(
     "nav a, button, .button, .rows a, summary, select, label.check, input:not([type=checkbox])")]
   .filter((one) => one.checkVisibility() && one.getBoundingClientRect().height < 43.9)
@@ -69,9 +74,11 @@ def shoot(page: Page, name: str) -> None:
             found = INJECTED.run(page, options=rules)
             assert found.violations_count == 0, f"{name} {size} {scheme}: {found.generate_report()}"
         assert not page.evaluate(WIDER), f"{name} is wider than a {size}"
+        assert page.evaluate(CUT_OFF) == [], f"{name} hides something on a {size}"
     assert page.evaluate(SMALL) == [], f"{name} has targets that a finger misses"
     page.set_viewport_size({"width": 320, "height": 640})
     assert not page.evaluate(WIDER), f"{name} is wider than a small phone"
+    assert page.evaluate(CUT_OFF) == [], f"{name} hides something on a small phone"
     folded.evaluate(FOLD)
     page.set_viewport_size(DESKTOP)  # type: ignore[arg-type]
     page.emulate_media(color_scheme="light")
