@@ -105,7 +105,7 @@ class Flags(enum.Flag, boundary=enum.KEEP):  # type: ignore[call-arg,misc,unused
 class Classless:
     """An object that does not say what it is."""
 
-    @property
+    @property  # type: ignore[misc]
     def __class__(self) -> Any:
         raise ValueError("a person's value")
 
@@ -135,10 +135,11 @@ APART: dict[str, list[Any]] = {
     "their address": [ipaddress.ip_interface("10.0.0.1/32"), ipaddress.ip_address("10.0.0.1")],
     "flags without a name": [Flags(8), Flags(16), Flags(0), Flags.READ],
 }
+TIME: Any = numpy.datetime64
+SPAN: Any = numpy.timedelta64
 BEYOND = [
-    *(numpy.datetime64(2**62, "s"), numpy.datetime64(2**60, "Y"), numpy.datetime64(1, "as")),
-    *(numpy.timedelta64(2**62, "W"), numpy.timedelta64(2**62, "ms"), numpy.timedelta64(1, "fs")),
-    numpy.timedelta64(2**62, "Y"),
+    *(TIME(2**62, "s"), TIME(2**60, "Y"), TIME(1, "as")),
+    *(SPAN(2**62, "W"), SPAN(2**62, "ms"), SPAN(1, "fs"), SPAN(2**62, "Y")),
 ]
 """Times of NumPy that it writes as those of others in microseconds, nanoseconds or months."""
 
@@ -154,8 +155,8 @@ def test_objects_that_differ_are_different_people(people: list[Any]) -> None:
 
 
 def test_a_time_of_numpy_beyond_its_bits_is_nobody() -> None:
-    near = [numpy.datetime64(0, "s"), numpy.timedelta64(0, "s"), numpy.timedelta64(0, "M")]
-    near += [numpy.datetime64(10**18, "as"), numpy.datetime64(3, "25s")]  # whole seconds
+    near = [TIME(0, "s"), SPAN(0, "s"), SPAN(0, "M")]
+    near += [TIME(10**18, "as"), TIME(3, "25s")]  # whole seconds
     frame = pandas.DataFrame({"user": pandas.Series([*near, *BEYOND], dtype=object)})
     frame["place"] = "park"
     assert FrameSource(frame).leading_counts(QUERY) == [("park", len(near))]
