@@ -2,6 +2,7 @@
 
 import datetime
 import enum
+import ipaddress
 import sys
 import uuid
 from collections.abc import Sequence
@@ -93,6 +94,88 @@ def test_a_number_that_is_too_long_is_nobody() -> None:
             assert FrameSource(frame).leading_counts(QUERY) == [("park", 2)]
     finally:
         sys.set_int_max_str_digits(limit)
+
+
+class Flags(enum.Flag, boundary=enum.KEEP):  # type: ignore[call-arg,misc,unused-ignore]
+    """Flags beyond those that have a name."""
+
+    READ = 1
+
+
+class Classless:
+    """An object that does not say what it is."""
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        raise ValueError("a person's value")
+
+    def __str__(self) -> str:
+        return "nothing"
+
+
+class OwnText(str):
+    """A text with code of its own."""
+
+    __slots__ = ()
+
+    def encode(self, *_: Any) -> bytes:
+        raise ValueError("a person's value")
+
+
+class Written:
+    """An object whose text is such a one."""
+
+    def __str__(self) -> str:
+        return OwnText("tea")
+
+
+APART: dict[str, list[Any]] = {
+    "interfaces": [ipaddress.ip_interface(f"10.0.0.1/{bits}") for bits in (8, 16, 32)]
+    + [ipaddress.ip_interface("::1/8"), ipaddress.ip_interface("::1/16")],
+    "their address": [ipaddress.ip_interface("10.0.0.1/32"), ipaddress.ip_address("10.0.0.1")],
+    "flags without a name": [Flags(8), Flags(16), Flags(0), Flags.READ],
+}
+TIME: Any = numpy.datetime64
+SPAN: Any = numpy.timedelta64
+BEYOND = [
+    *(TIME(2**62, "s"), TIME(2**60, "Y"), TIME(1, "as")),
+    *(SPAN(2**62, "W"), SPAN(2**62, "ms"), SPAN(1, "fs"), SPAN(2**62, "Y")),
+]
+"""Times of NumPy that it writes as those of others in microseconds, nanoseconds or months."""
+
+
+@pytest.mark.parametrize("people", APART.values(), ids=APART)
+def test_objects_that_differ_are_different_people(people: list[Any]) -> None:
+    """One person's items pushed out those of another, whose text was the same."""
+    users = pandas.Series([one for one in people for _ in range(2)], dtype=object)
+    frame = pandas.DataFrame({"user": users, "place": ["park", "pier"] * len(people)})
+    assert dict(FrameSource(frame).leading_counts(QUERY)) == dict.fromkeys(
+        ("park", "pier"), len(people)
+    )
+
+
+def test_a_time_of_numpy_beyond_its_bits_is_nobody() -> None:
+    near = [TIME(0, "s"), SPAN(0, "s"), SPAN(0, "M")]
+    near += [TIME(10**18, "as"), TIME(3, "25s")]  # whole seconds
+    frame = pandas.DataFrame({"user": pandas.Series([*near, *BEYOND], dtype=object)})
+    frame["place"] = "park"
+    assert FrameSource(frame).leading_counts(QUERY) == [("park", len(near))]
+
+
+def test_code_of_an_object_fails_nobody() -> None:
+    users = pandas.Series(["ann", Classless(), Written()], dtype=object)
+    places = pandas.Series(["tea", Classless(), Written()], dtype=object)
+    frame = pandas.DataFrame({"user": users, "place": ["tea", "tea", "tea"]})
+    assert FrameSource(frame).leading_counts(QUERY)[0][0] == "tea"
+    frame = pandas.DataFrame({"user": ["ann", "bob", "cy"], "place": places})
+    assert FrameSource(frame).leading_counts(QUERY) == [("tea", 2), ("nothing", 1)]
+
+
+def test_persons_of_a_type_that_pandas_cannot_judge() -> None:
+    for kind in (pyarrow.string_view(), pyarrow.binary_view()):
+        users = pandas.arrays.ArrowExtensionArray(pyarrow.array(["ann", "bob"]).cast(kind))
+        frame = pandas.DataFrame({"user": users, "place": ["park", "park"]})
+        assert FrameSource(frame).leading_counts(QUERY) == [("park", 2)]
 
 
 FAR = 2**62

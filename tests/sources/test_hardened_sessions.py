@@ -124,6 +124,17 @@ def test_the_search_path_of_the_caller_finds_the_table(settled: Settled) -> None
     assert settled.source().leading_counts(QUERY) == [("zoo", 1)]
 
 
+def test_types_are_known_whatever_is_quoted(settled: Settled) -> None:
+    """Persons of text were refused, and days were compared as text."""
+    settled.run(
+        "ALTER TABLE visits ADD day DATE",
+        "INSERT INTO visits VALUES ('zoe', 'zoo', '0044-03-15 BC')",
+        f"ALTER DATABASE {settled.name} SET quote_all_identifiers = on",
+    )
+    late = CountQuery("place", "user", rows=9, where=[("day", ">=", "0001-01-01")])
+    assert settled.source().leading_counts(late) == []
+
+
 def test_the_callers_connection_is_as_it_was(settled: Settled) -> None:
     names = [*POSTGRES, "search_path"]
     settled.run(f"ALTER DATABASE {settled.name} SET TimeZone = 'Europe/Berlin'")

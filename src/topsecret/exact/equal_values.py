@@ -34,14 +34,17 @@ EPOCH = datetime.datetime(1970, 1, 1)
 BELOW_MICROSECONDS = ("ns", "ps", "fs", "as")
 WRITTEN_ALIKE = (
     uuid.UUID,
-    ipaddress.IPv4Address,
     ipaddress.IPv4Interface,
+    ipaddress.IPv4Address,
     ipaddress.IPv4Network,
-    ipaddress.IPv6Address,
     ipaddress.IPv6Interface,
+    ipaddress.IPv6Address,
     ipaddress.IPv6Network,
 )
-"""Types whose equals, those of types made from them included, are written alike."""
+"""Types whose equals, those of types made from them included, are written alike.
+
+An interface is an address, too, whose text would leave out its network.
+"""
 
 
 def equal_text(value: Any) -> str | None:
@@ -78,7 +81,9 @@ def _known(value: Any, depth: int = 0) -> str | None:
             return f"{known.__name__}:{known.__str__(value)}"
     kind: Any = type(value)
     if isinstance(value, Enum):
-        return f"enumeration:{kind.__module__}.{kind.__qualname__}.{value.name}"
+        # A flag that is none of those with a name is known by its number.
+        name = f"={_known(value.value)}" if value.name is None else f".{value.name}"
+        return f"enumeration:{kind.__module__}.{kind.__qualname__}{name}"
     if kind.__str__ is object.__str__ or kind.__module__ in ("builtins", "numpy"):
         return None  # it may write an address, or equal dictionaries in two orders
     return f"{kind.__module__}.{kind.__qualname__}:{value!s}"
@@ -116,13 +121,22 @@ def _known_time(value: Any) -> str | None:
         if kind == "timedelta" and unit == "generic":
             return _known_number(value.astype("i8"))
         if kind == "timedelta" and unit in ("Y", "M"):
-            return f"months:{value.astype('m8[M]').astype('i8')}"
+            return f"months:{_in_units(value, 'M')}"
         if unit in BELOW_MICROSECONDS:
-            return "{}:{},{}".format(
-                kind, *divmod(int(value.astype(f"{value.dtype.kind}8[ns]").astype("i8")), 1000)
-            )
-        return f"{kind}:{value.astype(f'{value.dtype.kind}8[us]').astype('i8')},0"
+            return "{}:{},{}".format(kind, *divmod(_in_units(value, "ns"), 1000))
+        return f"{kind}:{_in_units(value, 'us')},0"
     return None
+
+
+def _in_units(value: Any, unit: str) -> int:
+    """How many of these units it is; one that is no whole number of them, or too many, raises.
+
+    NumPy begins anew beyond 64 bits, at a moment that may be another's.
+    """
+    exact = value.astype(f"{value.dtype.kind}8[{unit}]")
+    if exact.astype(value.dtype) != value:
+        raise OverflowError
+    return int(exact.astype("i8"))
 
 
 def _known_number(value: Any) -> str | None:

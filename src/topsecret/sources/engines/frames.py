@@ -114,6 +114,8 @@ def holds_objects(frame: Any, name: str) -> bool:
     dtype = frame.iloc[:, names.index(name)].dtype
     if isinstance(dtype, _pandas().CategoricalDtype):
         dtype = dtype.categories.dtype
+    if isinstance(dtype, _pandas().ArrowDtype):  # some of which pandas itself cannot judge
+        return False
     return bool(_pandas().api.types.is_object_dtype(dtype) or _is_python_text(dtype))
 
 
@@ -141,7 +143,7 @@ def _is_python_text(dtype: Any) -> bool:
 
 def _text(value: Any, is_person: bool) -> str | None:
     """A value's text. People of two types are two people: 1 and "1" are two, 1 and 1.0 one."""
-    if isinstance(value, str):
+    if issubclass(type(value), str):  # what the object itself says of its class is its own code
         text = str.__str__(value)  # of an enumeration, too, what it is equal to
         if is_person and text.startswith(MARK):
             text = f"{MARK}text:{text}"
@@ -158,6 +160,6 @@ def _text(value: Any, is_person: bool) -> str | None:
 
 def _shown(value: Any) -> str | None:
     try:
-        return str(value)
+        return str.__str__(str(value))  # no text with code of its own
     except Exception:  # an object's own code, which one row must not fail by
         return None

@@ -20,6 +20,8 @@ POSTGRES: dict[str, str] = {
     "bytea_output": "hex",
     # "x = NULL" would become true for some rows.
     "transform_null_equals": "off",
+    # Names of types would be in quotes, and what a column holds would not be known by them.
+    "quote_all_identifiers": "off",
     # An index may otherwise return a random part of the rows.
     "gin_fuzzy_search_limit": "0",
 }
