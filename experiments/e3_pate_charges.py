@@ -8,6 +8,8 @@ The students' quality is another experiment (``experiments/pate.py``), on data t
 
 from __future__ import annotations
 
+import textwrap
+
 from experiments.report import draw, markdown, write_page, write_table
 from experiments.trials import Progress, quiet
 from topsecret.accounting.zhu_wang import Charge, relations, table
@@ -45,7 +47,7 @@ def run(
         for words, charge in zip(WORDS, charges, strict=True)
     ]
     write_table(NAME, ["neighbours", "epsilon", "valid", "charge"], rows)
-    draw(NAME, lambda figure: _paint(figure, found), 10, 4)
+    draw(NAME, lambda figure: _paint(figure, found), 9, 5)
     return _write(found)
 
 
@@ -61,7 +63,8 @@ def _paint(figure, found) -> None:  # type: ignore[no-untyped-def]
         axis.minorticks_off()
         axis.set_xlabel(f"ε at δ = 10⁻⁶, {kind}")
         axis.legend()
-    axes[0].set_yticks(range(len(found["add-remove"])), WORDS)
+    shown = [textwrap.fill(words, 26) for words in WORDS]
+    axes[0].set_yticks(range(len(found["add-remove"])), shown, fontsize="small")
     axes[0].invert_yaxis()
 
 

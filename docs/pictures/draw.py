@@ -87,7 +87,7 @@ class Picture:
             f'<path d="M{x - 4} {high}h8m-4 0V{low}m-4 0h8" stroke="{colour}" stroke-width="1.5"'
             ' fill="none"/>'
         )
-        return self.text(x + 8, (high + low) // 2 + 4, label, colour)
+        return self.text(x + 8, min((high + low) // 2 + 4, low - 5), label, colour)
 
     def span(self, place: int, count: float) -> Picture:
         """From the top of a bar down to a height."""
@@ -181,7 +181,7 @@ PICTURES = {
     .level(44, "⊥ with at most Δ items per person"),
     "optimal-threshold": Picture("one pick is spent on the cheapest place for the line")
     .bars(named=(0, 1), looked=8)
-    .noisy((-3, 10, 4, -4, 5, 6, -5, 3), picked=(1, 0), numbered=False)
+    .noisy((-3, 10, -9, -4, 5, 6, -5, 3), picked=(1, 0), numbered=False)
     .level(84, "if k̄ = 4", 4, 6)
     .level(72, "if k̄ = 6", 6, 8)
     .level(66, "chosen: k̄ = 8", 8, 10),

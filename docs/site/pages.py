@@ -223,6 +223,12 @@ def experiments() -> dict[str, str]:
     }
 
 
+def tutorials() -> list[str]:
+    """The notebooks' pages, as the page that introduces them names them."""
+    text = (ROOT / "docs" / "tutorials.md").read_text(encoding="utf-8")
+    return [f"{page}.md" for page in re.findall(r"\]\((tutorials/[\w-]+)\.ipynb\)", text)]
+
+
 def turned(text: str) -> str:
     """Links of a page at the root, as links of a page in docs/."""
     text = re.sub(r"\]\(docs/", "](", text)
@@ -375,7 +381,7 @@ def mentioned(entries: list[Any]) -> set[str]:
 
 
 def spelled_out(entries: list[Any], there: list[str], named: set[str]) -> list[Any]:
-    """The nav with globs spelled out.
+    """The nav with globs spelled out: results by experiment, tutorials as they are introduced.
 
     A page or a glob that stands for nothing is an error: a reader would miss it, and nobody else.
 
@@ -386,6 +392,7 @@ def spelled_out(entries: list[Any], there: list[str], named: set[str]) -> list[A
     mkdocs.exceptions.PluginError: the nav names z.md, which does not exist; write it or remove it
     """
     kept: list[Any] = []
+    order = [*(f"results/{page}.md" for page in experiments()), *tutorials()]
     for entry in entries:
         title, value = next(iter(entry.items())) if isinstance(entry, dict) else (None, entry)
         if isinstance(value, list):
@@ -399,6 +406,7 @@ def spelled_out(entries: list[Any], there: list[str], named: set[str]) -> list[A
                 if fnmatch(page, value) and page.count("/") == value.count("/")
                 if page not in named
             ]
+            found.sort(key=lambda page: order.index(page) if page in order else len(order))
         if not found:
             raise PluginError(f"the nav names {value}, which does not exist; write it or remove it")
         kept += found
