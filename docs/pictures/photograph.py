@@ -77,7 +77,7 @@ def photograph(folder: Path, target: Path) -> None:
             browser = playwright.chromium.launch(
                 executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
             )
-            page = browser.new_page(viewport={"width": 900, "height": 760}, base_url=address[1])
+            page = browser.new_page(viewport={"width": 900, "height": 750}, base_url=address[1])
             page.set_default_timeout(120_000)
             page.goto("/login")
             page.get_by_label("Name").fill("ann")
