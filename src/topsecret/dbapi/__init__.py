@@ -13,7 +13,8 @@
 "each person, identified by the exact value of 'user', with all their rows at once"
 >>> folder.cleanup()
 
-Every ``execute`` is a question of its own and costs what the connection says. The errors of the
+A row is a rank, the items, and where the query asks for counts the noisy count and how far off it
+may be with 95% probability. Every ``execute`` is a question of its own and costs what the connection says. The errors of the
 interface are topsecret's own.
 """
 

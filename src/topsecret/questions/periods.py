@@ -23,7 +23,7 @@ from topsecret.errors import InvalidParameter
 DayLike = str | datetime.date
 
 MOST = 10_000
-"""Periods of one publication."""
+"""The most periods of one publication."""
 
 _UNITS = {"day": (1, 0), "week": (7, 0), "month": (0, 1), "quarter": (0, 3), "year": (0, 12)}
 

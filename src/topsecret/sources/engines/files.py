@@ -71,8 +71,8 @@ LONGEST_HEADER = 1 << 20
 class EventFile:
     """A file with one row per event, found and readable, of a known format.
 
-    Parameters: ``path``: the file; ``format``: one of ``FORMATS``; ``compression``: the kind, by
-    its ending; ``delimiter``: between values; ``encoding``: of text;
+    Parameters: ``path``: the file; ``format``: CSV, TSV, JSON lines or Parquet;
+    ``compression``: the kind, by its ending; ``delimiter``: between values; ``encoding``: of text;
     ``standard_input``: whether it is that; ``multiline``: whether values may take several lines.
     """
 
