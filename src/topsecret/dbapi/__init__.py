@@ -14,8 +14,8 @@
 >>> folder.cleanup()
 
 A row is a rank, the items, and where the query asks for counts the noisy count and how far off it
-may be with 95% probability. Every ``execute`` is a question of its own and costs what the connection says. The errors of the
-interface are topsecret's own.
+may be with 95% probability. Every ``execute`` is a question of its own and costs what the
+connection says. The errors of the interface are topsecret's own.
 """
 
 from __future__ import annotations

@@ -65,7 +65,8 @@ def sql(
     person's column, where the query reads one table; ``epsilon``: how much one person may change
     the odds of any answer; ``delta``: a probability that is added to what epsilon allows: as
     given, here or in the query, else 1e-6, or a flexible budget's part where that is less;
-    ``dialect``: the SQL dialect of the text; the engine's own unless given; ``max_per_item``: the most that one person adds to one item, by rows or sums;
+    ``dialect``: the SQL dialect of the text; the engine's own unless given;
+    ``max_per_item``: the most that one person adds to one item, by rows or sums;
     ``unit``: what sums are rounded to multiples of; ``mechanism``: the algorithm by name;
     ``ledger``: the ledger that pays; without one nothing is recorded; ``dataset``: whose budget in
     the ledger pays; ``analyst``: in whose name it is asked, where the budget has allowances;
