@@ -1,4 +1,4 @@
-"""docs/results/pate.md and pate.svg from the rows that ``experiments.pate`` wrote."""
+"""The page and the picture of E3b, from the rows that ``experiments.pate`` wrote."""
 
 from __future__ import annotations
 

@@ -33,6 +33,8 @@ WORDS = {
     "neighbours": r"neighbours",
     "post-processing": r"post-processing",
     "zcdp": r"zCDP",
+    "bounded-range": r"bounded[- ]range",
+    "slack": r"slack",
     "epsilon": r"ε",
     "delta": r"δ",
 }

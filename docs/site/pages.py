@@ -35,6 +35,8 @@ OF_THE_REFERENCE = {
     "law": re.compile(r"\blaws?\b"),
     "secret": re.compile(r"(?<=[.)] )Secret(?=\.)"),
     "public": re.compile(r"(?<=[.)] )Public(?=\.)"),
+    "bounded-range": re.compile(r"\bbounded[- ]range\b"),
+    "slack": re.compile(r"\bslack\b"),
 }
 """Words of docstrings that the glossary explains, by its anchors."""
 EQUATION = re.compile(r"<pre.*?</pre>|<code.*?</code>|(?<![\w.])([εδρk]\u0304?) = (?=[\d.])", re.S)

@@ -98,8 +98,8 @@ def calibrate_limited_domain(
     Parameters: ``k``: how many items; ``k_bar``: how many leading items may be looked at;
     ``epsilon``: the budget; ``delta``: the budget; ``max_items``: how many items of a person are
     counted; None for any number; ``strict``: whether the threshold is for k_bar items, however few
-    a person has; ``adjacency``: which datasets are neighbours; ``tolerance``: the share of epsilon
-    that may be left unspent, never overspent.
+    a person has; ``adjacency``: which datasets are neighbours: "add-remove" or "replace";
+    ``tolerance``: the share of epsilon that may be left unspent, never overspent.
 
     The threshold lies s (1 + ln(M / threshold_delta) / epsilon_per_pick) over the next count,
     s = 1 for add-remove and 2 for replace (``mechanisms/limited_domain.py``), so only M decides

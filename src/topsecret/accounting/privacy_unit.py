@@ -35,7 +35,7 @@ class PrivacyUnit:
     person: str
     """The column that identifies each person."""
     adjacency: Adjacency = "add-remove"
-    """Which datasets are neighbours."""
+    """Which datasets are neighbours: "add-remove", "replace" or, in rankings, "outcomes"."""
     max_items: int | None = None
     """How many items of one person are counted; None for no cap."""
 

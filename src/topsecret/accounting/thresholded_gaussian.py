@@ -30,7 +30,7 @@ from topsecret.exact.rounding import ball, precision, up
 _BITS = 128
 _Cell = tuple[int, int, int, int]
 """Numbers of items from … to, and numbers of own labels from … to."""
-_Pair = tuple[int, int]
+Pair = tuple[int, int]
 """A number of items, and how many of them are nobody else's."""
 
 
@@ -80,7 +80,7 @@ class ThresholdedGaussian:
         """Whether delta(x) ≤ ``delta``, without tolerance; faster than computing delta(x)."""
         return self.exceeding(x, delta) is None
 
-    def exceeding(self, x: Fraction, delta: Fraction) -> _Pair | None:
+    def exceeding(self, x: Fraction, delta: Fraction) -> Pair | None:
         """An n and b whose divergence is above ``delta``, or cannot be told from it, if any."""
         with precision(_BITS):
             return self._above(self._start(), x, ball(delta))
@@ -93,7 +93,7 @@ class ThresholdedGaussian:
     def _start(self) -> list[_Cell]:
         return [(1, len(self.table), 0, len(self.table))]
 
-    def _above(self, cells: list[_Cell], x: Fraction, limit: arb) -> _Pair | None:
+    def _above(self, cells: list[_Cell], x: Fraction, limit: arb) -> Pair | None:
         """An n and b of the cells above the limit: cells are bounded as a whole, or split."""
         while cells:
             fewest, most, low, high = cells.pop()
@@ -261,7 +261,7 @@ class _Crossing:
                 self._not_below = max(self._not_below, above)
         return False
 
-    def _crossing_of(self, pair: _Pair) -> tuple[float, float]:
+    def _crossing_of(self, pair: Pair) -> tuple[float, float]:
         """Between which neighbouring places a pair that is above ``delta`` crosses it."""
         with precision(_BITS):
             limit = ball(self._delta)
@@ -278,7 +278,7 @@ class _Crossing:
                     low = middle
         return low, high
 
-    def _higher(self, pair: _Pair, x: float) -> _Pair:
+    def _higher(self, pair: Pair, x: float) -> Pair:
         """A pair that is at least as high at x, by steps that get smaller: a guess to begin at."""
         most = step = len(self._release.table)
         with precision(_BITS):
@@ -294,5 +294,5 @@ class _Crossing:
                             pair, best, moved = other, found, True
         return pair
 
-    def _of(self, pair: _Pair, x: float) -> arb:
+    def _of(self, pair: Pair, x: float) -> arb:
         return self._release.divergence(*pair, Fraction(x))

@@ -42,6 +42,7 @@ class Weights:
     """A public table of weights. Make one with :meth:`share` or :meth:`cap`."""
 
     weighting: Weighting
+    """How a person with many items counts: "share" or "cap"."""
     most_items: int
     """How many items of one person count: N."""
     full_items: int

@@ -66,7 +66,7 @@ class Account:
     person: str
     """The column that identifies each person."""
     adjacency: str
-    """Which datasets are neighbours."""
+    """Which datasets are neighbours: "add-remove", "replace" or, in rankings, "outcomes"."""
     state: str
     """open or closed."""
     spent: Amounts

@@ -29,7 +29,7 @@ class Entry:
     time: str
     """When it was written, in UTC."""
     event: str
-    """What happened, in one word."""
+    """What happened, in a few words: "opened", "period written off"."""
     body: str
     """Canonical JSON."""
     previous: str

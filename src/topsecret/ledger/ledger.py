@@ -59,12 +59,12 @@ class Ledger:
 
     Parameters: ``place``: a path, or an address of PostgreSQL; ``dataset``: the dataset's name;
     ``budget``: its terms; ``person``: the column that identifies each person; ``adjacency``: which
-    datasets are neighbours; ``analyst``: who asks; ``limits``: the most of each resource that they
-    may spend; ``request``: the question and its price; ``wait``: for how many seconds at most;
-    ``reservation``: what was spent in advance; ``answer``: what to store; ``symbols``: how many
-    symbols it released; ``request_id``: the caller's name for a request; ``entries``: how many
-    entries there were; ``head``: the hash of the last; ``held``: the name of what is held; None for
-    nothing; ``again``: is told the new name.
+    datasets are neighbours: "add-remove", "replace" or, in rankings, "outcomes"; ``analyst``: who
+    asks; ``limits``: the most of each resource that they may spend; ``request``: the question and
+    its price; ``wait``: for how many seconds at most; ``reservation``: what was spent in advance;
+    ``answer``: what to store; ``symbols``: how many symbols it released; ``request_id``: the
+    caller's name for a request; ``entries``: how many entries there were; ``head``: the hash of the
+    last; ``held``: the name of what is held; None for nothing; ``again``: is told the new name.
     """
 
     def __init__(self, place: str | os.PathLike[str] | None = None) -> None:

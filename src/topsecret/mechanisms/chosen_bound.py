@@ -121,7 +121,10 @@ class ChosenBound:
         target: int = 1,
         handicap: int = 0,
     ) -> ChosenBound:
-        """The mechanism, built for counts of people, in units of each bound."""
+        """The mechanism, built for counts of people, in units of each bound.
+
+        Parameters: ``epsilon``: the price of the choice; the list costs what ``mechanism`` does.
+        """
         options = tuple(in_units_of(mechanism, bound) for bound in _rising(bounds))
         return cls(options, bounds, epsilon, rank, target, handicap)
 

@@ -163,7 +163,12 @@ class CorrelatedCounts:
         return self.release(histogram, items, bits=bits).counts
 
     def clamped_law(self, counts: Sequence[int], window: tuple[int, int]) -> dict[Outcome, arb]:
-        """Given W the counts are independent; their product is integrated over W."""
+        """The law of the noisy counts, each clamped to the window.
+
+        Given W the counts are independent; their product is integrated over W.
+
+        Parameters: ``counts``: the exact count of each item, before noise.
+        """
         return dict(_law(self.noise(len(counts)), tuple(counts), window, max(128, ctx.prec) + 32))
 
     def of(self, items: Sequence[Hashable], window: tuple[int, int]) -> ClampedCounts:

@@ -53,6 +53,9 @@ class FixedThreshold:
     """The items of the true top k that pass a fixed noisy threshold, as a set.
 
     Guarantee: k steps of (``epsilon_per_pick``, ``delta``)-DP.
+
+    Parameters: ``epsilon_per_pick``: the epsilon of each of the k steps; ``delta``: of each of the
+    k steps.
     """
 
     k: int

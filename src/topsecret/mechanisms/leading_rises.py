@@ -71,7 +71,9 @@ class LeadingRises:
     """At most k items in order, by their rise, of those that are named in one of two periods.
 
     Guarantee: that of ``naming`` twice, and k picks of ``epsilon_per_pick``, under add-remove.
-    ``smallest`` names the largest falls.
+
+    Parameters: ``smallest``: whether the largest falls are named, in place of the largest rises;
+    ``epsilon_per_pick``: the epsilon of each pick among the named items.
     """
 
     precondition: ClassVar[str] = "the people of two periods are counted apart"

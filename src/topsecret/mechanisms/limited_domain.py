@@ -66,6 +66,9 @@ class LimitedDomain:
     Guarantee: picks(k, ``epsilon_per_pick``) + k·ln(1 + ``delta``) + a failure of ``delta``;
     ``max_items`` and ``sensitivity``, the most that one person moves a score by, must have been
     enforced when the histogram was counted.
+
+    Parameters: ``delta``: of the threshold: the loss has it as a failure, and k·ln(1 + delta) as
+    slack.
     """
 
     k: int

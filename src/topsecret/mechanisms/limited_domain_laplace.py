@@ -61,6 +61,10 @@ class LimitedDomainLaplace:
 
     Guarantee: (Δε₀, (e^(Δε₀) + 1)·δ̄)-DP with Δ = ``max_items``, ε₀ = ``epsilon_per_pick`` and
     δ̄ = (``delta``/4)·(2 + ln(Δ/``delta``)).
+
+    Parameters: ``epsilon_per_pick``: the ε₀ of the guarantee: the answer costs Δ·ε₀, however many
+    items it names; ``delta``: what the threshold is made from; the answer's own is
+    (e^(Δε₀) + 1)·δ̄; ``max_items``: how many items of one person are counted.
     """
 
     k: int

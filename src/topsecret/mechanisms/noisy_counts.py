@@ -128,11 +128,14 @@ class NoisyCounts:
     def counts_alone(
         self, histogram: Histogram, items: Sequence[Hashable], bits: BitSource | None
     ) -> tuple[int, ...]:
-        """All that is released."""
+        """The noisy counts, as ``release`` draws them."""
         return self.release(histogram, items, bits)
 
     def clamped_law(self, counts: Sequence[int], window: tuple[int, int]) -> dict[Outcome, arb]:
-        """The product of the clamped laws."""
+        """The law of the noisy counts, each clamped to the window: a product of one for each.
+
+        Parameters: ``counts``: the exact count of each item, before noise.
+        """
         law: dict[Outcome, arb] = {(): arb(1)}
         noise = self.noise(len(counts))
         with precision(max(128, ctx.prec) + 64):
@@ -189,7 +192,7 @@ class ClampedCounts:
 
     @property
     def adjacency(self) -> parameters.Adjacency:
-        """Which datasets are neighbours."""
+        """Which datasets are neighbours: "add-remove" or "replace"."""
         return self.counts.adjacency
 
     @property

@@ -66,6 +66,8 @@ class OneshotLaplace:
 
     Guarantee: ε-DP for ``epsilon``; with ``delta``, (ε, δ)-DP with less noise when k is large.
     For scores that may move in both directions between neighbours pass ``adjacency="replace"``.
+
+    Parameters: ``delta``: of the whole release; None for a pure ε.
     """
 
     k: int

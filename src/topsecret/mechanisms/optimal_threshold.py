@@ -64,6 +64,9 @@ class OptimalThreshold:
 
     Guarantee: picks(k, ``epsilon_per_pick``) + (k − 1)·ln(1 + ``delta``) + a failure of ``delta``;
     ``max_items`` must have been enforced when the histogram was counted.
+
+    Parameters: ``k``: at most k − 1 items are named, as one of the k picks chooses k̄; ``delta``:
+    of the threshold: the loss has it as a failure, and (k − 1)·ln(1 + delta) as slack.
     """
 
     k: int

@@ -81,7 +81,7 @@ def one_of(value: str, name: str, known: Sequence[str]) -> None:
 
 
 def adjacency(value: str) -> Adjacency:
-    """Which datasets are neighbours."""
+    """Which datasets are neighbours: "add-remove" or "replace"."""
     for known in get_args(Adjacency):
         if value == known:
             return known  # type: ignore[no-any-return]  # get_args forgets the Literal

@@ -61,7 +61,9 @@ class PrunedTopK:
     """The k best items of a public domain, in order, by rising picks and prunes.
 
     Guarantee: the picks and prunes that ``loss`` lists, under add-remove.
-    ``epsilon_per_pick`` is the price of a prune and of the last picks; the earlier ones cost less.
+
+    Parameters: ``epsilon_per_pick``: the epsilon of each prune and of the last picks; earlier
+    picks cost less.
     """
 
     k: int

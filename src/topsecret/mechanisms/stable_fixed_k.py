@@ -74,6 +74,9 @@ class StableFixedK:
     ``closeness`` is λ: how many people of gap one place away from k is worth. ``delta=None``
     needs a public domain; a ``delta`` names observed items only.
 
+    Parameters: ``delta``: of the threshold of the picks that complete the set, beside ``failure``;
+    None on a public domain, where there is no threshold.
+
     Guarantee: a (``failure`` + ``delta``)-approximate ``rho``-zCDP release, up to
     k·ln(1 + ``delta``) in epsilon.
     """

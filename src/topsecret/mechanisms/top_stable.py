@@ -193,23 +193,23 @@ def tail_argument(limit: Fraction) -> Fraction:
 
     >>> limit = Fraction(1, 10**6)
     >>> x = tail_argument(limit)
-    >>> bool(_tail(x) <= ball(limit) <= _tail(x * (1 + limit)))
+    >>> bool(tail(x) <= ball(limit) <= tail(x * (1 + limit)))
     True
     """
     low, high = limit / 2, min(2 * limit, Fraction(1))
     with precision(256):
-        if _tail(high) <= ball(limit):
+        if tail(high) <= ball(limit):
             return high
         for _ in range(48):
             middle = (low + high) / 2
-            if _tail(middle) <= ball(limit):
+            if tail(middle) <= ball(limit):
                 low = middle
             else:
                 high = middle
     return low
 
 
-def _tail(x: Fraction) -> arb:
+def tail(x: Fraction) -> arb:
     """P[Lap(2/ε₂) − Lap(1/ε₁) > (2/ε₂)·ln(1/x)]."""
     square = ball(RATIO**2)
     return (square * ball(x) - (ball(RATIO) * ball(x).log()).exp()) / (2 * (square - 1))

@@ -53,7 +53,7 @@ class BinnedValues:
 
     @property
     def adjacency(self) -> Adjacency:
-        """Which datasets are neighbours."""
+        """Which datasets are neighbours: "add-remove" or "replace"."""
         return self.release.adjacency
 
     @property

@@ -17,8 +17,8 @@ real-valued noise that no other round shares. Floats only enclose values, as in 
 
 **Why the head stays valid.** A round removes at most one group. The head has at least four times
 as many groups as there are rounds, so some are always left, and the largest of their lower bounds
-is a lower bound of this round's largest noisy score. The bound on the head starts outside the
-head can only become less tight as groups outside are used up.
+is a lower bound of this round's largest noisy score. The groups outside are bounded by the best
+of their scores: that stays true, and only becomes less tight, as they are used up.
 """
 
 from __future__ import annotations
