@@ -100,7 +100,7 @@ def _write(found: dict[str, tuple[Charge, ...]]) -> str:
         "(85.1 ± 0.2%), PATE more than 10 (85.0 ± 0.1%).",
         markdown(["neighbours", "charge", "ε, ours", "known", "valid"], rows),
         '*Known* are values computed before, to check ours against; "–" where there is none. In '
-        "the picture the charge that is not valid is red.",
+        "the picture the charge that is not valid has the coloured bar.",
         "Differences. The Gaussian selection of the largest of 39 gaps costs 2α/σ₁² + ln(39)/(α − "
         "1) by Corollary 9; charging it α/(2σ₁²), as one Gaussian, gives the printed number and is "
         "false (there is an exact counterexample at three labels). The last known value, 3.71 and "

@@ -167,6 +167,9 @@ def _paint(figure: Any, rows: tuple[Earlier, ...], means: list[list[Mean]]) -> N
 
 
 TEXT = """
+*Earlier* is the recall that a prototype of these lists had, a program from before this one: by
+independent lists / by a schedule / by a series, the three ways of the columns with these names.
+
 The prototype's table says *cumulative, simulated weeks, mean of six weeks, 2 to 4 runs, lists at
 ε = .149, by the accountant .123*, and not which six weeks. [E12](over-time.md) takes six that are
 evenly spread (9, 18, 26, 35, 44, 52), and finds more: by week 9 a sixth of all rows has come, and

@@ -240,9 +240,11 @@ def _write(cells: dict[Key, Cell], everything: dict[str, float], runs: int) -> s
             f"{counted(name).median:g}",
             k,
             f"{epsilon:g}",
-            *(f"{recall(asked, (name, k, epsilon)):.2f}" for asked in UNKNOWN),
+            *(f"{recall(asked, (name, k, epsilon)):.2f}" for asked in UNKNOWN[:-1]),
+            f"{recall('auto', (name, k, epsilon)):.2f}"
+            + (" (loses)" if (name, k, epsilon) in losing else ""),
             f"{cells[name, 'auto', k, epsilon].weights:.0%}",
-            f"{best[name, k, epsilon]:.2f}" + (" (loses)" if (name, k, epsilon) in losing else ""),
+            f"{best[name, k, epsilon]:.2f}",
         ]
         for name, k, epsilon in settings
     ]
@@ -267,8 +269,9 @@ def _write(cells: dict[Key, Cell], everything: dict[str, float], runs: int) -> s
         "*Items each* is the median number of "
         "items of a person, *better* the better of tested and weighted in hindsight, each at the "
         'whole budget; *auto* is `mechanism="auto"`, which chooses between them with a twentieth '
-        "of it: the recall of either branch, weighted with its exact probability, of which that of "
-        f"weights is shown. *Loses*: auto is more than {LOSING} below the better of the two.",
+        "of it: the recall of either branch, weighted with its exact probability. *Weights drawn* "
+        f"is the probability of weights. *Loses*: auto is more than {LOSING} below the better of "
+        "the two. It can also exceed it, by chance: each column has runs of its own.",
         markdown(["data", "items each", "k", "ε", *UNKNOWN, "weights drawn", "better"], rows),
         "Means by k:",
         markdown(["k", *UNKNOWN], by_size),

@@ -217,9 +217,10 @@ def _write(cells: dict[Key, Cell], medians: dict[str, float], runs: int) -> str:
             k,
             f"{epsilon:g}",
             bound,
-            *(f"{part:.2f}" for part in (cell.tested, cell.bounded, cell.auto)),
+            *(f"{part:.2f}" for part in (cell.tested, cell.bounded)),
+            f"{cell.auto:.2f}" + (" (loses)" if (name, k, epsilon, bound) in losing else ""),
             f"{cell.sums:.0%}",
-            f"{cell.better:.2f}" + (" (loses)" if (name, k, epsilon, bound) in losing else ""),
+            f"{cell.better:.2f}",
         ]
         for (name, k, epsilon, bound), cell in cells.items()
     ]
@@ -235,8 +236,9 @@ def _write(cells: dict[Key, Cell], medians: dict[str, float], runs: int) -> str:
         "*Bounded* are sums of which all that one person adds is bounded "
         "together, at √3 times the bound; *better* is the better of it and tested in hindsight, "
         'each at the whole budget. *Auto* is `mechanism="auto"`: the recall of either branch, '
-        "weighted with its exact probability, of which that of sums is shown. *Loses*: auto is "
-        f"more than {LOSING} below the better of the two.",
+        "weighted with its exact probability. *Sums drawn* is the probability of sums. *Loses*: "
+        f"auto is more than {LOSING} below the better of the two. It can also exceed it, by "
+        "chance: each column has runs of its own.",
         "The bounds were fixed before the first run, and all constants of the choice are those of "
         "lists by people. Parts are scaled down exactly here; an engine does it by a table of "
         "fractions, by up to 8% more.",

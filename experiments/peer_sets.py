@@ -264,8 +264,8 @@ def write(found: Sequence[Run], shapes: dict[str, Shape], skipped: list[str]) ->
         "OpenDP 0.16 fails to sample items, keeps the first by an order of its own, and one fewer "
         "than asked for. So each person was cut down at random before it saw the file, and it was "
         "told the limit as a number of rows: its best case. topsecret's mechanism is the plan's "
-        f"choice, `{choice}`; with counts, which weighted people do not have, `tested`. A first "
-        "version of `tested` was tuned on Jakarta, among other sets."
+        f"choice, `{choice}`; when counts are asked for, `tested`, since weighted people have no "
+        "counts. A first version of `tested` was tuned on Jakarta, among other sets."
         + (f" {MADE_UP}" if DEMO in shapes else ""),
         ("Skipped: " + "; ".join(skipped) + ".") if skipped else "Nothing was skipped.",
     )

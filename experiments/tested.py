@@ -206,13 +206,14 @@ def verdict(cells: Cells, runs: int) -> str:
         markdown(head, table),
         "## Picks alone",
         f'What `choose="public"` answers: LimitedDomain for k < {SHORTEST_TESTED}, else '
-        "TestedTopK. *Named* is how many items an answer has on average, *empty* the share of "
-        "answers that name none.",
-        "*Why cells miss.* The same runs were looked at again; beside each cell stands what was "
-        "found. **Empty**: a length was drawn whose shortest list, 30% of it, still has items that "
-        "do not pass; a single item is on trial only in lengths up to 4. Where the lead of "
-        "the strongest item lies near what its test asks for, it would fail now and then "
-        "alone, too. Five or six empty answers of 200 (2.5% and 3%) are no clear miss of 2%.",
+        'TestedTopK. In the tables that a click on "The … others" opens, *named* is how many items '
+        "an answer has on average, *empty* the share of answers that name none.",
+        "*Why cells miss.* The same runs were looked at again; what was found stands beside each "
+        "cell in these tables. **Empty**: a length was drawn whose shortest list, 30% of it, "
+        "still has items that do not pass; a single item is on trial only in lengths up to 4. "
+        "Where the lead of the strongest item lies near what its test asks for, it would fail now "
+        "and then alone, too. Five or six empty answers of 200 (2.5% and 3%) are no clear miss of "
+        "2%.",
         "**Fewer named**: in most of these cells a fall of only 5% lies within two standard "
         "errors of the runs. Beyond that, a larger k has more and longer lengths to draw: "
         "where a longer one is drawn, a list of 75% or less of it is what passes, or none; where "

@@ -65,6 +65,12 @@ def test_a_shown_table_is_the_one_printed() -> None:
     assert f"```\n{done.stdout}```\n" in PAGES["docs/accounting.md"]
 
 
+def test_a_shown_plan_begins_as_the_one_printed() -> None:
+    done = run("plan", "-k", "10", "--epsilon", "1")
+    [shown] = [block for block in blocks("text", PAGES["docs/planning.md"]) if "Plan for" in block]
+    assert done.stdout.startswith(shown)
+
+
 def test_the_first_use_works_as_pasted_into_a_fresh_shell(tmp_path: Path) -> None:
     """After ``make demo``, block by block, in an environment that holds nothing."""
     from topsecret.sources.demo_data import write_checkins

@@ -248,6 +248,22 @@ def _recalls(row: dict[str, str]) -> list[float]:
     return [float(row[f"recall k={k}"].split()[0]) for k in (10, 50)]
 
 
+def test_how_large_the_noise_of_a_spectral_ranking_is() -> None:
+    """S·m·k at ε = 1 with a teleport of 0.3, as on the page of results."""
+    moved = {
+        row["contest"]: float(row["sensitivity"]) * int(row["k"])
+        for row in rows("ranking")
+        if row["method"] == "spectral, teleport 0.3"
+    }
+    assert round(moved["chatbot arena"] * 20, 2) == 0.05
+    assert round(moved["football"] * 337) == 7
+    assert moved["tennis"] * 7572 > 7
+    for told in ("(20 models,", "(337 teams,", "(7,572 names,"):
+        assert told in page("results/ranking")
+    assert "works at ε = 1 (there it is about a twentieth)" in page("ranking")
+    assert "on sparse ones it does not (about seven, or more)" in page("ranking")
+
+
 def test_how_the_noise_of_a_series_grows() -> None:
     made = SeriesNumbers.calibrated("cumulative", 52, 1, 1, 1.0, 1e-6)
     factor = made.deviation(52) * float(made.mu_squared) ** 0.5
