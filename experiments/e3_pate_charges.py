@@ -76,7 +76,8 @@ def _write(found: dict[str, tuple[Charge, ...]]) -> str:
     verdict = (
         f"the printed ε = {PRINTED} follows only from a charge that is not valid "
         f"({ours[0].epsilon:.2f} without the ln(m) term of the selection); the run as described "
-        f"costs {ours[1].epsilon:.1f} by the paper's own Corollary 9 and {valid:.1f} by the best "
+        f"costs {ours[1].epsilon:.1f} by Corollary 9 of the paper, Zhu & Wang 2022, and "
+        f"{valid:.1f} by the best "
         f"valid bound for Gaussian selection; with Gumbel selection of the same spread it costs "
         f"{best['add-remove']:.2f}{also}."
     )
@@ -106,7 +107,8 @@ def _write(found: dict[str, tuple[Charge, ...]]) -> str:
         "false (there is an exact counterexample at three labels). The last known value, 3.71 and "
         "8.16, came from a coarser grid than ours. Where neighbours differ in one changed "
         "training record (replace), a gap moves by 2 and everything costs 2 to 2.5 times as much.",
-        "The ε of PATE and PATE-τ in the table cannot be recomputed: their noise is not printed. "
+        "The ε of PATE and PATE-τ in the paper's Table 2 cannot be recomputed: their noise is not "
+        "printed. "
         "The accuracies cannot be reproduced: CelebA's images are not at hand, so no teachers can "
         "be trained on it. [Students on another real set, and simulated votes on CelebA's true "
         "attributes](pate.md) stand instead, with the paper's baselines at the same ε. Nothing is "

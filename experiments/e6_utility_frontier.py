@@ -206,7 +206,7 @@ def _paint(figure, names, sizes, epsilons, cells) -> None:  # type: ignore[no-un
         axis.set_title(f"k = {k}, ε = {epsilon:g}")
         axis.set_xticks(range(len(shown)), shown, rotation=90)
         axis.set_yticks(range(len(names)), names)
-    figure.colorbar(image, ax=axes, shrink=0.5, label="recall, the accountant's best bound")
+    figure.colorbar(image, ax=axes, shrink=0.5, label="recall")
 
 
 def _mean(cells, mechanism, account, k, epsilon, names) -> float | None:  # type: ignore[no-untyped-def]

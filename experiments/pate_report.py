@@ -113,19 +113,23 @@ def table(heads: list[str], rows: list[list[str]]) -> str:
 def _paint(figure: Any, cells: Cells, methods: list[str], epsilons: list[str]) -> None:
     """Two panels: replace and add-remove."""
     panels = figure.subplots(1, 2, sharey=True)
+    colours = list(dict.fromkeys(method.removesuffix(", add-remove") for method in methods))
     for panel, wanted in zip(panels, (False, True), strict=True):
         for method in methods:
             if ("add-remove" in method) != wanted:
                 continue
             scores = [average(cells, ("real", method, e), "student F1") for e in epsilons]
-            panel.plot([float(e) for e in epsilons], scores, marker="o", label=method)
+            colour = colours.index(method.removesuffix(", add-remove"))
+            panel.plot(
+                [float(e) for e in epsilons], scores, marker="o", label=method, color=f"C{colour}"
+            )
         best = average(cells, ("real", "the true labels", ""), "student F1")
         panel.axhline(best, color="grey", linestyle=":", label="student of the true labels")
         panel.set_xscale("log", base=2)
         panel.set_xlabel("epsilon")
         panel.set_title("add-remove (the paper's relation)" if wanted else "replace")
         panel.grid(alpha=0.3)
-        panel.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.13))
+        panel.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.17))
     panels[0].set_ylabel("F1 of the student")
     panels[0].set_ylim(0.25, 0.54)
 

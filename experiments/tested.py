@@ -191,7 +191,8 @@ def verdict(cells: Cells, runs: int) -> str:
     persons = sorted({key[0] for key in cells if key[1] == CHOSEN})
     sections = [
         f"# TestedTopK: recall, length and empty answers ({runs} runs per cell)",
-        f"The {len(names)} datasets that [data.md](data.md) names, {len(persons)} of events and "
+        f"The {len(names)} datasets that [the list of data](data.md) names, "
+        f"{len(persons)} of events and "
         f"{len(names) - len(persons)} of counts alone; ε ∈ {{.1, .4, 1, 2}} at δ = 10⁻⁶ under "
         "add-remove, for sets with more than k items; version 0.2.0, `python -m "
         "experiments.tested`, seeded. Answers are drawn in floats with the public numbers of the "
@@ -220,8 +221,9 @@ def verdict(cells: Cells, runs: int) -> str:
         "shorter ones are, the length keeps more distance (3 + .4·ln(k/m) noise scales).",
         *_wishes(cells, names, runs, SECOND),
         "## The default",
-        f'What `mechanism="auto"` answers from k = {SHORTEST_TESTED} on where it is known who has '
-        "what: TestedOrWeighted, which spends a twentieth of the budget on choosing between picks "
+        'What `mechanism="auto"` answers where it is known who has what: LimitedDomain for one and '
+        f"three items, from k = {SHORTEST_TESTED} on TestedOrWeighted, which spends "
+        "a twentieth of the budget on choosing between picks "
         "and weighted people ([E11](e11-geometries.md)). First form and LimitedDomain on the "
         f"same {len(persons)} sets.",
         "*Why cells miss*, beside what is said above: picks have a twentieth less of the budget "

@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 from serving import PASSWORD, PATIENCE, Here, populate, settings
-from sqlalchemy import Engine, delete, event, select
+from sqlalchemy import delete, event, select
 from test_teams import browser
 
 from topsecret.results.release import Release
@@ -234,14 +234,14 @@ def test_no_question_waits_for_a_look_at_all_that_its_account_was_answered(tmp_p
         if statement.startswith("SELECT service_jobs."):
             looks.append((statement, given))
 
-    event.listen(Engine, "before_cursor_execute", note)
+    event.listen(parts.store._engine, "before_cursor_execute", note)
     try:
         parts.jobs.ask("ann", "events", Asked("place", 2, 0.5), None, "worker")
         row: Any = {"user": "ann", "dataset": "events"}
         with parts.store.writing() as connection:
             kept_or_refused(connection, row, {"entry": 1, "shown": 1.0})
     finally:
-        event.remove(Engine, "before_cursor_execute", note)
+        event.remove(parts.store._engine, "before_cursor_execute", note)
     assert len(looks) == 2
     with parts.store.reading() as connection:
         plans = [

@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 from serving import PASSWORD, PATIENCE, Here, here, settings
-from sqlalchemy import Connection, Engine, delete, event, func, select, update
+from sqlalchemy import Connection, delete, event, func, select, update
 from test_coming_in import form_token
 
 from topsecret.cli import main
@@ -144,13 +144,13 @@ def test_nobody_waits_for_all_that_is_forgotten(
         if statement.startswith("SELECT service_jobs.id"):
             looks.append((f"EXPLAIN QUERY PLAN {statement}", given))
 
-    event.listen(Engine, "before_cursor_execute", note)
+    event.listen(parts.store._engine, "before_cursor_execute", note)
     try:
         with monkeypatch.context() as patch:
             patch.setattr(parts.store, "writing", writing)
             assert parts.jobs.forget(1) == number
     finally:
-        event.remove(Engine, "before_cursor_execute", note)
+        event.remove(parts.store._engine, "before_cursor_execute", note)
     assert left[-1] == 0
     assert all(before - after <= 50 for before, after in pairwise(left))
     with parts.store.reading() as connection:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from serving import PATIENCE, PLACES, Here, here, write_events
-from sqlalchemy import Engine, event, select, update
+from sqlalchemy import event, select, update
 from test_crash import SOAK
 from test_ending import until
 from test_files_that_change import meanwhile
@@ -254,11 +254,11 @@ def test_a_service_that_stops_holds_what_was_paid_in_advance(
         if statement.startswith("UPDATE service_jobs SET held"):
             moved.append((f"EXPLAIN QUERY PLAN {statement}", given))
 
-    event.listen(Engine, "before_cursor_execute", note)
+    event.listen(parts.ledger._store._engine, "before_cursor_execute", note)
     try:
         assert parts.desk.close(PATIENCE)
     finally:
-        event.remove(Engine, "before_cursor_execute", note)
+        event.remove(parts.ledger._store._engine, "before_cursor_execute", note)
     # The ledger is locked meanwhile: SQLite must not go through all answers for it.
     ((explained, given),) = moved
     with parts.store.reading() as connection:

@@ -62,8 +62,8 @@ def plan(
     for each item.
 
     Parameters: ``k``: how many items; "auto" or "all" as for ``top_k``; ``epsilon``: how much one
-    person may change the odds of any answer; or give ``needed_lead``; ``delta``: a probability that
-    is added to what epsilon allows; ``k_bar``: how many leading items may be looked at;
+    person may change the chance of any answer; or give ``needed_lead``; ``delta``: a probability
+    that is added to what epsilon allows; ``k_bar``: how many leading items may be looked at;
     ``max_items``: how many items of one person are counted; None for no cap; ``domain_size``: how
     many items a public list of all items has; None if there is none; ``ordered``: whether the order
     must be part of the answer; ``fill``: whether a set is completed to k items at random;

@@ -67,7 +67,7 @@ def rank_file(
 
     Parameters: ``source``: where the rows are, as for ``top_k``; ``winner``: the column of who won;
     ``loser``: the column of who lost; ``epsilon``: how much one outcome, or one person, may change
-    the odds of any answer; ``k``: how many items; all without it; ``tie``: the column that says
+    the chance of any answer; ``k``: how many items; all without it; ``tie``: the column that says
     whether nobody won; ``method``: strength, counting (wins) or spectral; ``teleport``: how often
     the walk of spectral jumps; 0.3 without it; ``delta``: a probability that is added to what
     epsilon allows; ``person``: the column of who decided, to protect all that one person decided;

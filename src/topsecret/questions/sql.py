@@ -63,7 +63,7 @@ def sql(
     Parameters: ``query``: the query's text; ``source``: the database, file or data frame that it
     reads; ``privacy``: the privacy file, or its path: whose rows each table holds; ``person``: the
     person's column, where the query reads one table; ``epsilon``: how much one person may change
-    the odds of any answer; ``delta``: a probability that is added to what epsilon allows: as
+    the chance of any answer; ``delta``: a probability that is added to what epsilon allows: as
     given, here or in the query, else 1e-6, or a flexible budget's part where that is less;
     ``dialect``: the SQL dialect of the text; the engine's own unless given;
     ``max_per_item``: the most that one person adds to one item, by rows or sums;

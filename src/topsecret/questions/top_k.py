@@ -109,7 +109,7 @@ def top_k(
     the ledger pays; ``analyst``: in whose name it is asked, where the budget has allowances;
     ``request_id``: a name of your choice that makes it safe to repeat a call.
 
-    The keywords, ``asked``, stand in a table on the page of the package, with types and defaults.
+    The keywords, ``asked``, stand in a table on the package's page of the reference.
 
     *Guarantee.* The returned items, how the list ended and the counts are together
     (``epsilon``, ``delta``)-differentially private under adding or removing one person with all

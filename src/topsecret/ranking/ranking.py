@@ -170,7 +170,7 @@ def counting(
     """Rank by wins (ties half): the k best in order, or all items.
 
     Parameters: ``comparisons``: who beat whom; ``epsilon``: how much one outcome may change the
-    odds of any answer; ``k``: how many items; all without it; ``bits``: where randomness comes
+    chance of any answer; ``k``: how many items; all without it; ``bits``: where randomness comes
     from; the operating system without it.
 
     Guarantee: ``epsilon``-DP, on every schedule, however long the list.

@@ -215,7 +215,7 @@ def strength(
     """Rank by Bradley–Terry strength: all items, or the k best; the price is the same.
 
     Parameters: ``comparisons``: who beat whom; ``epsilon``: how much one outcome may change the
-    odds of any answer; ``delta``: for Gaussian noise, which adds up to less with other answers;
+    chance of any answer; ``delta``: for Gaussian noise, which adds up to less with other answers;
     ``k``: how many items; all without it; ``person``: who decided, as the receipt names it;
     ``bits``: where randomness comes from; the operating system without it.
 

@@ -1,4 +1,4 @@
-"""What a session is told before its first statement, engine by engine, with the reason for each.
+"""What a session is told before its first statement, engine by engine; its source has the reasons.
 
 A statement means what it says only under certain settings, and a role, a database or the caller
 may have changed them. What is not listed here does not change the counts.
