@@ -222,7 +222,7 @@ def _write(cells: dict[Key, Cell], nouns: dict[str, str], runs: int) -> str:
     verdict = (
         f"recall at k = 10, ε = 1 with the bound that is chosen privately, against that with the "
         f"best bound in hindsight: {each}; at least {ENOUGH} of the best is "
-        f"{'reached' if kept else 'NOT reached'}. Over all "
+        f"{'reached' if kept else 'NOT reached'} in these three. Over all "
         f"{len(cells)} cells it finds {everywhere:.2f} of what the best bound finds, at worst "
         f"{cells[worst].reached:.2f} ({worst[0]}, k = {worst[1]}, ε = {worst[2]:g})."
     )

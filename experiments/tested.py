@@ -231,6 +231,8 @@ def verdict(cells: Cells, runs: int) -> str:
         ".1 weights name hardly anything on BrightKite and Online retail and are drawn all the "
         "same; at k = 1000 picks are drawn more often than at k = 500 where weights name more.",
         *_wishes(cells, persons, runs, CHOSEN),
+        "## Picture",
+        "TestedTopK without the choice between methods, its first form and LimitedDomain:",
         "![Recall and empty answers](tested-top-k.svg)",
     ]
     return "\n\n".join(sections)

@@ -70,7 +70,8 @@ def rank_file(
     the chance of any answer; ``k``: how many items; all without it; ``tie``: the column that says
     whether nobody won; ``method``: strength, counting (wins) or spectral; ``teleport``: how often
     the walk of spectral jumps; 0.3 without it; ``delta``: a probability that is added to what
-    epsilon allows; ``person``: the column of who decided, to protect all that one person decided;
+    epsilon allows; ``person``: the column of who decided, to protect all that one person decided
+    (strength alone);
     ``comparisons_per_person``: how many of each person are kept; ``table``: the table or view,
     where the source is a database; ``ledger``: the ledger that pays; ``dataset``: whose budget
     pays; ``analyst``: in whose name it is asked; ``request_id``: a name of your choice that makes

@@ -51,8 +51,8 @@ def sql(
     ``n``. Joins, WITH, sub-queries and views are allowed as long as each row stays one person's;
     the refusal of anything else names the clause and what to write instead.
 
-    ``source`` is a database's URL or engine, a DuckDB file or connection, or a file of rows, which
-    is one table whatever the query calls it. ``privacy`` is a privacy file, which
+    ``source`` is a database's URL or engine, a DuckDB file or connection, or a file or data frame
+    of rows, which is one table whatever the query calls it. ``privacy`` is a privacy file, which
     says whose rows each table holds; ``person`` alone names the person's column of the one table
     that the query reads. ``dialect`` is that of the text, the engine's own unless given. BigQuery's
     WITH DIFFERENTIAL_PRIVACY OPTIONS(…) may set epsilon, delta and max_groups_contributed.

@@ -214,10 +214,11 @@ def strength(
 ) -> StrengthRanking:
     """Rank by Bradley–Terry strength: all items, or the k best; the price is the same.
 
-    Parameters: ``comparisons``: who beat whom; ``epsilon``: how much one outcome may change the
-    chance of any answer; ``delta``: for Gaussian noise, which adds up to less with other answers;
-    ``k``: how many items; all without it; ``person``: who decided, as the receipt names it;
-    ``bits``: where randomness comes from; the operating system without it.
+    Parameters: ``comparisons``: who beat whom; ``epsilon``: how much one outcome, or as many as
+    ``comparisons`` has of one person, may change the chance of any answer; ``delta``: for Gaussian
+    noise, which adds up to less with other answers; ``k``: how many items; all without it;
+    ``person``: who decided, as the receipt names it; ``bits``: where randomness comes from; the
+    operating system without it.
 
     Guarantee: ``epsilon``-DP, with ``delta`` (``epsilon``, ``delta``)-DP, for neighbours that
     differ in the outcomes of ``comparisons.per_person`` comparisons.
